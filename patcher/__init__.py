@@ -1,0 +1,3 @@
+"""uky-patch: keep a fork of verl running on the vLLM, torch and Triton that are installed."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,65 @@
+"""Mistakes of the user or the machine: one family, caught once in `patcher.cli.main`.
+
+A bug is none of these and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """The exit codes of the command line. Scripts rely on them."""
+
+    CLEAN = 0
+    FINDINGS = 1
+    USAGE = 2
+    NOT_APPLIED = 3
+    BAD_RECORD = 4
+    WORLD = 5
+
+
+class UkyError(Exception):
+    """What went wrong, where and why, and what to do next."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.WORLD
+
+    def __init__(self, title: str, *, cause: str = "", advice: str = "") -> None:
+        super().__init__(title)
+        self.title = title
+        self.cause = cause
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return "\n  ".join(part for part in (self.title, self.cause, self.advice) if part)
+
+
+class UsageError(UkyError):
+    """The command line asks for something that cannot be meant."""
+
+    exit_code = ExitCode.USAGE
+
+
+class NotAppliedError(UkyError):
+    """A record could not be applied, so nothing was written."""
+
+    exit_code = ExitCode.NOT_APPLIED
+
+
+class RecordError(UkyError):
+    """A record, template, profile or `uky-patch.toml` is wrong."""
+
+    exit_code = ExitCode.BAD_RECORD
+
+
+class TreeError(UkyError):
+    """The tree cannot be read, locked or written."""
+
+
+class EnvironmentProbeError(UkyError):
+    """An interpreter or what is installed under it cannot be read."""
+
+
+class ReleaseError(UkyError):
+    """The sources of a release cannot be had."""
