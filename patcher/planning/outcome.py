@@ -90,6 +90,8 @@ class Plan:
     outcomes: tuple[RecordOutcome, ...]
     files: Mapping[str, FilePlan] = field(default_factory=dict)
     """Every file that a planned record edits or a withdrawn one edited, changed or not."""
+    steps: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    """The planned records in order, each with its files' texts right after it."""
 
     @property
     def failed(self) -> tuple[RecordOutcome, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patcher.environment import Environment
@@ -33,14 +33,16 @@ class Request:
     ids: frozenset[str] = frozenset()
     """Only these, if any."""
     tags: frozenset[str] = frozenset()
-    """Off-by-default records with one of these tags are wanted too."""
+    """Records with one of these tags are wanted though they are off by default."""
+    enabled: frozenset[str] = frozenset()
+    """So are these, by id."""
     disabled: frozenset[str] = frozenset()
 
     def wants(self, record: Record) -> bool:
-        if record.id in self.ids:
-            return True
-        asked = bool(self.tags & set(record.tags))
-        return not self.ids and (record.enabled or asked) and record.id not in self.disabled
+        if self.ids:
+            return record.id in self.ids
+        asked = record.enabled or record.id in self.enabled or bool(self.tags & set(record.tags))
+        return asked and record.id not in self.disabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
         for file in dict.fromkeys((*desk.order, *sorted(withdrawn)))
         if file in desk.texts
     }
-    return Plan(_settle(outcomes, plans, situation), plans)
+    return Plan(_settle(outcomes, plans, situation), plans, tuple(desk.steps))
 
 
 def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from patcher.records.model import Edit, Mark, Record, Style
 from patcher.rewriting import rewrite
@@ -57,11 +57,13 @@ class Desk:
     problems: Mapping[str, str]
     word: str
     style: Style
-    order: dict[str, list[str]]
+    order: dict[str, list[str]] = field(default_factory=dict)
+    steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """Each record that was made, with its files' texts right after it."""
 
     @classmethod
     def of(cls, texts: Mapping[str, str], problems: Mapping[str, str], word: str, style: Style) -> Desk:
-        return cls(dict(texts), problems, word, style, {})
+        return cls(dict(texts), problems, word, style)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the desk, or none of them."""
@@ -75,8 +77,10 @@ class Desk:
         kept = tuple(results)
         made = all(result.settled or _excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
-            for file in dict.fromkeys(result.edit.file for result in kept if result.landed):
+            files = dict.fromkeys(result.edit.file for result in kept if result.landed)
+            for file in files:
                 self.order.setdefault(file, []).append(record.id)
+            self.steps.append((record.id, {file: self.texts[file] for file in files}))
         else:
             self.texts.update(before)
         return Replayed(kept, made)
