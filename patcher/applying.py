@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from patcher.committing import commit_steps, refuse_foreign_changes
@@ -15,7 +14,8 @@ from patcher.planning.plan import Request, plan
 from patcher.round import Round
 from patcher.standing import note
 from patcher.survey import Survey, record_file_names, survey
-from patcher.tree import Change, Ledger, LedgerFile, LedgerRecord
+from patcher.tree import Change, Ledger
+from patcher.tree.ledger import AppliedRecord, PatchedFile, now
 
 if TYPE_CHECKING:
     from patcher.records.model import Record
@@ -92,8 +92,7 @@ def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versi
         ours = known is not None and known.patched == source.sha256
         original = known.original if known is not None and ours else source.sha256
         patched = hashlib.sha256(planned_bytes(path, plan, survey)).hexdigest()
-        files[path] = LedgerFile(original=original, patched=patched, records=planned.records)
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        files[path] = PatchedFile(original, patched, planned.records)
     entries = {}
     for name in dict.fromkeys(name for file in files.values() for name in file.records):
         known_record = survey.ledger.records.get(name)
@@ -101,7 +100,7 @@ def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versi
         if known_record is not None and (record is None or known_record.source == record.source):
             entries[name] = known_record
         elif record is not None:
-            entries[name] = LedgerRecord(source=record.source, versions=dict(versions), applied_at=now)
+            entries[name] = AppliedRecord(record.source, dict(versions), now())
     return Ledger(files=files, records=entries)
 
 

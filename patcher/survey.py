@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.plan import Situation
 from patcher.session import Session
 from patcher.tree import Ledger, Source
-from patcher.tree.source import Codec, NotText, decode
+from patcher.tree.source import Codec, Undecodable, decode, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Survey:
     """Files of the ledger that were changed since it was written."""
 
     def encode(self, path: str, text: str) -> bytes:
-        return self.codecs[path].encode(text)
+        return encode(text, self.codecs[path], path)
 
 
 def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_tampering: bool = False) -> Survey:
@@ -47,19 +47,20 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
         changed = known is not None and source.sha256 not in (known.patched, known.original)
         if changed:
             tampered.append(path)
-        restore = ours or (changed and despite_tampering)
-        content = session.tree.original(known.original) if known is not None and restore else source.content
         refused = changed and not despite_tampering
-        try:
-            base, codec = decode(content)
-            current, _ = decode(source.content)
-        except NotText as error:
-            states[path] = FileState(path, None, None, refused, str(error))
+        base = source
+        if known is not None and (ours or (changed and despite_tampering)):
+            base = replace(source, content=session.tree.original(known.original), sha256=known.original)
+        texts = decode(base), decode(source)
+        if any(isinstance(text, Undecodable) for text in texts):
+            bad = next(text for text in texts if isinstance(text, Undecodable))
+            states[path] = FileState(path, None, None, refused, f"is no text: line {bad.line}: {bad.message}")
             continue
+        (text, codec), (current, _) = texts
         codecs[path] = codec
-        states[path] = FileState(path, base, current, refused)
+        states[path] = FileState(path, text, current, refused)
     applied = {
-        name: Applied(name, entry.source, entry.versions.get("verl", ""), tuple(ledger.files_of(name)))
+        name: Applied(name, entry.source, entry.versions.get("verl", ""), tuple(path for path, file in ledger.files.items() if name in file.records))
         for name, entry in ledger.records.items()
     }
     situation = Situation(

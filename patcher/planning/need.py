@@ -65,7 +65,7 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
 
 
 def _verdict(name: str, version: str, specifier: str) -> Verdict:
-    return satisfies(version, specifier, kind="tree" if name == "verl" else "dependency")
+    return satisfies(version, specifier, kind="verl" if name == "verl" else "dependency")
 
 
 def _grounds(when: When, environment: Environment) -> Phrases:

@@ -138,7 +138,7 @@ def belongs(verl: str) -> EditFilter:
     def decide(edit: Edit) -> bool | None:
         if edit.verl is None:
             return True
-        match satisfies(verl, edit.verl, kind="tree"):
+        match satisfies(verl, edit.verl, kind="verl"):
             case No():
                 return False
             case Undecided():

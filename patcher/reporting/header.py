@@ -25,7 +25,7 @@ def header(session: Session, language: Language) -> str:
     for name in _SHOWN:
         item = packages.get(name)
         if item is not None:
-            alias = f" ({item.distribution})" if item.distribution not in ("", name) else ""
+            alias = f" ({item.distribution})" if item.distribution not in (None, name) else ""
             assumed = f" ({show('assumed', language)})" if item.origin == "assumed" else ""
             parts.append(f"{name} {item.version}{alias}{assumed}")
         elif name in _ALWAYS or name == "flash-attn":
@@ -35,4 +35,4 @@ def header(session: Session, language: Language) -> str:
 
 def problems(session: Session, language: Language) -> list[str]:
     """What is odd about the environment, a line each."""
-    return [f"{show('note', language)}: {text}" for text in session.environment.problems]
+    return [f"{show('note', language)}: {text}" for text in (*session.environment.notes, *session.environment.problems)]
