@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.tree.ledger import Ledger
     from patcher.tree.source import Source
 
-_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"}
+_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Checkout:
 
     def changed_files(self, paths: Iterable[str] = ()) -> tuple[str, ...]:
         """Files with uncommitted changes, untracked ones included; of `paths` alone if any are given."""
-        listing = self._git(
+        listing = self.git(
             "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *(tuple(paths) or (".",))
         )
         prefix = self.root.relative_to(self.head.top)
@@ -58,15 +58,23 @@ class Checkout:
         Raises:
             TreeError: git refuses; the message is git's own.
         """
-        self._git("commit", "--quiet", "--only", f"--message={message}", "--", *paths)
-        return self._git("rev-parse", "HEAD").strip()
+        self.git("commit", "--quiet", "--only", f"--message={message}", "--", *paths)
+        return self.git("rev-parse", "HEAD").strip()
 
-    def _git(self, command: str, *arguments: str) -> str:
+    def git(self, command: str, *arguments: str, env: Mapping[str, str] | None = None, literal: bool = True) -> str:
+        """What a git command prints. With `literal`, paths have no wildcards.
+
+        Raises:
+            TreeError: git refuses; the message is git's own.
+        """
         git, failures = _library()
+        settings = {**(_QUIET if command == "status" else {}), **(env or {})}
+        if literal:
+            settings["GIT_LITERAL_PATHSPECS"] = "1"
         try:
             process = git.cmd.Git(str(self.root)).execute(
                 ["git", command, *arguments],
-                env=_QUIET if command == "status" else {"GIT_LITERAL_PATHSPECS": "1"},
+                env=settings,
                 strip_newline_in_stdout=False,
             )
         except failures as error:
