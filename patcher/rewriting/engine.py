@@ -1,0 +1,138 @@
+"""One edit on one source text: find its places, count them, and make it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from patcher.records.model import (
+    AddArgument,
+    Edit,
+    Insert,
+    Mark,
+    MoveImport,
+    RemoveArgument,
+    RenameArgument,
+    RenameAttribute,
+    Replace,
+)
+from patcher.rewriting.arguments import add_argument, remove_argument, rename_argument
+from patcher.rewriting.attributes import rename_attribute
+from patcher.rewriting.code import Code, Scope, parse
+from patcher.rewriting.imports import move_import
+from patcher.rewriting.marking import Splice, mark_up, overlapping
+from patcher.rewriting.markers import line_markers
+from patcher.rewriting.matching import find
+from patcher.rewriting.nearest import nearest
+from patcher.rewriting.outcome import (
+    AlreadyDone,
+    AnchorAmbiguous,
+    AnchorMissing,
+    Outcome,
+    Overlap,
+    Rewritten,
+    Unparseable,
+)
+from patcher.rewriting.pattern import pattern
+from patcher.rewriting.replacing import insert, replace
+from patcher.rewriting.sites import Anchor, Sites, settle
+
+_BOM = "\ufeff"
+
+
+def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
+    """Make `edit` on a source text with its own newlines; what it does not concern stays as it is.
+
+    `may_touch` names the records whose marked lines may be edited.
+    """
+    code = parse(source.removeprefix(_BOM))
+    if isinstance(code, Unparseable):
+        return code
+    scopes = code.within(edit.within)
+    if not scopes:
+        return AnchorMissing(edit.count, 0, nearest(code, scopes, edit))
+    sites = settle(code, locate(code, scopes, edit))
+    found, effects = len(sites.anchors), len(sites.effects)
+    if found > edit.count:
+        return AnchorAmbiguous(edit.count, tuple(_line(code, anchor.node) for anchor in sites.anchors))
+    if found == 0 and effects >= edit.count:
+        return AlreadyDone(
+            tuple(_line(code, node) for node in sites.effects),
+            any(_is_marked(code, node, mark.word) for node in sites.effects),
+        )
+    if found < edit.count and found + effects != edit.count:
+        return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
+    if found == 0:
+        return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
+    by_hand = sites.effects if found < edit.count else ()
+    outcome = _make(code, sites.anchors, by_hand, mark, may_touch)
+    if isinstance(outcome, Rewritten) and source.startswith(_BOM):
+        return Rewritten(_BOM + outcome.source, outcome.lines, outcome.by_hand)
+    return outcome
+
+
+def matches(source: str, wanted: str) -> tuple[int, ...]:
+    """The lines, from 1, at which a pattern matches; none where the source is no Python."""
+    code = parse(source.removeprefix(_BOM))
+    if isinstance(code, Unparseable):
+        return ()
+    return tuple(_line(code, place.nodes[0]) for place in find(code, (code.tree,), pattern(wanted)))
+
+
+def compiles(source: str) -> Unparseable | None:
+    """Why a source is no Python, or None where it is."""
+    code = parse(source.removeprefix(_BOM))
+    return code if isinstance(code, Unparseable) else None
+
+
+def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
+    """The places that an edit is about."""
+    match edit:
+        case MoveImport():
+            return move_import(code, scopes, edit)
+        case RenameArgument():
+            return rename_argument(code, scopes, edit)
+        case RemoveArgument():
+            return remove_argument(code, scopes, edit)
+        case AddArgument():
+            return add_argument(code, scopes, edit)
+        case RenameAttribute():
+            return rename_attribute(code, scopes, edit)
+        case Replace():
+            return replace(code, scopes, edit)
+        case Insert():
+            return insert(code, scopes, edit)
+
+
+def _make(
+    code: Code, anchors: Sequence[Anchor], by_hand: Sequence[ast.AST], mark: Mark, may_touch: frozenset[str]
+) -> Outcome:
+    for anchor in anchors:
+        if not isinstance(anchor.node, ast.Module):
+            line = _line(code, anchor.node)
+            for record in line_markers(code.line(line), mark.word):
+                if record is not None and record != mark.record and record not in may_touch:
+                    return Overlap(line, record)
+    splices: list[Splice] = [splice for anchor in anchors for splice in anchor.splices()]
+    if overlapping(splices):
+        return AnchorAmbiguous(len(anchors) - 1, tuple(_line(code, anchor.node) for anchor in anchors))
+    marked = mark_up(code, splices, mark, may_touch)
+    if isinstance(marked, Overlap):
+        return marked
+    result = parse(marked.text)
+    if isinstance(result, Unparseable):
+        return result
+    return Rewritten(marked.text, marked.lines, tuple(marked.moved(_line(code, node)) for node in by_hand))
+
+
+def _line(code: Code, node: ast.AST) -> int:
+    return 1 if isinstance(node, ast.Module) else code.line_of(code.start(node))
+
+
+def _is_marked(code: Code, node: ast.AST, word: str) -> bool:
+    """Whether a marker stands in a node's statement or up to three lines above."""
+    statement = code.statement(node)
+    first, last = _line(code, statement), code.line_of(code.end(statement))
+    if any(isinstance(getattr(statement, name, None), list) for name in ("body", "cases")):
+        first, last = _line(code, node), code.line_of(code.end(node))
+    return any(line_markers(code.line(number), word) for number in range(max(1, first - 3), last + 1))

@@ -1,0 +1,137 @@
+"""Patterns: Python with metavariables, read into syntax trees in which a metavariable is a name of its own kind."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+
+_ONE, _RUN = "__uky_one_", "__uky_run_"
+_SKIPPED = r"""(?P<skip>\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')"""
+_META = re.compile(rf"{_SKIPPED}|(?P<dollars>\$\$\$|\$)(?P<name>[A-Z_][A-Z0-9_]*)?", re.DOTALL)
+PLACE = re.compile(rf"\*{{0,2}}({_ONE}|{_RUN})(\w*)")
+"""A metavariable in a pattern's placed text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """One metavariable; `name` is "_" where nothing is bound."""
+
+    name: str
+    run: bool
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern as text with placeholders for metavariables, and as the statements that it parses to."""
+
+    source: str
+    placed: str
+    body: tuple[ast.stmt, ...]
+
+    @property
+    def expression(self) -> ast.expr | None:
+        """The expression that the pattern is, where it is one."""
+        match self.body:
+            case [ast.Expr(value=value)]:
+                return value
+        return None
+
+    @property
+    def argument(self) -> ast.keyword | None:
+        """The keyword argument that `name=value` may also mean."""
+        match self.body:
+            case [ast.Assign(targets=[ast.Name(id=name)], value=value)]:
+                return ast.keyword(arg=name, value=value)
+        return None
+
+
+def meta(name: object) -> Meta | None:
+    """The metavariable that an identifier of a pattern stands for."""
+    if isinstance(name, str) and name.startswith("__uky_"):
+        if name.startswith(_ONE):
+            return Meta(name[len(_ONE) :], False)
+        if name.startswith(_RUN):
+            return Meta(name[len(_RUN) :], True)
+    return None
+
+
+def run_of(node: ast.AST) -> Meta | None:
+    """The `$$$X` that an argument, element, statement or parameter of a pattern stands for."""
+    match node:
+        case (
+            ast.Expr(value=ast.Starred(value=ast.Name(id=name)))
+            | ast.Expr(value=ast.Name(id=name))
+            | ast.Starred(value=ast.Name(id=name))
+            | ast.Name(id=name)
+            | ast.keyword(arg=None, value=ast.Name(id=name))
+            | ast.arg(arg=name)
+        ):
+            found = meta(name)
+            return found if found and found.run else None
+    return None
+
+
+@lru_cache(maxsize=256)
+def pattern(source: str) -> Pattern:
+    """Read a pattern, or a template, which is written alike. ValueError says why one is no Python."""
+    text = textwrap.dedent(source.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip()
+    problem: SyntaxError | None = None
+    for star in ("*", "", "**"):
+        placed = _META.sub(lambda match, star=star: _placeholder(match, star), text)  # type: ignore[misc]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return Pattern(source, placed, tuple(ast.parse(placed).body))
+            except SyntaxError as error:
+                problem = problem or error
+            except (ValueError, RecursionError, MemoryError) as error:
+                raise ValueError(f"is no Python: {error}") from None
+    assert problem is not None
+    raise ValueError(f"is no Python (line {problem.lineno}): {problem.msg}")
+
+
+def _placeholder(match: re.Match[str], star: str) -> str:
+    if match["skip"] is not None:
+        return match[0]
+    if match["dollars"] == "$":
+        return f"{_ONE}{match['name']}" if match["name"] else match[0]
+    return f"{star}{_RUN}{match['name'] or '_'}"
+
+
+def metavariables(text: str) -> frozenset[str]:
+    """The names that a pattern or template binds or uses, without `$`; `$_` is none."""
+    names = (match["name"] for match in _META.finditer(text) if match["skip"] is None and match["dollars"])
+    return frozenset(name for name in names if name and name != "_")
+
+
+def check_pattern(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text is no usable pattern."""
+    read = pattern(text)
+    if not read.body:
+        raise ValueError("is empty")
+    if all(
+        run_of(statement) or (isinstance(statement, ast.Expr) and _bare(statement.value)) for statement in read.body
+    ):
+        raise ValueError("matches everything")
+
+
+def _bare(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and meta(node.id) is not None
+
+
+def check_code(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text with metavariables is no Python. Nothing at all passes."""
+    pattern(text)
+
+
+def check_value(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text is no single Python expression."""
+    try:
+        ast.parse(f"(\n{text}\n)", mode="eval")
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"is no Python expression: {getattr(error, 'msg', error)}") from None

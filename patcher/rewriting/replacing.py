@@ -1,0 +1,183 @@
+"""Replace what a pattern matches, and insert statements beside what one matches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from patcher.records.model import Insert, Replace
+from patcher.rewriting import commas
+from patcher.rewriting.code import Code, Scope
+from patcher.rewriting.embedding import insert_statements, replace_statements
+from patcher.rewriting.marking import Splice
+from patcher.rewriting.matching import Match, find, match
+from patcher.rewriting.pattern import Pattern, pattern
+from patcher.rewriting.sites import Anchor, Sites
+from patcher.rewriting.template import fill, loose, tight
+
+
+def replace(code: Code, scopes: Sequence[Scope], edit: Replace) -> Sites:
+    wanted, template = pattern(edit.pattern), pattern(edit.replacement)
+    found = find(code, scopes, wanted)
+    if not template.body or (
+        wanted.expression is not None and template.expression is None and not _pair(wanted, template)
+    ):
+        found = [widened for place in found if (widened := _statement(code, place))]
+    effects = find(code, scopes, template) if template.body and not _bare(template) else []
+    if not _pair_of_trees(template, wanted):
+        found = [place for place in found if not any(_part_of(code, place, effect) for effect in effects)]
+    else:
+        effects = [effect for effect in effects if not any(effect.nodes == place.nodes for place in found)]
+    anchors = [
+        Anchor(place.nodes[0], lambda place=place: _splices(code, place, template))  # type: ignore[misc]
+        for place in found
+    ]
+    return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
+
+
+def _bare(template: Pattern) -> bool:
+    from patcher.rewriting.pattern import meta
+
+    return isinstance(template.expression, ast.Name) and meta(template.expression.id) is not None
+
+
+def _pair(wanted: Pattern, template: Pattern) -> bool:
+    return wanted.argument is not None and template.argument is not None
+
+
+def _pair_of_trees(general: Pattern, special: Pattern) -> bool:
+    """Whether a template matches all that a pattern matches, so that a match says nothing about an edit."""
+    if len(general.body) != len(special.body):
+        return False
+    bindings = {}
+    for one, two in zip(general.body, special.body, strict=True):
+        result = match(one, two, bindings)
+        if result is None:
+            return False
+        bindings = {**result}
+    return True
+
+
+def _statement(code: Code, place: Match) -> Match | None:
+    """The statement that a matched expression makes up by itself; a keyword argument stays as it is."""
+    if not isinstance(place.nodes[0], ast.expr):
+        return place
+    parent = code.parents.get(place.nodes[0])
+    return Match((parent,), place.bindings) if isinstance(parent, ast.Expr) else None
+
+
+def _part_of(code: Code, place: Match, effect: Match) -> bool:
+    """Whether a place lies in what an effect spells out, and not in what its metavariables bound."""
+    start, end = code.start(place.nodes[0]), code.end(place.nodes[-1])
+    if start < code.start(effect.nodes[0]) or end > code.end(effect.nodes[-1]):
+        return False
+    for bound in effect.bindings.values():
+        if not isinstance(bound, str) and bound and code.start(bound[0]) <= start and end <= code.end(bound[-1]):
+            return False
+    return True
+
+
+def _splices(code: Code, place: Match, template: Pattern) -> list[Splice]:
+    first = place.nodes[0]
+    lines = fill(template, place.bindings, code)
+    match first:
+        case ast.keyword():
+            return _keyword(code, first, lines)
+        case ast.stmt():
+            statements = [node for node in place.nodes if isinstance(node, ast.stmt)]
+            return replace_statements(code, statements, lines)
+    start, end = code.start(first), code.end(first)
+    indent = code.indent(start)
+    text = code.newline.join([lines[0], *(indent + line for line in lines[1:])])
+    if template.expression is not None and loose(template.expression) and tight(code.parents.get(first), first):
+        text = f"({text})"
+    return [Splice(start, end, text)]
+
+
+def _keyword(code: Code, node: ast.keyword, lines: Sequence[str]) -> list[Splice]:
+    if lines:
+        return [Splice(code.start(node), code.end(node), code.newline.join(lines))]
+    call = code.parents[node]
+    assert isinstance(call, ast.Call)
+    items = commas.argument_items(code, call)
+    start = code.start(node)
+    return commas.without(items, frozenset(i for i, span in enumerate(items.spans) if span[0] == start))
+
+
+def insert(code: Code, scopes: Sequence[Scope], edit: Insert) -> Sites:
+    template = pattern(edit.code)
+    effects = find(code, scopes, _as_statements(template))
+    if edit.where in ("before", "after"):
+        anchors = [
+            Anchor(place.nodes[0], lambda place=place: _beside(code, place, edit, template))  # type: ignore[misc]
+            for place in find(code, scopes, pattern(edit.anchor or ""))
+            if not any(_near(code, place, effect) for effect in effects)
+        ]
+        return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
+    lines = fill(template, {}, code)
+    anchors = [
+        Anchor(scope, lambda scope=scope: _inside(code, scope, edit, lines))  # type: ignore[misc]
+        for scope in scopes
+        if not any(scope is code.tree or scope in code.ancestors(effect.nodes[0]) for effect in effects)
+    ]
+    return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
+
+
+def _as_statements(template: Pattern) -> Pattern:
+    """The template as statements, so that one expression does not match inside others."""
+    return template
+
+
+def _near(code: Code, place: Match, effect: Match) -> bool:
+    block = code.siblings(code.statement(place.nodes[0]))
+    return any(code.statement(effect.nodes[0]) is statement for statement in block)
+
+
+def _beside(code: Code, place: Match, edit: Insert, template: Pattern) -> list[Splice]:
+    behind = edit.where == "after"
+    statement = code.statement(place.nodes[-1] if behind else place.nodes[0])
+    while _elif(code, statement):
+        statement = code.statement(code.parents[statement])
+    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+
+
+def _elif(code: Code, statement: ast.stmt) -> bool:
+    parent = code.parents[statement]
+    return (
+        isinstance(statement, ast.If)
+        and isinstance(parent, ast.If)
+        and any(item is statement for item in parent.orelse)
+        and code.text.startswith("elif", code.start(statement))
+    )
+
+
+def _inside(code: Code, scope: Scope, edit: Insert, lines: list[str]) -> list[Splice]:
+    body = scope.body
+    if edit.where == "end" and body:
+        return insert_statements(code, body[-1], lines, behind=True)
+    index = 1 if body and _docstring(body[0]) else 0
+    while index < len(body) and _future(body[index]):
+        index += 1
+    following = body[index:]
+    if edit.where == "prologue":
+        following = [
+            s for s in following if any(isinstance(n, (ast.Import, ast.ImportFrom)) for n in ast.walk(s))
+        ] or following
+    if following:
+        return insert_statements(code, following[0], lines, behind=False)
+    if body:
+        return insert_statements(code, body[-1], lines, behind=True)
+    end = len(code.text)
+    gap = "" if not code.text or code.text[-1] in "\r\n" else code.newline
+    return [Splice(end, end, gap + code.newline.join(lines) + code.newline)]
+
+
+def _docstring(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
+
+
+def _future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
