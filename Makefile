@@ -41,11 +41,11 @@ demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
 test: $(READY)  ## All tests but the slow lanes
 	$(PYTEST) -n $(JOBS) -m 'not slow'
 
-test-matrix: $(READY)  ## Every verl release on every vLLM release
-	$(PYTEST) -n $(JOBS) -m slow -k matrix
+test-matrix: $(READY)  ## Every verl release on every vLLM release, reformatted and disturbed too
+	$(PYTEST) -n $(JOBS) tests/matrix
 
-test-crash: $(READY)  ## The other slow lanes: disturbance, crashes, races
-	$(PYTEST) -n $(JOBS) -m slow -k 'not matrix'
+test-crash: $(READY)  ## Crashes and races
+	$(PYTEST) -n $(JOBS) -m slow --ignore=tests/matrix
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .
