@@ -51,22 +51,26 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
         base = source
         if known is not None and (ours or (changed and despite_tampering)):
             base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
-        texts = decode(base), decode(source)
-        if any(isinstance(text, Undecodable) for text in texts):
-            bad = next(text for text in texts if isinstance(text, Undecodable))
+        before, now = decode(base), decode(source)
+        if isinstance(before, Undecodable) or isinstance(now, Undecodable):
+            bad = now if isinstance(now, Undecodable) else before
+            assert isinstance(bad, Undecodable)
             states[path] = FileState(path, None, None, refused, f"is no text: line {bad.line}: {bad.message}")
             continue
-        (text, codec), (current, _) = texts
-        codecs[path] = codec
-        states[path] = FileState(path, text, current, refused)
+        codecs[path] = before[1]
+        states[path] = FileState(path, before[0], now[0], refused)
     applied = {
-        name: Applied(name, entry.source, entry.versions.get("verl", ""), tuple(path for path, file in ledger.files.items() if name in file.records))
+        name: Applied(name, entry.source, entry.versions.get("verl", ""), _files_of(name, ledger))
         for name, entry in ledger.records.items()
     }
     situation = Situation(
         session.environment, session.lookup, states, applied, session.config.marker, session.config.style
     )
     return Survey(situation, ledger, sources, codecs, tuple(tampered))
+
+
+def _files_of(name: str, ledger: Ledger) -> tuple[str, ...]:
+    return tuple(path for path, file in ledger.files.items() if name in file.records)
 
 
 def record_file_names(session: Session) -> tuple[str, ...]:

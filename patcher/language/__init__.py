@@ -52,7 +52,7 @@ def show(value: object, language: Language) -> str:
 class Phrases:
     """Several phrases in a row."""
 
-    parts: tuple[Phrase | str, ...]
+    parts: tuple[Phrase | Phrases | str, ...]
     separator: str = "; "
 
     def __str__(self) -> str:
@@ -63,6 +63,9 @@ class Phrases:
 
     def render(self, language: Language) -> str:
         return show(self.separator, language).join(show(part, language) for part in self.parts if part)
+
+
+NOTHING = Phrases(())
 
 
 def language() -> Language:

@@ -90,7 +90,8 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
         for file in dict.fromkeys((*desk.order, *sorted(withdrawn)))
         if file in desk.texts
     }
-    return Plan(_settle(outcomes, plans, situation), plans, tuple(desk.steps))
+    titled = [_titled(outcome, record) for outcome, record in zip(outcomes, records, strict=True)]
+    return Plan(_settle(titled, plans, situation), plans, tuple(desk.steps))
 
 
 def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
@@ -132,13 +133,17 @@ def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
     return Plan(tuple(outcomes), plans)
 
 
+def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
+    return replace(outcome, title=record.title, title_zh=record.zh.title if record.zh else "")
+
+
 def belongs(verl: str) -> EditFilter:
     """Which edits are for this release of verl; an edit without a specifier is for all."""
 
     def decide(edit: Edit) -> bool | None:
         if edit.verl is None:
             return True
-        match satisfies(verl, edit.verl, kind="verl"):
+        match satisfies(verl, edit.verl, kind="tree"):
             case No():
                 return False
             case Undecided():
@@ -189,8 +194,8 @@ def _judge(record: Record, done: Replayed, needed: Need, situation: Situation, k
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
         by_hand += sum(isinstance(result.outcome, AlreadyDone) for result in done.results)
         hand = phrase("{count} of its places by hand already", count=by_hand) if by_hand else phrase("")
-        detail = Phrases((hand, needed.note))
-        return RecordOutcome(record.id, "pending", detail if detail else needed.reason, done.files, spots)
+        note = Phrases((hand, needed.note))
+        return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
     if all(result.settled for result in done.results) and done.results:
         return _by_hand(record, done, situation, spots)
     blamed = [result for result in done.results if not result.settled]
@@ -241,13 +246,18 @@ def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation)
         case AnchorAmbiguous(expected, lines):
             detail = phrase(
                 "{file}: expected {expected} places, found {found} (lines {lines})",
-                **{"file": file, "expected": expected, "found": len(lines), "lines": ", ".join(map(str, lines))},
+                file=file,
+                expected=expected,
+                found=len(lines),
+                lines=", ".join(map(str, lines)),
             )
             spots = tuple(Spot(file, line) for line in lines)
         case Overlap(line, other):
             detail = phrase(
                 '{file}:{line}: {other} changes this line too; say after = ["{other}"] if both are meant',
-                **{"file": file, "line": line, "other": other},
+                file=file,
+                line=line,
+                other=other,
             )
             spots = (Spot(file, line),)
         case Unparseable(line, message):
@@ -258,7 +268,7 @@ def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation)
             spots = ()
         case _:
             raise AssertionError(worst)
-    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest)
+    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=nearest)
 
 
 _SEVERITY: tuple[Kind, ...] = ("unparseable", "missing-file", "conflict", "ambiguous", "drifted")

@@ -1,4 +1,4 @@
-"""Make the edits of records on texts, one record after another. A record whose edits do not all land changes nothing."""
+"""Make the edits of records on texts, one record after another; one whose edits do not all land changes nothing."""
 
 from __future__ import annotations
 

@@ -139,11 +139,11 @@ def _specifier(check: Checker, path: KeyPath, value: str) -> None:
 def _edits(check: Checker, data: Mapping[str, Any]) -> tuple[Edit, ...]:
     edits = []
     for path, value in check.tables(data, "edit"):
-        kind = value.get("kind") if isinstance(value, dict) else None
+        kind = str(value.get("kind")) if isinstance(value, dict) else ""
         keys = _KEYS.get(kind, tuple(dict.fromkeys(key for keys in _KEYS.values() for key in keys)))
         table = check.table(value, path, (*_PLACE, *keys))
         if check.choice(table, path, "kind", _KEYS) is not None:
-            edits.append(_edit(check, table, path, str(kind)))
+            edits.append(_edit(check, table, path, kind))
     if "edit" not in data:
         check.note(("edit",), "is missing; a record needs at least one [[edit]]")
     return tuple(edits)
@@ -211,7 +211,7 @@ def _resolved(check: Checker, data: Mapping[str, Any]) -> tuple[str, ...]:
     many = isinstance(value, list)
     if not many:
         single = check.string(table, path, "pattern")
-        patterns = (single,) if single is not None else ()
+        patterns: tuple[str, ...] = (single,) if single is not None else ()
     else:
         patterns = check.strings(table, path, "pattern")
     for pattern in patterns:
