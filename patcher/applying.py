@@ -15,6 +15,7 @@ from patcher.round import Round
 from patcher.standing import note
 from patcher.survey import Survey, record_file_names, survey
 from patcher.tree import Change, Ledger
+from patcher.waiting import WAIT, tell_owner
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def apply(session: Session, order: Order) -> Round:
     first = preview(session, order)
     if first.failed or not (first.would_change or first.plan.pending):
         return replace(first, seconds=time.monotonic() - started)
-    with session.tree.transaction("apply") as transaction:
+    with session.tree.transaction("apply", wait=WAIT, on_wait=tell_owner) as transaction:
         found = survey(session, transaction.ledger, record_file_names(session))
         planned = plan(session.records, order.request, found.situation)
         todo = changes(planned, found)

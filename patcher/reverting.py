@@ -12,6 +12,7 @@ from patcher.language import phrase
 from patcher.planning.plan import plan_revert
 from patcher.round import Round
 from patcher.survey import Survey, survey
+from patcher.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
     from patcher.session import Session
@@ -29,7 +30,7 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, force: bool)
         first, _ = _planned(session, reading.ledger, ids, force)
     if dry_run or first.failed or not first.plan.outcomes:
         return replace(first, seconds=time.monotonic() - started)
-    with session.tree.transaction("revert") as transaction:
+    with session.tree.transaction("revert", wait=WAIT, on_wait=tell_owner) as transaction:
         done, found = _planned(session, transaction.ledger, ids, force)
         if done.failed:
             return done

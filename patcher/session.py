@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from patcher.planning.need import SymbolLookup
     from patcher.planning.plan import Request
     from patcher.records.model import Record
+    from patcher.symbols import Symbols
 
 
 @dataclass
@@ -34,8 +36,8 @@ class Session:
         """`--root`, else the folder that holds verl/ at or above this one, else the installed verl's."""
         if self.root_option is not None:
             return Tree.open(self.root_option)
-        if (found := Tree.above(Path.cwd())) is not None:
-            return found
+        with contextlib.suppress(UsageError):
+            return Tree.find(Path.cwd())
         installed = probe(self.python, None, {}).packages.get("verl")
         if installed is not None and installed.location is not None:
             return Tree.open(installed.location.parent)
@@ -109,11 +111,11 @@ class Session:
     @cached_property
     def lookup(self) -> SymbolLookup:
         """Look a dotted symbol up in the package that is installed, or in the sources of the version assumed."""
-        from patcher.symbols import Symbols
-
         indexes: dict[str, Symbols | None] = {}
 
         def ask(symbol: str) -> bool | None:
+            from patcher.symbols import Symbols
+
             package = symbol.partition(".")[0]
             if package not in indexes:
                 folder = self._package_folder(package)

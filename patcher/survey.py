@@ -50,7 +50,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
         refused = changed and not despite_tampering
         base = source
         if known is not None and (ours or (changed and despite_tampering)):
-            base = replace(source, content=session.tree.original(known.original), sha256=known.original)
+            base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
         texts = decode(base), decode(source)
         if any(isinstance(text, Undecodable) for text in texts):
             bad = next(text for text in texts if isinstance(text, Undecodable))

@@ -26,11 +26,12 @@ def marks_without_record(tree: Tree, word: str, ledger: Ledger, outcomes: Iterab
     adopted = {(spot.file, spot.line) for outcome in outcomes if outcome.kind == "adopted" for spot in outcome.spots}
     needles = {word.encode(), word.lower().encode(), word.upper().encode()}
     found = []
-    for path, content in tree.texts():
+    for file in tree.text_files():
+        content = file.read()
         if not any(needle in content for needle in needles):
             continue
         for marker in markers(content.decode("utf-8", "replace"), word):
             ours = marker.record is not None and marker.record in known
-            if not ours and not any((path, marker.line + offset) in adopted for offset in range(-_NEAR, _NEAR + 1)):
-                found.append(Mark(path, marker.line))
+            if not ours and not any((file.path, marker.line + offset) in adopted for offset in range(-_NEAR, _NEAR + 1)):
+                found.append(Mark(file.path, marker.line))
     return tuple(found)

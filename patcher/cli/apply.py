@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.completing import record_ids
 from patcher.cli.options import with_session
 from patcher.session import Session
 
 
 @click.command("apply")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=record_ids)
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Also records that are off by default and have this tag."
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.completing import record_ids
 from patcher.cli.options import with_session
 from patcher.session import Session
 
 
 @click.command("revert")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=record_ids)
 @click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if something would change.")
 @click.option("--diff", is_flag=True, help="Show what changes.")
 @click.option(

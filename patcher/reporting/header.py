@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patcher.language import Language, show
+from patcher.tree.head import head
 
 if TYPE_CHECKING:
     from patcher.session import Session
@@ -18,8 +19,8 @@ def header(session: Session, language: Language) -> str:
     packages = session.environment.packages
     tree = session.tree
     place = [str(tree.root)]
-    if (head := tree.head()) is not None:
-        place.append(f"{head.branch or show('detached', language)}@{head.commit[:7]}")
+    if (where := head(tree.root)) is not None:
+        place.append(f"{where.branch or show('detached', language)}@{where.short}")
     verl = packages.get("verl")
     parts = [f"verl {verl.version if verl else show('of unknown version', language)} ({', '.join(place)})"]
     for name in _SHOWN:
