@@ -62,7 +62,7 @@ class Phrases:
         return any(self.parts)
 
     def render(self, language: Language) -> str:
-        return self.separator.join(show(part, language) for part in self.parts if part)
+        return show(self.separator, language).join(show(part, language) for part in self.parts if part)
 
 
 NOTHING = Phrases(())
