@@ -83,6 +83,9 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
         if needed.answer == "no" or (needed.answer == "unknown" and known is None):
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
             continue
+        if needed.answer == "maybe" and known is None and _upstream_has_it(record, situation):
+            outcomes.append(_resolved(record))
+            continue
         done = desk.replay(record, belongs(situation.verl), earlier[record.id])
         outcomes.append(_judge(record, done, needed, situation, known))
     plans = {
@@ -226,6 +229,10 @@ def _by_hand(record: Record, done: Replayed, situation: Situation, spots: tuple[
     return RecordOutcome(record.id, "adopted", phrase("by hand, same effect"), files, spots)
 
 
+def _resolved(record: Record) -> RecordOutcome:
+    return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), record.files)
+
+
 def _upstream_has_it(record: Record, situation: Situation) -> bool:
     texts = [state.base for file in record.files if (state := situation.files.get(file)) and state.base is not None]
     return any(matches(text, pattern) for text in texts for pattern in record.resolved)
@@ -233,7 +240,7 @@ def _upstream_has_it(record: Record, situation: Situation) -> bool:
 
 def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation) -> RecordOutcome:
     if all(isinstance(result.outcome, AnchorMissing) for result in blamed) and _upstream_has_it(record, situation):
-        return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), record.files)
+        return _resolved(record)
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
     nearest = _nearest(blamed)
