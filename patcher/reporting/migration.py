@@ -83,7 +83,7 @@ def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Lan
     reasons: Reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
     needed = SpecifierSet(setting.when.get("vllm", ""))
     everyday = setting.value if set(setting.profiles) - {"fault"} else None
-    used = everyday or show("read", language)
+    used = f"`{everyday}`" if everyday else show("read", language)
     ignored = show("ignored", language)
     cells = [used if setting.reader != "nothing" and needed.contains(version) else ignored for _, version in columns]
     when = ", ".join(f"{name} {specifier}" for name, specifier in setting.when.items())
