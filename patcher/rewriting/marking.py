@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from patcher.records.model import Mark
 from patcher.rewriting.code import EOL, Code
-from patcher.rewriting.markers import line_markers, marker_pattern
+from patcher.rewriting.marker import line_markers, marker_pattern
 from patcher.rewriting.outcome import Overlap
 from patcher.rewriting.shape import Shape, shape
+
+if TYPE_CHECKING:
+    from patcher.records.model import Mark
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,7 +62,7 @@ def splice_text(text: str, splices: Iterable[Splice], start: int = 0, end: int |
 
 def overlapping(splices: Iterable[Splice]) -> bool:
     ordered = sorted(splices)
-    return any(one.end > two.start for one, two in zip(ordered, ordered[1:], strict=False))
+    return any(one.end > two.start for one, two in pairwise(ordered))
 
 
 def mark_up(code: Code, splices: Sequence[Splice], mark: Mark, may_touch: frozenset[str]) -> Marked | Overlap:
@@ -204,10 +208,8 @@ def _wants(change: _Change, index: int, after: Shape, new: Sequence[str]) -> boo
     if index in change.changed:
         return True
     first, last = after.logical[index]
-    return (
-        index == last
-        and any(first <= changed <= last for changed in change.changed)
-        or (change.whole and index == last and not change.changed)
+    return (index == last and any(first <= changed <= last for changed in change.changed)) or (
+        change.whole and index == last and not change.changed
     )
 
 
