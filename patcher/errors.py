@@ -6,7 +6,10 @@ A bug is none of these and keeps its traceback.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from patcher.language import Phrase, Phrases
 
 
 class ExitCode(IntEnum):
@@ -25,14 +28,14 @@ class UkyError(Exception):
 
     exit_code: ClassVar[ExitCode] = ExitCode.WORLD
 
-    def __init__(self, title: str, *, cause: str = "", advice: str = "") -> None:
-        super().__init__(title)
+    def __init__(self, title: str | Phrase, *, cause: str | Phrase | Phrases = "", advice: str | Phrase = "") -> None:
+        super().__init__(str(title))
         self.title = title
         self.cause = cause
         self.advice = advice
 
     def __str__(self) -> str:
-        return "\n  ".join(part for part in (self.title, self.cause, self.advice) if part)
+        return "\n  ".join(str(part) for part in (self.title, self.cause, self.advice) if part)
 
 
 class UsageError(UkyError):

@@ -1,0 +1,127 @@
+"""Apply: plan, write all or nothing, and keep the ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patcher.committing import commit_steps, refuse_foreign_changes
+from patcher.planning.outcome import Plan, RecordOutcome
+from patcher.planning.plan import Request, plan
+from patcher.round import Round
+from patcher.standing import note
+from patcher.survey import Survey, record_file_names, survey
+from patcher.tree import Change, Ledger
+from patcher.tree.ledger import AppliedRecord, PatchedFile, now
+from patcher.waiting import WAIT, tell_owner
+
+if TYPE_CHECKING:
+    from patcher.records.model import Record
+    from patcher.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What apply was asked for."""
+
+    request: Request
+    allow_dirty: bool = False
+    commit: bool = False
+
+
+def preview(session: Session, order: Order) -> Round:
+    """What `apply` would do. Writes nothing."""
+    with session.tree.reading() as reading:
+        found = survey(session, reading.ledger, record_file_names(session))
+        planned = plan(session.records, order.request, found.situation)
+        return _round(planned, found, changes(planned, found))
+
+
+def apply(session: Session, order: Order) -> Round:
+    """Write what is needed. Raises TreeError where the tree cannot be written; then nothing has changed."""
+    started = time.monotonic()
+    first = preview(session, order)
+    if first.failed or not (first.would_change or first.plan.pending):
+        return replace(first, seconds=time.monotonic() - started)
+    with session.tree.transaction("apply", wait=WAIT, on_wait=tell_owner) as transaction:
+        found = survey(session, transaction.ledger, record_file_names(session))
+        planned = plan(session.records, order.request, found.situation)
+        todo = changes(planned, found)
+        done = _round(planned, found, todo)
+        if done.failed:
+            return replace(done, seconds=time.monotonic() - started)
+        if not order.allow_dirty:
+            refuse_foreign_changes(session, found, {change.path for change in todo})
+        after = settled(planned)
+        ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
+        if order.request == session.request():
+            ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo)))
+        transaction.commit(todo, ledger)
+    commits = commit_steps(session, planned, found, {change.path for change in todo}) if order.commit else ()
+    written = tuple(change.path for change in todo)
+    return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits)
+
+
+def changes(plan: Plan, survey: Survey) -> tuple[Change, ...]:
+    """The files whose bytes are not yet as planned."""
+    found = []
+    for path in plan.files:
+        content = planned_bytes(path, plan, survey)
+        source = survey.sources[path]
+        if content != source.content:
+            found.append(Change(path, source.sha256, content))
+    return tuple(found)
+
+
+def planned_bytes(path: str, plan: Plan, survey: Survey) -> bytes:
+    """The file as planned; byte for byte the pre-image where no record is left in it."""
+    return survey.encode(path, plan.files[path].text)
+
+
+def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versions: Mapping[str, str]) -> Ledger:
+    """The ledger once `plan` is written: its files with their hashes, its records as they are now."""
+    files = dict(survey.ledger.files)
+    for path, planned in plan.files.items():
+        known = survey.ledger.files.get(path)
+        source = survey.sources[path]
+        if not planned.records:
+            files.pop(path, None)
+            continue
+        ours = known is not None and known.patched == source.sha256
+        original = known.original if known is not None and ours else source.sha256
+        patched = hashlib.sha256(planned_bytes(path, plan, survey)).hexdigest()
+        files[path] = PatchedFile(original, patched, planned.records)
+    entries = {}
+    for name in dict.fromkeys(name for file in files.values() for name in file.records):
+        known_record = survey.ledger.records.get(name)
+        record = records.get(name)
+        if known_record is not None and (record is None or known_record.source == record.source):
+            entries[name] = known_record
+        elif record is not None:
+            entries[name] = AppliedRecord(record.source, dict(versions), now())
+    return Ledger(files=files, records=entries)
+
+
+def settled(plan: Plan) -> Plan:
+    """The plan as it reads once it is written: what was pending is applied, or is no longer there."""
+
+    def after(outcome: RecordOutcome) -> RecordOutcome:
+        if outcome.kind != "pending":
+            return outcome
+        written = any(outcome.id in file.records for file in plan.files.values())
+        return replace(outcome, kind="applied" if written else "not-needed")
+
+    return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
+
+
+def _round(planned: Plan, found: Survey, todo: tuple[Change, ...]) -> Round:
+    before = {change.path: found.situation.files[change.path].current or "" for change in todo}
+    return Round(planned, before, tuple(change.path for change in todo))
+
+
+def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:
+    shas = {path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files}
+    return shas | {change.path: hashlib.sha256(change.content).hexdigest() for change in todo}

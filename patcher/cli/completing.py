@@ -1,0 +1,15 @@
+"""What the shell may offer for an argument."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+
+def record_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Ids of the shipped records, from their file names."""
+    from patcher.records.load import record_files
+
+    return [path.stem for path in record_files() if path.stem.startswith(incomplete)]

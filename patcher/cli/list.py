@@ -1,0 +1,26 @@
+"""`uky-patch list`: the records."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+
+@click.command("list")
+@with_session
+def command(session: Session) -> int:
+    """List the records, what each is for and whether it is on by default."""
+    from patcher.language import language
+    from patcher.reporting.records import record_json, record_rows
+    from patcher.reporting.table import show_rows
+
+    records = session.records_anywhere
+    if session.output == "json":
+        click.echo(json.dumps({"records": [record_json(record) for record in records]}, ensure_ascii=False))
+    else:
+        show_rows(record_rows(records, language()), indent=0)
+    return 0

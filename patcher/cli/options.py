@@ -1,0 +1,89 @@
+"""Options that every command shares; each is taken before the command's name and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from patcher.errors import UsageError
+from patcher.session import Session
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_OPTIONS = (
+    click.option(
+        "--root",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="A fork's checkout, or any folder that holds verl/.",
+    ),
+    click.option(
+        "--python", metavar="EXE", type=click.Path(path_type=Path), help="The interpreter whose packages count."
+    ),
+    click.option(
+        "--assume", metavar="PKG==VER", multiple=True, help="Take this version for installed; PKG==none for absent."
+    ),
+    click.option(
+        "--patches", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A further folder of records."
+    ),
+    click.option("--format", "output", type=click.Choice(["text", "json"]), help="Text for people (default), or JSON."),
+)
+
+
+def shared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the shared options to the group; what they say goes into the Session of the context."""
+
+    @wraps(function)
+    def wrapper(*args: Any, **values: Any) -> Any:
+        given = {name: values.pop(name) for name in ("root", "python", "assume", "patches", "output")}
+        context = click.get_current_context()
+        context.obj = _merge(context.obj, **given)
+        return function(*args, **values)
+
+    for option in reversed(_OPTIONS):
+        wrapper = option(wrapper)
+    return wrapper
+
+
+def with_session(function: Callable[Concatenate[Session, P], T]) -> Callable[P, T]:
+    """Add the shared options to a command and hand it the Session as its first argument."""
+
+    @wraps(function)
+    def inner(*args: P.args, **values: P.kwargs) -> T:
+        session = click.get_current_context().obj
+        assert isinstance(session, Session)
+        return function(session, *args, **values)
+
+    return shared(inner)
+
+
+def _merge(
+    session: Session | None,
+    root: Path | None,
+    python: Path | None,
+    assume: tuple[str, ...],
+    patches: tuple[Path, ...],
+    output: str | None,
+) -> Session:
+    base = session or Session()
+    return Session(
+        root_option=root or base.root_option,
+        python=python or base.python,
+        assume={**base.assume, **dict(_pair(item) for item in assume)},
+        folders=(*base.folders, *patches),
+        output="json" if (output or base.output) == "json" else "text",
+    )
+
+
+def _pair(item: str) -> tuple[str, str]:
+    name, separator, version = item.partition("==")
+    if not (name.strip() and separator and version.strip()):
+        raise UsageError(
+            f"--assume {item!r} cannot be read", advice="Write it as PACKAGE==VERSION, for example vllm==0.20.2."
+        )
+    return name.strip().lower().replace("_", "-"), version.strip()

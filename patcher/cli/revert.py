@@ -1,0 +1,28 @@
+"""`uky-patch revert`: take edits out again."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.completing import record_ids
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+
+@click.command("revert")
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=record_ids)
+@click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if something would change.")
+@click.option("--diff", is_flag=True, help="Show what changes.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Put pre-images back though a file was changed since; the changed file is kept beside.",
+)
+@with_session
+def command(session: Session, ids: tuple[str, ...], dry_run: bool, diff: bool, force: bool) -> int:
+    """Put files back as they were, byte for byte: of all records, or of the IDs named."""
+    from patcher.reporting.round import show_round
+    from patcher.reverting import revert
+
+    done = revert(session, frozenset(ids), dry_run=dry_run, force=force)
+    return show_round(done, session, verb="revert", diff=diff)

@@ -1,0 +1,21 @@
+"""`uky-patch status`: the records against this tree."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.session import Session
+
+
+@click.command("status")
+@with_session
+def command(session: Session) -> int:
+    """Show where each record stands on this tree. Exit code 1 if apply would change something, or could not."""
+    from patcher.reporting.status import show_status
+    from patcher.standing import standing
+
+    found = standing(session)
+    show_status(found, session)
+    return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS

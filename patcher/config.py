@@ -1,0 +1,80 @@
+"""The fork's own settings, `uky-patch.toml` at the tree's root."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from patcher.errors import RecordError
+from patcher.records.model import Style
+
+NAME = "uky-patch.toml"
+_KEYS = ("marker", "style", "patches", "enable", "disable", "pins", "hosts")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a fork sets for itself. Everything has a default, so the file may be absent."""
+
+    marker: str = "Uky"
+    style: Style = "comment"
+    patches: tuple[Path, ...] = ()
+    """Extra record folders, absolute."""
+    enable: tuple[str, ...] = ()
+    """Record ids and `tag:NAME`s switched on here that are off by default."""
+    disable: tuple[str, ...] = ()
+    pins: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def load(root: Path) -> Config:
+    """Read `root`/uky-patch.toml. Raises RecordError with all of its mistakes."""
+    path = root / NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path}: cannot be read", cause=str(error)) from error
+    return _parse(text, path, root)
+
+
+def _parse(text: str, path: Path, root: Path) -> Config:
+    from patcher.records.mistakes import Checker, Mistake
+    from patcher.records.toml import decode
+
+    data = decode(text, path)
+    if isinstance(data, Mistake):
+        raise RecordError(str(data))
+    check = Checker(str(path), text)
+    check.table(data, (), _KEYS)
+    marker = check.string(data, (), "marker") if "marker" in data else "Uky"
+    if marker and not _WORD.fullmatch(marker):
+        check.note(("marker",), f"{marker!r} must be one word of letters, digits, '-' and '_', a letter first")
+    style = check.choice(data, (), "style", get_args(Style)) if "style" in data else "comment"
+    pins = check.table(
+        data.get("pins", {}), ("pins",), data.get("pins", {}) if isinstance(data.get("pins"), dict) else ()
+    )
+    for name in pins:
+        check.string(pins, ("pins",), name)
+    hosts = data.get("hosts", {})
+    if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
+        check.note(("hosts",), "must be tables: [hosts.NAME]")
+    config = Config(
+        marker=marker or "Uky",
+        style=style or "comment",  # type: ignore[arg-type]
+        patches=tuple(root / folder for folder in check.strings(data, (), "patches")),
+        enable=check.strings(data, (), "enable"),
+        disable=check.strings(data, (), "disable"),
+        pins=pins,
+        hosts=hosts if isinstance(hosts, dict) else {},
+    )
+    if check.mistakes:
+        raise RecordError(
+            f"{len(check.mistakes)} in {path.name}", cause="\n  ".join(str(mistake) for mistake in check.mistakes)
+        )
+    return config

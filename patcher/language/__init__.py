@@ -1,0 +1,86 @@
+"""Phrases for people, in English and Chinese. Programs (JSON, logs) always get the English."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+Language = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A sentence with named gaps, translated when it is shown. `str()` is the English."""
+
+    template: str
+    fields: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return self.template.format_map(self.fields)
+
+    def __bool__(self) -> bool:
+        return bool(self.template)
+
+    def render(self, language: Language) -> str:
+        """The sentence in `language`; English where the catalogue has no translation."""
+        if language == "en":
+            return str(self)
+        fields = {name: show(value, language) for name, value in self.fields.items()}
+        return _catalogue().get(self.template, self.template).format_map(fields)
+
+
+def phrase(template: str, **fields: Any) -> Phrase:
+    return Phrase(template, fields)
+
+
+def show(value: object, language: Language) -> str:
+    """A phrase in `language`; plain text through the catalogue; anything else as it is."""
+    if isinstance(value, Phrase):
+        return value.render(language)
+    if isinstance(value, Phrases):
+        return value.render(language)
+    if isinstance(value, str) and language == "zh":
+        return _catalogue().get(value, value)
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """Several phrases in a row."""
+
+    parts: tuple[Phrase | Phrases | str, ...]
+    separator: str = "; "
+
+    def __str__(self) -> str:
+        return self.separator.join(str(part) for part in self.parts if part)
+
+    def __bool__(self) -> bool:
+        return any(self.parts)
+
+    def render(self, language: Language) -> str:
+        return show(self.separator, language).join(show(part, language) for part in self.parts if part)
+
+
+NOTHING = Phrases(())
+
+
+def language() -> Language:
+    """Chinese where LC_ALL, LC_MESSAGES or LANG says so, as gettext decides it; else English."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
+@lru_cache(maxsize=1)
+def _catalogue() -> Mapping[str, str]:
+    from patcher.records.toml import decode
+
+    path = Path(__file__).with_name("zh.toml")
+    table = decode(path.read_text(encoding="utf-8"), path)
+    assert isinstance(table, dict), table
+    return table

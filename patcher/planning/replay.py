@@ -1,0 +1,107 @@
+"""Make the edits of records on texts, one record after another; one whose edits do not all land changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from patcher.records.model import Edit, Mark, Record, Style
+from patcher.rewriting import rewrite
+from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The edit's file is not in the tree, or is no text; `problem` says so."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    edit: Edit
+    outcome: Outcome | Missing
+    certain: bool
+    """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
+
+    @property
+    def landed(self) -> bool:
+        return isinstance(self.outcome, Rewritten)
+
+    @property
+    def settled(self) -> bool:
+        return isinstance(self.outcome, Rewritten | AlreadyDone)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A record's edits on the texts: all landed or already there, or none made."""
+
+    results: tuple[EditResult, ...]
+    made: bool
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(result.edit.file for result in self.results if result.landed))
+
+
+EditFilter = Callable[[Edit], bool | None]
+"""Whether an edit belongs to the tree's release: yes, no, or None for not decidable."""
+
+
+@dataclass
+class Desk:
+    """Texts that records are replayed on, and who changed each."""
+
+    texts: dict[str, str]
+    problems: Mapping[str, str]
+    word: str
+    style: Style
+    order: dict[str, list[str]] = field(default_factory=dict)
+    steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """Each record that was made, with its files' texts right after it."""
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str], problems: Mapping[str, str], word: str, style: Style) -> Desk:
+        return cls(dict(texts), problems, word, style)
+
+    def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
+        """Make the record's edits on the desk, or none of them."""
+        mark = Mark(record.id, self.word, record.style or self.style)
+        before = {file: self.texts[file] for file in record.files if file in self.texts}
+        results = [
+            EditResult(edit, self._edit(edit, mark, may_touch), certain is True)
+            for edit in record.edits
+            if (certain := belongs(edit)) is not False
+        ]
+        kept = tuple(results)
+        made = all(result.settled or _excused(result) for result in kept) and any(result.landed for result in kept)
+        if made:
+            files = dict.fromkeys(result.edit.file for result in kept if result.landed)
+            for file in files:
+                self.order.setdefault(file, []).append(record.id)
+            self.steps.append((record.id, {file: self.texts[file] for file in files}))
+        else:
+            self.texts.update(before)
+        return Replayed(kept, made)
+
+    def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
+        source = self.texts.get(edit.file)
+        if source is None:
+            return Missing(self.problems.get(edit.file, "is not in this tree"))
+        outcome = rewrite(source, edit, mark, may_touch=may_touch | {mark.record})
+        if isinstance(outcome, Rewritten):
+            self.texts[edit.file] = outcome.source
+        return outcome
+
+
+def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:
+    """For each record, all that its `after` leads to. `records` must be ordered so that those come first."""
+    found: dict[str, frozenset[str]] = {}
+    for record in records:
+        found[record.id] = frozenset(record.after).union(*(found.get(name, frozenset()) for name in record.after))
+    return found
+
+
+def _excused(result: EditResult) -> bool:
+    return not result.certain and isinstance(result.outcome, AnchorMissing | Missing)

@@ -1,0 +1,122 @@
+"""Record folders -> records. Every mistake in every file is reported at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from patcher.data import shipped
+from patcher.errors import RecordError
+from patcher.records.mistakes import Mistake
+from patcher.records.model import Record
+
+
+def record_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """The record files that count: the shipped ones and those of `extra`, which replace shipped ones of the same name.
+
+    Raises RecordError for a folder that is not there, and for one name in two extra folders.
+    """
+    chosen = {path.name: path for path in _toml_files(shipped("patches"))}
+    own: dict[str, Path] = {}
+    for folder in extra:
+        for path in _toml_files(folder):
+            if path.name in own:
+                raise RecordError(
+                    f"{path}: a record of this name is in {own[path.name].parent} too",
+                    advice="Rename one of them, or leave one folder out.",
+                )
+            own[path.name] = path
+    return tuple(path for _, path in sorted((chosen | own).items()))
+
+
+def load(extra: Sequence[Path] = ()) -> tuple[Record, ...]:
+    """All records, ordered by `after` and then by id. Raises RecordError with all mistakes of all files."""
+    return parse_files(record_files(extra))
+
+
+def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
+    from patcher.records.parse import parse
+
+    records: list[Record] = []
+    mistakes: list[Mistake] = []
+    for path in paths:
+        text = _read(path)
+        result = text if isinstance(text, Mistake) else parse(text, path)
+        match result:
+            case Record():
+                records.append(result)
+            case Mistake():
+                mistakes.append(result)
+            case _:
+                mistakes.extend(result)
+    if not mistakes:
+        mistakes = [*_unknown_neighbours(records), *_circles(records)]
+    if mistakes:
+        count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        raise RecordError(
+            f"{count} in the records",
+            cause="\n  ".join(str(mistake) for mistake in mistakes),
+            advice="The format is described in docs/records.md.",
+        )
+    return in_order(records)
+
+
+def in_order(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Records with each behind those it names in `after`, otherwise by id. Names that are not there do not count."""
+    by_id = {record.id: record for record in sorted(records, key=lambda record: record.id)}
+    graph = {record.id: [name for name in record.after if name in by_id] for record in by_id.values()}
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    ordered: list[Record] = []
+    while ready := sorted(sorter.get_ready()):
+        ordered.extend(by_id[name] for name in ready)
+        sorter.done(*ready)
+    return tuple(ordered)
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """One hash over the names and bytes of record files; changes with any of them."""
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _toml_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".toml" and not path.name.startswith("."))
+    except OSError as error:
+        raise RecordError(
+            f"{folder}: the record folder cannot be read",
+            cause=error.strerror or "",
+            advice="Check --patches and uky-patch.toml.",
+        ) from error
+
+
+def _read(path: Path) -> str | Mistake:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        return Mistake(str(path), 0, "", f"is not UTF-8: byte {error.start}")
+    except OSError as error:
+        return Mistake(str(path), 0, "", f"cannot be read: {error.strerror}")
+
+
+def _unknown_neighbours(records: Sequence[Record]) -> list[Mistake]:
+    known = {record.id for record in records}
+    return [
+        Mistake(str(record.path), 0, "after", f"there is no record {name!r}")
+        for record in records
+        for name in record.after
+        if name not in known
+    ]
+
+
+def _circles(records: Sequence[Record]) -> list[Mistake]:
+    try:
+        TopologicalSorter({record.id: record.after for record in records}).prepare()
+    except CycleError as error:
+        return [Mistake(str(records[0].path), 0, "after", f"goes round in a circle: {' -> '.join(error.args[1])}")]
+    return []

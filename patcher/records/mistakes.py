@@ -1,0 +1,127 @@
+"""Gather every mistake of a TOML file instead of stopping at the first."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from patcher.records.lines import KeyPath, key_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing that is wrong in one file. `line` counts from 1; 0 where no line can be named."""
+
+    file: str
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.key + ': ' if self.key else ''}{self.message}"
+
+
+@dataclass
+class Checker:
+    """Reads typed values out of a parsed TOML file and notes what does not fit."""
+
+    file: str
+    text: str
+    mistakes: list[Mistake] = field(default_factory=list)
+    _lines: dict[KeyPath, int] | None = None
+
+    def note(self, path: KeyPath, message: str) -> None:
+        self.mistakes.append(Mistake(self.file, self._line(path), _dotted(path), message))
+
+    def table(self, value: object, path: KeyPath, allowed: Iterable[str]) -> Mapping[str, Any]:
+        """`value` as a table; each key outside `allowed` is a mistake that names the nearest one."""
+        if not isinstance(value, dict):
+            self.note(path, f"must be a table, not {_kind(value)}")
+            return {}
+        names = tuple(allowed)
+        for key in value:
+            if key not in names:
+                near = difflib.get_close_matches(key, names, n=1)
+                hint = f"did you mean {near[0]}? " if near else ""
+                self.note((*path, key), f"unknown key; {hint}allowed here: {', '.join(names)}")
+        return value
+
+    def tables(self, data: Mapping[str, Any], key: str) -> list[tuple[KeyPath, Any]]:
+        value = data.get(key, [])
+        if not isinstance(value, list):
+            self.note((key,), f"must be an array of tables ([[{key}]]), not {_kind(value)}")
+            return []
+        return [((key, index), item) for index, item in enumerate(value)]
+
+    def string(self, data: Mapping[str, Any], path: KeyPath, key: str, *, required: bool = True) -> str | None:
+        if key not in data:
+            if required:
+                self.note((*path, key), "is missing")
+            return None
+        value = data[key]
+        if not isinstance(value, str):
+            self.note((*path, key), f"must be a string, not {_kind(value)}")
+            return None
+        if required and not value.strip():
+            self.note((*path, key), "must not be empty")
+            return None
+        return value
+
+    def strings(self, data: Mapping[str, Any], path: KeyPath, key: str) -> tuple[str, ...]:
+        value = data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+            self.note((*path, key), "must be a list of non-empty strings")
+            return ()
+        return tuple(value)
+
+    def choice(self, data: Mapping[str, Any], path: KeyPath, key: str, allowed: Iterable[str]) -> str | None:
+        names = tuple(allowed)
+        value = self.string(data, path, key)
+        if value is not None and value not in names:
+            self.note((*path, key), f"{value!r} is none of: {', '.join(names)}")
+            return None
+        return value
+
+    def boolean(self, data: Mapping[str, Any], path: KeyPath, key: str, default: bool) -> bool:
+        value = data.get(key, default)
+        if not isinstance(value, bool):
+            self.note((*path, key), f"must be true or false, not {_kind(value)}")
+            return default
+        return value
+
+    def count(self, data: Mapping[str, Any], path: KeyPath, key: str) -> int:
+        value = data.get(key, 1)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1000:
+            self.note((*path, key), "must be a whole number from 1 to 1000")
+            return 1
+        return value
+
+    def _line(self, path: KeyPath) -> int:
+        if self._lines is None:
+            self._lines = key_lines(self.text)
+        for length in range(len(path), 0, -1):
+            if line := self._lines.get(path[:length]):
+                return line
+        return 1
+
+
+def _dotted(path: KeyPath) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _kind(value: object) -> str:
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "a table",
+    }
+    return names.get(type(value), "a date")

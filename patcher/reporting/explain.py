@@ -1,0 +1,67 @@
+"""One record, explained against one tree."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from patcher.errors import ExitCode
+from patcher.language import Language, language, show
+from patcher.planning.outcome import SETTLED
+from patcher.planning.plan import Request, plan
+from patcher.reporting.diffs import show_diff, unified
+from patcher.reporting.header import header
+from patcher.reporting.outcomes import as_json, label
+from patcher.reporting.records import conditions, record_json, text_of
+from patcher.survey import record_file_names, survey
+
+if TYPE_CHECKING:
+    from patcher.planning.outcome import RecordOutcome
+    from patcher.records.model import Record
+    from patcher.session import Session
+
+
+def show_explanation(session: Session, record: Record) -> int:
+    """Print it and give the exit code: 0 where nothing is to be done, else 1."""
+    with session.tree.reading() as reading:
+        found = survey(session, reading.ledger, record_file_names(session))
+    planned = plan(session.records, Request(ids=frozenset({record.id})), found.situation)
+    outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
+    code = ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
+    if session.output == "json":
+        nearest = [{"file": file, "line": near.line, "text": near.text} for file, near in outcome.nearest]
+        click.echo(json.dumps({**record_json(record), **as_json(outcome), "nearest": nearest}, ensure_ascii=False))
+        return code
+    tongue = language()
+    click.echo("\n".join([*_about(record, tongue), "", *_here(outcome, session, tongue)]))
+    if outcome.kind in ("pending", "applied"):
+        for path in outcome.files:
+            state = found.situation.files[path]
+            if path in planned.files and state.base is not None:
+                click.echo()
+                show_diff(unified(path, state.base, planned.files[path].text))
+    return code
+
+
+def _about(record: Record, tongue: Language) -> list[str]:
+    text = text_of(record, tongue)
+    lines = [f"{record.id}: {text.title}", f"  {text.reason}"]
+    lines.append(f"  {show('for', tongue)}: {conditions(record.when, tongue)}")
+    lines.append(f"  {show('edits', tongue)}: " + ", ".join(record.files))
+    if record.upstream:
+        lines.append(f"  {show('upstream', tongue)}: {record.upstream}")
+    if record.path is not None:
+        lines.append(f"  {show('record', tongue)}: {record.path}")
+    return lines
+
+
+def _here(outcome: RecordOutcome, session: Session, tongue: Language) -> list[str]:
+    lines = [header(session, tongue), f"  {label(outcome.kind, tongue)}: {show(outcome.detail, tongue)}"]
+    lines += [f"  {spot.file}:{spot.line}" for spot in outcome.spots]
+    lines += [f"  {show('nearest', tongue)}: {file}:{near.line}: {near.text}" for file, near in outcome.nearest]
+    if outcome.kind in ("drifted", "ambiguous"):
+        advice = "Upstream may have fixed this: if so, narrow [when]; otherwise update the edit."
+        lines.append(f"  {show(advice, tongue)}")
+    return lines

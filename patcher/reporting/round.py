@@ -1,0 +1,76 @@
+"""What an apply or a revert came to, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from patcher.errors import ExitCode
+from patcher.language import Language, Phrase, language, phrase, show
+from patcher.planning.outcome import RecordOutcome
+from patcher.reporting.diffs import show_diff, unified
+from patcher.reporting.header import header, problems
+from patcher.reporting.outcomes import as_json, nearest_lines, rows
+from patcher.reporting.table import show_rows
+
+if TYPE_CHECKING:
+    from patcher.round import Round
+    from patcher.session import Session
+
+
+def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"], diff: bool) -> int:
+    """Print it and give the exit code of the contract."""
+    if session.output == "json":
+        records = [as_json(outcome) for outcome in done.plan.outcomes]
+        report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
+        click.echo(json.dumps({**report, "written": list(done.written)}, ensure_ascii=False))
+    else:
+        _show_text(done, session, verb, diff)
+    if done.failed:
+        return ExitCode.NOT_APPLIED
+    return ExitCode.FINDINGS if done.would_change and not done.written else ExitCode.CLEAN
+
+
+def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
+    tongue = language()
+    click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
+    show_rows(rows([outcome for outcome in done.plan.outcomes if _told(outcome)], tongue))
+    if diff and not done.failed:
+        for path in done.would_change:
+            click.echo()
+            show_diff(unified(path, done.before[path], done.plan.files[path].text))
+    if done.failed:
+        _tell_failures(done, tongue)
+        return
+    for commit in done.commits:
+        click.echo(f"  {show('committed', tongue)} {commit}")
+    for path in done.kept:
+        click.echo(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    click.echo(f"\n{_sentence(done, verb).render(tongue)}")
+
+
+def _tell_failures(done: Round, tongue: Language) -> None:
+    lines = [f"  {line}" for line in nearest_lines(done.plan.outcomes, tongue)]
+    text = phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))
+    lines += ["", text.render(tongue), show("See why with: uky-patch explain ID", tongue)]
+    click.echo("\n".join(lines), err=True)
+
+
+def _told(outcome: RecordOutcome) -> bool:
+    return outcome.kind not in ("not-needed", "resolved") or str(outcome.detail) == "taken out"
+
+
+def _sentence(done: Round, verb: str) -> Phrase:
+    if not done.would_change:
+        return phrase("nothing to do")
+    fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}
+    if not done.written:
+        return phrase("{files} files would change; nothing was written", **fields)
+    if verb == "revert":
+        return phrase("{files} files put back ({seconds} s)", **fields)
+    count = sum(outcome.kind == "applied" for outcome in done.plan.outcomes)
+    return phrase(
+        "{count} records hold in {files} changed files ({seconds} s). Undo: uky-patch revert", count=count, **fields
+    )

@@ -1,0 +1,54 @@
+"""Revert: what stays is replayed as it was applied; the rest is the pre-image again, byte for byte."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from patcher.applying import changes, next_ledger
+from patcher.errors import UsageError
+from patcher.language import phrase
+from patcher.planning.plan import plan_revert
+from patcher.round import Round
+from patcher.survey import Survey, survey
+from patcher.waiting import WAIT, tell_owner
+
+if TYPE_CHECKING:
+    from patcher.session import Session
+    from patcher.tree import Ledger
+
+
+def revert(session: Session, ids: frozenset[str], *, dry_run: bool, force: bool) -> Round:
+    """Take records out: those of `ids`, or all.
+
+    With `force`, pre-images replace files that were changed since too; what they held is kept beside the tree's ledger
+    folder. Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
+    """
+    started = time.monotonic()
+    with session.tree.reading() as reading:
+        first, _ = _planned(session, reading.ledger, ids, force)
+    if dry_run or first.failed or not first.plan.outcomes:
+        return replace(first, seconds=time.monotonic() - started)
+    with session.tree.transaction("revert", wait=WAIT, on_wait=tell_owner) as transaction:
+        done, found = _planned(session, transaction.ledger, ids, force)
+        if done.failed:
+            return done
+        todo = changes(done.plan, found)
+        kept = tuple(session.tree.keep(path, found.sources[path].content) for path in found.tampered)
+        transaction.commit(todo, next_ledger(done.plan, found, {}, {}))
+    after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
+    written = tuple(change.path for change in todo)
+    plan = replace(done.plan, outcomes=after)
+    return replace(done, plan=plan, written=written, kept=kept, seconds=time.monotonic() - started)
+
+
+def _planned(session: Session, ledger: Ledger, ids: frozenset[str], force: bool) -> tuple[Round, Survey]:
+    for name in sorted(ids - set(ledger.records)):
+        applied = ", ".join(ledger.records) or "none"
+        raise UsageError(f"{name} is not applied to {session.tree.root}", advice=f"Applied are: {applied}.")
+    found = survey(session, ledger, (), despite_tampering=force)
+    planned = plan_revert(ids, found.situation)
+    todo = changes(planned, found)
+    before = {change.path: found.situation.files[change.path].current or "" for change in todo}
+    return Round(planned, before, tuple(change.path for change in todo)), found

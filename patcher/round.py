@@ -1,0 +1,27 @@
+"""What one apply or revert came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from patcher.planning.outcome import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """`written` is empty on a dry run, on failure, and where nothing had to change."""
+
+    plan: Plan
+    before: Mapping[str, str]
+    """The text of each file that changes, as it was."""
+    would_change: tuple[str, ...]
+    written: tuple[str, ...] = ()
+    seconds: float = 0.0
+    commits: tuple[str, ...] = ()
+    kept: tuple[str, ...] = field(default=())
+    """Where changed files went that a forced revert replaced."""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.plan.failed)

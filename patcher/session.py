@@ -1,0 +1,139 @@
+"""What one call of the command line works on: the tree, its settings, the records, and what is installed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from patcher import config as settings
+from patcher.environment import Environment, probe
+from patcher.errors import ReleaseError, UsageError
+from patcher.tree import Tree
+
+if TYPE_CHECKING:
+    from patcher.planning.need import SymbolLookup
+    from patcher.planning.plan import Request
+    from patcher.records.model import Record
+    from patcher.symbols import Symbols
+
+
+@dataclass
+class Session:
+    """Built from the shared options; everything else is found when it is first asked for."""
+
+    root_option: Path | None = None
+    python: Path | None = None
+    assume: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    output: Literal["text", "json"] = "text"
+
+    @cached_property
+    def tree(self) -> Tree:
+        """`--root`, else the folder that holds verl/ at or above this one, else the installed verl's."""
+        if self.root_option is not None:
+            return Tree.open(self.root_option)
+        with contextlib.suppress(UsageError):
+            return Tree.find(Path.cwd())
+        installed = probe(self.python, None, {}).packages.get("verl")
+        if installed is not None and installed.location is not None:
+            return Tree.open(installed.location.parent)
+        raise UsageError(
+            f"no verl tree at {Path.cwd()} or above it, and none installed",
+            advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/.",
+        )
+
+    @cached_property
+    def config(self) -> settings.Config:
+        return settings.load(self.tree.root)
+
+    @cached_property
+    def environment(self) -> Environment:
+        return probe(self.python, self.tree.root, self.assume)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {name: item.version for name, item in self.environment.packages.items()}
+
+    @cached_property
+    def record_files(self) -> tuple[Path, ...]:
+        from patcher.records.load import record_files
+
+        return record_files((*self.config.patches, *self.folders))
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        from patcher.records.load import parse_files
+
+        return parse_files(self.record_files)
+
+    @cached_property
+    def records_anywhere(self) -> tuple[Record, ...]:
+        """The records, with the fork's own where a tree is at hand and the shipped ones where there is none."""
+        from patcher.records.load import load
+
+        try:
+            return self.records
+        except UsageError:
+            return load(self.folders)
+
+    def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Request:
+        """Which records are wanted. Raises UsageError for an id or tag that there is not."""
+        from patcher.planning.plan import Request
+
+        enabled = [name for name in self.config.enable if not name.startswith("tag:")]
+        tags = (*tags, *(name.removeprefix("tag:") for name in self.config.enable if name.startswith("tag:")))
+        self._known(ids)
+        unknown = set(tags) - {tag for record in self.records for tag in record.tags}
+        if unknown:
+            raise UsageError(
+                f"no record has the tag {', '.join(sorted(unknown))}", advice="Tags are shown by: uky-patch list"
+            )
+        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), frozenset(self.config.disable))
+
+    def record(self, name: str) -> Record:
+        self._known((name,))
+        return next(record for record in self.records if record.id == name)
+
+    def _known(self, ids: tuple[str, ...]) -> None:
+        names = [record.id for record in self.records]
+        for name in ids:
+            if name not in names:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name, names, n=3)
+                advice = f"Did you mean {', '.join(near)}?" if near else "The records are shown by: uky-patch list"
+                raise UsageError(f"there is no record {name!r}", advice=advice)
+
+    @cached_property
+    def lookup(self) -> SymbolLookup:
+        """Look a dotted symbol up in the package that is installed, or in the sources of the version assumed."""
+        indexes: dict[str, Symbols | None] = {}
+
+        def ask(symbol: str) -> bool | None:
+            from patcher.symbols import Symbols
+
+            package = symbol.partition(".")[0]
+            if package not in indexes:
+                folder = self._package_folder(package)
+                indexes[package] = Symbols(folder) if folder is not None else None
+            index = indexes[package]
+            return index.has(symbol) if index is not None else None
+
+        return ask
+
+    def _package_folder(self, package: str) -> Path | None:
+        installed = self.environment.packages.get(package.replace("_", "-"))
+        if installed is None or installed.origin != "assumed":
+            return installed.location if installed is not None else None
+        from patcher.releases import sources
+        from patcher.reporting.progress import progress
+
+        try:
+            folder = sources(installed.name, installed.version, progress=progress) / package
+        except ReleaseError:
+            return None
+        return folder if folder.is_dir() else None

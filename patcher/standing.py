@@ -1,0 +1,122 @@
+"""Where the records stand on a tree; from the ledger's own note where nothing has changed since it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from patcher import __version__
+from patcher.language import Phrase, Phrases
+from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
+from patcher.session import Session
+from patcher.tree import Ledger
+from patcher.unrecorded import Mark, marks_in_plan, marks_in_tree
+
+if TYPE_CHECKING:
+    from patcher.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The outcome of each record, and the marked lines that no record covers."""
+
+    outcomes: tuple[RecordOutcome, ...]
+    unrecorded: tuple[Mark, ...]
+
+    @property
+    def clean(self) -> bool:
+        return all(outcome.kind in SETTLED for outcome in self.outcomes)
+
+
+def standing(session: Session) -> Standing:
+    """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
+    with session.tree.reading() as reading:
+        noted = _noted(session, reading.ledger)
+        outcomes = noted.outcomes if noted else _planned(session, reading.ledger)[0].outcomes
+        known = {outcome.id for outcome in outcomes} | set(reading.ledger.records)
+        seen = reading.ledger.files if noted else ()
+        marks = marks_in_tree(session.tree, session.config.marker, known, outcomes, but=seen)
+        return Standing(outcomes, tuple(sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)))
+
+
+def _place(mark: Mark) -> tuple[str, int]:
+    return mark.file, mark.line
+
+
+def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
+    from patcher.planning.plan import plan
+    from patcher.survey import record_file_names, survey
+
+    found = survey(session, ledger, record_file_names(session))
+    return plan(session.records, session.request(), found.situation), found
+
+
+def note(session: Session, plan: Plan, shas: Mapping[str, str]) -> dict[str, Any]:
+    """What `status` may answer as long as the same things are asked of the same files (`shas`, by path)."""
+    known = {outcome.id for outcome in plan.outcomes}
+    texts = [(path, file.text) for path, file in plan.files.items()]
+    marks = marks_in_plan(texts, session.config.marker, known, plan.outcomes)
+    return {
+        "key": _key(session),
+        "files": dict(shas),
+        "outcomes": [_pack(outcome) for outcome in plan.outcomes],
+        "marks": [[mark.file, mark.line] for mark in marks],
+    }
+
+
+def _noted(session: Session, ledger: Ledger) -> Standing | None:
+    basis = ledger.basis
+    if not basis or basis.get("key") != _key(session):
+        return None
+    for path, sha in basis["files"].items():
+        source = session.tree.read(path)
+        if (source.sha256 if source is not None else "") != sha:
+            return None
+    outcomes = tuple(_unpack(item) for item in basis["outcomes"])
+    return Standing(outcomes, tuple(Mark(file, line) for file, line in basis["marks"]))
+
+
+def _key(session: Session) -> str:
+    """A hash over all that outcomes depend on besides the files."""
+    from patcher.records.load import digest
+
+    config = session.config
+    packages = {name: [item.version, str(item.location)] for name, item in session.environment.packages.items()}
+    asked = [config.marker, config.style, config.enable, config.disable]
+    parts = [__version__, digest(session.record_files), packages, asked]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _pack(outcome: RecordOutcome) -> list[Any]:
+    spots = [[spot.file, spot.line] for spot in outcome.spots]
+    texts = [_pack_text(outcome.detail), _pack_text(outcome.note), outcome.title, outcome.title_zh]
+    return [outcome.id, outcome.kind, texts, list(outcome.files), spots]
+
+
+def _unpack(item: list[Any]) -> RecordOutcome:
+    name, kind, (detail, note, title, title_zh), files, spots = item
+    where = tuple(Spot(file, line) for file, line in spots)
+    return RecordOutcome(name, kind, _unpack_text(detail), tuple(files), where, title, title_zh, _unpack_text(note))
+
+
+def _pack_text(text: object) -> Any:
+    match text:
+        case Phrase(template, fields):
+            return {"template": template, "fields": {name: _pack_text(value) for name, value in fields.items()}}
+        case Phrases(parts, separator):
+            return {"parts": [_pack_text(part) for part in parts], "separator": separator}
+        case int():
+            return text
+        case _:
+            return str(text)
+
+
+def _unpack_text(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    if "parts" in item:
+        return Phrases(tuple(_unpack_text(part) for part in item["parts"]), item["separator"])
+    return Phrase(item["template"], {name: _unpack_text(value) for name, value in item["fields"].items()})

@@ -1,0 +1,77 @@
+"""Read what a plan needs from the tree, once: the files that records name, and those that the ledger knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from patcher.planning.outcome import Applied, FileState
+from patcher.planning.plan import Situation
+from patcher.session import Session
+from patcher.tree import Ledger, Source
+from patcher.tree.source import Codec, Undecodable, decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The situation that a plan is made for, and the bytes that it was read from."""
+
+    situation: Situation
+    ledger: Ledger
+    sources: Mapping[str, Source]
+    codecs: Mapping[str, Codec]
+    tampered: tuple[str, ...] = ()
+    """Files of the ledger that were changed since it was written."""
+
+    def encode(self, path: str, text: str) -> bytes:
+        return encode(text, self.codecs[path], path)
+
+
+def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_tampering: bool = False) -> Survey:
+    """Read `files` and the ledger's files. Unreadable ones become states that say so.
+
+    With `despite_tampering`, a file that was changed since it was patched still has its pre-image for a base.
+    """
+    states: dict[str, FileState] = {}
+    sources: dict[str, Source] = {}
+    codecs: dict[str, Codec] = {}
+    tampered: list[str] = []
+    for path in dict.fromkeys((*files, *ledger.files)):
+        source = session.tree.read(path)
+        if source is None:
+            states[path] = FileState(path, None, None, path in ledger.files, "is not in this tree")
+            continue
+        sources[path] = source
+        known = ledger.files.get(path)
+        ours = known is not None and source.sha256 == known.patched
+        changed = known is not None and source.sha256 not in (known.patched, known.original)
+        if changed:
+            tampered.append(path)
+        refused = changed and not despite_tampering
+        base = source
+        if known is not None and (ours or (changed and despite_tampering)):
+            base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
+        before, now = decode(base), decode(source)
+        if isinstance(before, Undecodable) or isinstance(now, Undecodable):
+            bad = now if isinstance(now, Undecodable) else before
+            assert isinstance(bad, Undecodable)
+            states[path] = FileState(path, None, None, refused, f"is no text: line {bad.line}: {bad.message}")
+            continue
+        codecs[path] = before[1]
+        states[path] = FileState(path, before[0], now[0], refused)
+    applied = {
+        name: Applied(name, entry.source, entry.versions.get("verl", ""), _files_of(name, ledger))
+        for name, entry in ledger.records.items()
+    }
+    situation = Situation(
+        session.environment, session.lookup, states, applied, session.config.marker, session.config.style
+    )
+    return Survey(situation, ledger, sources, codecs, tuple(tampered))
+
+
+def _files_of(name: str, ledger: Ledger) -> tuple[str, ...]:
+    return tuple(path for path, file in ledger.files.items() if name in file.records)
+
+
+def record_file_names(session: Session) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file for record in session.records for file in record.files))

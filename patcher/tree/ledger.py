@@ -1,0 +1,137 @@
+"""Which files are patched, by which records, and from what: `.uky-patch/ledger.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from patcher import __version__
+from patcher.errors import TreeError
+from patcher.tree.source import digest
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedFile:
+    """A file's digest before the first record and after the last, and the records in between, in order."""
+
+    original: str
+    patched: str
+    records: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedRecord:
+    """A record as it was when it was applied: `source` is its TOML text, `at` the UTC time in ISO 8601."""
+
+    source: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    at: str = ""
+
+    @property
+    def digest(self) -> str:
+        return digest(self.source.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The state of a tree as the tool left it. Falsy when nothing is applied."""
+
+    files: Mapping[str, PatchedFile] = field(default_factory=dict)
+    records: Mapping[str, AppliedRecord] = field(default_factory=dict)
+    basis: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever the planner needs to know that nothing has changed since: any JSON values."""
+    tool: str = __version__
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.records)
+
+
+def now() -> str:
+    """The UTC time, as the ledger writes it."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def dump(ledger: Ledger) -> bytes:
+    """The ledger's file; the same ledger gives the same bytes."""
+    data = {
+        "format": FORMAT,
+        "tool": ledger.tool,
+        "files": {
+            path: {"original": file.original, "patched": file.patched, "records": list(file.records)}
+            for path, file in ledger.files.items()
+        },
+        "records": {
+            id_: {"digest": record.digest, "versions": dict(record.versions), "at": record.at, "source": record.source}
+            for id_, record in ledger.records.items()
+        },
+        "basis": dict(ledger.basis),
+    }
+    return json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def parse(content: bytes, where: str) -> Ledger:
+    """Read a ledger's file.
+
+    Raises:
+        TreeError: it is damaged, or of a format newer than this tool's.
+    """
+    try:
+        data = json.loads(content)
+        found = data["format"]
+        if type(found) is not int:
+            raise TypeError("format is no number")
+        if found > FORMAT:
+            raise TreeError(
+                f"{where}: written by a newer uky-patch ({data.get('tool', 'of unknown version')})",
+                cause=f"its format is {found}; this is uky-patch {__version__}, which reads up to {FORMAT}",
+                advice="Upgrade uky-patch and run the command again.",
+            )
+        return Ledger(
+            files={path: _file(entry) for path, entry in data["files"].items()},
+            records={id_: _record(id_, entry) for id_, entry in data["records"].items()},
+            basis=_mapping(data["basis"]),
+            tool=_text(data["tool"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise TreeError(
+            f"{where}: damaged",
+            cause=reason,
+            advice="Restore it from a copy. Or take the patched files back with git, and then remove .uky-patch.",
+        ) from error
+
+
+def is_digest(value: object) -> bool:
+    """Whether `value` can be the SHA-256 of a file."""
+    return isinstance(value, str) and len(value) == 64 and not set(value) - set("0123456789abcdef")
+
+
+def _file(entry: Mapping[str, Any]) -> PatchedFile:
+    if not (is_digest(entry["original"]) and is_digest(entry["patched"])):
+        raise ValueError("a file's digest is no SHA-256")
+    return PatchedFile(entry["original"], entry["patched"], tuple(_text(id_) for id_ in entry["records"]))
+
+
+def _record(id_: str, entry: Mapping[str, Any]) -> AppliedRecord:
+    versions = {name: _text(version) for name, version in entry["versions"].items()}
+    record = AppliedRecord(_text(entry["source"]), versions, _text(entry["at"]))
+    if entry["digest"] != record.digest:
+        raise ValueError(f"the text of record {id_} does not have its digest")
+    return record
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("basis is no table")
+    return value

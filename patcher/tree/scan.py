@@ -1,0 +1,85 @@
+"""The files of a verl checkout that may hold marked lines, found and read fast."""
+# ruff: noqa: PTH114
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDERS = ("verl", "recipe", "examples", "scripts")
+"""The folders of a checkout that are looked through; of the root itself, only the files."""
+PYTHON = (".py",)
+TEXT = (".py", ".pyi", ".sh", ".bash", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".env", ".txt", ".json")
+MAX_BYTES = 4 << 20
+"""A larger file is data, not source, and is passed over."""
+
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file, by its path below the root; nothing is read before `read`."""
+
+    path: str
+    place: str
+
+    def read(self) -> bytes:
+        """The file's bytes; none when it has gone or may not be read."""
+        try:
+            fd = os.open(self.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return b""
+        try:
+            parts = []
+            while part := os.read(fd, 1 << 18):
+                parts.append(part)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        except OSError:
+            return b""
+        finally:
+            os.close(fd)
+
+
+def files(root: Path, suffixes: tuple[str, ...], folders: tuple[str, ...] = FOLDERS) -> Iterator[Found]:
+    """Files by suffix, in a fixed order: those in the root, then folder by folder.
+
+    Symlinks, hidden folders, bytecode and virtual environments are passed over.
+    """
+    yield from (file for file in _folder(str(root), "", suffixes) if isinstance(file, Found))
+    for folder in folders:
+        if not os.path.islink(root / folder):
+            yield from _walk(str(root / folder), f"{folder}/", suffixes)
+
+
+def _walk(place: str, prefix: str, suffixes: tuple[str, ...]) -> Iterator[Found]:
+    for item in _folder(place, prefix, suffixes):
+        if isinstance(item, Found):
+            yield item
+        else:
+            yield from _walk(f"{place}/{item}", f"{prefix}{item}/", suffixes)
+
+
+def _folder(place: str, prefix: str, suffixes: tuple[str, ...]) -> list[Found | str]:
+    """The wanted files of one folder, and the names of its folders."""
+    try:
+        with os.scandir(place) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+    if any(entry.name == "pyvenv.cfg" for entry in found):
+        return []
+    wanted: list[Found | str] = []
+    for entry in found:
+        name = entry.name
+        if entry.is_dir(follow_symlinks=False):
+            if name not in _SKIPPED and not name.startswith("."):
+                wanted.append(name)
+        elif name.endswith(suffixes) and entry.is_file(follow_symlinks=False) and _is_source(entry):
+            wanted.append(Found(f"{prefix}{name}", f"{place}/{name}"))
+    return wanted
+
+
+def _is_source(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(".py") or entry.stat(follow_symlinks=False).st_size <= MAX_BYTES

@@ -1,0 +1,147 @@
+"""The folder `.uky-patch` in a tree's root: what is in it, how it comes and how it goes.
+
+ledger.json   which files are patched        originals/<sha256>  what they were before
+lock          flock, and a note of its owner journal.json        a change under way
+.gitignore    `*`                            staged/             that change's new and old files
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from patcher.errors import TreeError
+from patcher.tree import disk
+from patcher.tree.ledger import Ledger, parse
+from patcher.tree.paths import FOLDER
+from patcher.tree.source import digest
+from patcher.tree.trouble import tree_error
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The tool's folder in the tree at `root`, which may not exist yet."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.root / FOLDER
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "lock"
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal.json"
+
+    @property
+    def originals(self) -> Path:
+        return self.folder / "originals"
+
+    @property
+    def staged(self) -> Path:
+        return self.folder / "staged"
+
+    def exists(self) -> bool:
+        """Whether the folder is there.
+
+        Raises:
+            TreeError: it, or a folder in it, is a symlink or a file: writing there could leave the tree.
+        """
+        if disk.status(self.folder) is None:
+            return False
+        for folder in (self.folder, self.originals, self.staged):
+            found = disk.status(folder)
+            if found is not None and not stat.S_ISDIR(found.st_mode):
+                raise TreeError(
+                    f"{folder}: must be a folder, not a symlink or a file",
+                    cause="uky-patch keeps the files' pre-images there and writes nowhere else",
+                    advice="Look at what it is, and remove it.",
+                )
+        return True
+
+    def read_ledger(self) -> Ledger:
+        """The ledger; an empty one when there is none.
+
+        Raises:
+            TreeError: it is damaged, of a newer format, or cannot be read.
+        """
+        content = self.ledger_content()
+        return Ledger() if content is None else parse(content, f"{FOLDER}/ledger.json")
+
+    def ledger_content(self) -> bytes | None:
+        """The ledger's bytes, None when there is none."""
+        try:
+            return disk.read(self.ledger)[0]
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise tree_error(error, f"{FOLDER}/ledger.json: cannot be read") from error
+
+    def pre_image(self, sha256: str) -> bytes:
+        """The bytes of the original that has this digest.
+
+        Raises:
+            TreeError: it is missing or damaged.
+        """
+        advice = "Restore it from a copy of the tree, or take the file back with git."
+        try:
+            content, _ = disk.read(self.originals / sha256)
+        except FileNotFoundError as error:
+            raise TreeError(f"{FOLDER}/originals/{sha256}: missing", advice=advice) from error
+        except OSError as error:
+            raise tree_error(error, f"{FOLDER}/originals/{sha256}: cannot be read") from error
+        if digest(content) != sha256:
+            raise TreeError(
+                f"{FOLDER}/originals/{sha256}: damaged", cause="its content has another digest", advice=advice
+            )
+        return content
+
+    def has_original(self, sha256: str) -> bool:
+        """Whether the original with this digest is stored, and whole."""
+        try:
+            self.pre_image(sha256)
+        except TreeError:
+            return False
+        return True
+
+    def make(self) -> None:
+        """Make the folder, and the folders in it, for a change. The caller holds the lock."""
+        disk.make_folder(self.folder)
+        ignore = self.folder / ".gitignore"
+        if disk.status(ignore) is None:
+            disk.create(ignore, b"*\n")
+        disk.make_folder(self.originals)
+        disk.make_folder(self.staged)
+        _clear(self.staged, disk.names(self.staged))
+
+    def sweep(self, ledger: Ledger) -> None:
+        """Remove what an ended change has left and the ledger does not need; all, when the ledger is empty.
+
+        The caller holds the lock, and no journal is under way. The lock file goes last: whoever waits for it sees
+        that it is gone and starts anew.
+        """
+        _clear(self.staged, disk.names(self.staged))
+        disk.remove_folder(self.staged)
+        needed = {file.original for file in ledger.files.values()}
+        _clear(self.originals, (name for name in disk.names(self.originals) if name not in needed))
+        if not needed:
+            disk.remove_folder(self.originals)
+        if not ledger:
+            disk.remove(self.ledger)
+            disk.remove(self.folder / ".gitignore")
+            disk.remove(self.lock)
+            disk.remove_folder(self.folder)
+
+
+def _clear(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        disk.remove(folder / name)

@@ -1,0 +1,236 @@
+"""All or nothing: check, lay by, stage, write the journal, replace, write the ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.errors import TreeError
+from patcher.tree import disk, journal, lock
+from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step
+from patcher.tree.ledger import Ledger, dump
+from patcher.tree.paths import resolve
+from patcher.tree.source import digest
+from patcher.tree.trouble import tree_error
+
+if TYPE_CHECKING:
+    from patcher.tree.storage import Storage
+
+_MARGIN = 1 << 20
+"""Bytes that must stay free beside what is written: for the folders, the journal and others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New content for a file that is there now with the digest `expect_sha`."""
+
+    path: str
+    expect_sha: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    change: Change
+    place: Path
+    content: bytes
+    found: os.stat_result
+    new: str
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The tree while this run alone may write to it."""
+
+    storage: Storage
+    purpose: str
+    ledger: Ledger
+    recovered: Recovery | None = None
+    """What an interrupted run had left, and how it was ended when this transaction began."""
+
+    def commit(self, changes: Sequence[Change], ledger: Ledger) -> tuple[str, ...]:
+        """Make all changes and put `ledger` in the ledger's place, or do nothing at all.
+
+        An empty ledger says that every file is as it was: the tool's folder then goes at the transaction's end.
+        Returns the files written.
+
+        Raises:
+            TreeError: a file is not what `expect_sha` says, or something cannot be written.
+        """
+        storage = self.storage
+        targets = [_check(storage, change) for change in changes]
+        _refuse_doubles(targets)
+        _refuse_lies(targets, ledger)
+        work = [target for target in targets if target.new != target.change.expect_sha]
+        before, after = storage.ledger_content(), dump(ledger) if ledger else None
+        if not work and before == after:
+            return ()
+        try:
+            storage.make()
+            plan = self._stage(work, targets, ledger, before, after)
+            journal.write(storage, plan)
+            journal.carry_out(storage, plan, "new", strict=True)
+        except BaseException as error:
+            self._take_back(error)
+            if isinstance(error, OSError):
+                raise tree_error(error, f"{storage.root}: nothing was changed") from error
+            if isinstance(error, ChangedMeanwhileError):
+                raise _changed(error.path) from None
+            raise
+        self.ledger = ledger
+        return tuple(target.change.path for target in work)
+
+    def _stage(
+        self, work: list[_Target], targets: list[_Target], ledger: Ledger, before: bytes | None, after: bytes | None
+    ) -> Journal:
+        storage, fresh = self.storage, []
+        pre_images = _pre_images(storage, targets, ledger)
+        sizes = [len(target.change.content) for target in work] + [
+            len(origin.content) for origin in pre_images.values()
+        ]
+        _require_space(storage, sum(sizes) + len(after or b""))
+        for number, target in enumerate(work):
+            new = storage.staged / f"{number}.new"
+            disk.create(new, target.change.content, like=target.found)
+            disk.copy_attributes(target.place, new)
+            disk.keep(target.place, storage.staged / f"{number}.old")
+            fresh.append(new)
+        for sha256, origin in pre_images.items():
+            disk.create(storage.staged / sha256, origin.content, like=origin.found)
+            fresh.append(storage.staged / sha256)
+        if after is not None:
+            disk.create(storage.staged / "ledger.new", after)
+            fresh.append(storage.staged / "ledger.new")
+        if before is not None:
+            disk.keep(storage.ledger, storage.staged / "ledger.old")
+        for path in fresh:
+            disk.sync(path)
+        for sha256 in pre_images:
+            disk.replace(storage.staged / sha256, storage.originals / sha256)
+        disk.sync(storage.originals)
+        disk.sync(storage.root)
+        return Journal(
+            self.purpose,
+            tuple(Step(target.change.path, target.change.expect_sha, target.new) for target in work),
+            None if before is None else digest(before),
+            None if after is None else digest(after),
+        )
+
+    def _take_back(self, error: BaseException) -> None:
+        plan = journal.read(self.storage)
+        if plan is None:
+            return
+        try:
+            journal.carry_out(self.storage, plan, "old", strict=False)
+        except OSError as second:
+            raise TreeError(
+                f"{self.storage.root}: stopped half-way",
+                cause=f"{tree_error(second, 'taking back').cause}; before that: {error}",
+                advice="No file is damaged. Remove the cause; the next command finishes this run or takes it back.",
+            ) from error
+
+
+@contextlib.contextmanager
+def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: lock.OnWait) -> Iterator[Transaction]:
+    """Take the writer's lock and end what an interrupted run has left.
+
+    Raises:
+        TreeError: another run holds the lock for longer than `wait` seconds; the tree cannot be written to; the ledger
+            or an interrupted run's journal cannot be understood.
+    """
+    held = lock.exclusive(storage, purpose, wait=wait, on_wait=on_wait)
+    try:
+        recovered = journal.recover(storage)
+        try:
+            yield Transaction(storage, purpose, storage.read_ledger(), recovered)
+        except BaseException:
+            with contextlib.suppress(TreeError, OSError):
+                _tidy(storage)
+            raise
+        try:
+            _tidy(storage)
+        except OSError as error:
+            raise tree_error(error, f"{storage.folder}: all is done, but this folder cannot be tidied up") from error
+    finally:
+        held.release()
+
+
+def _tidy(storage: Storage) -> None:
+    if disk.status(storage.journal) is None:
+        storage.sweep(storage.read_ledger())
+
+
+def _check(storage: Storage, change: Change) -> _Target:
+    place = resolve(storage.root, change.path)
+    try:
+        content, found = disk.read(place)
+    except OSError as error:
+        raise tree_error(error, f"{change.path}: cannot be read, so nothing was changed") from error
+    if digest(content) != change.expect_sha:
+        raise _changed(change.path)
+    if not disk.may_write(place.parent):
+        raise _not_allowed(change.path, f"this user may not write to the folder {place.parent}")
+    if found.st_uid != os.geteuid() and not disk.may_write(place):
+        raise _not_allowed(change.path, f"it belongs to user {found.st_uid}, and this is user {os.geteuid()}")
+    return _Target(change, place, content, found, digest(change.content))
+
+
+def _refuse_doubles(targets: list[_Target]) -> None:
+    seen: dict[Path, str] = {}
+    for target in targets:
+        if target.place in seen:
+            raise TreeError(
+                f"{target.change.path}: named twice in one change, so nothing was changed",
+                cause=f"{seen[target.place]} is the same file",
+                advice="Name the file by one path in all records.",
+            )
+        seen[target.place] = target.change.path
+
+
+def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
+    for target in targets:
+        entry = ledger.files.get(target.change.path)
+        if entry is not None and entry.patched != target.new:
+            raise ValueError(f"the ledger gives {target.change.path} another digest than its new content has")
+
+
+def _pre_images(storage: Storage, targets: list[_Target], ledger: Ledger) -> dict[str, _Target]:
+    """The originals that the ledger needs and the folder lacks, by digest: each as the target that still has it."""
+    at_hand = {target.change.expect_sha: target for target in targets}
+    missing = {}
+    for file in ledger.files.values():
+        if file.original in at_hand and not storage.has_original(file.original):
+            missing[file.original] = at_hand[file.original]
+        elif file.original not in at_hand:
+            storage.pre_image(file.original)
+    return missing
+
+
+def _require_space(storage: Storage, needed: int) -> None:
+    free = disk.free_bytes(storage.folder)
+    if free is not None and free < needed + _MARGIN:
+        raise TreeError(
+            f"{storage.root}: nothing was changed",
+            cause=f"the disk is full: {free // 1024} KiB are free, {(needed + _MARGIN) // 1024} KiB are needed",
+            advice="Free some space and run the command again.",
+        )
+
+
+def _changed(path: str) -> TreeError:
+    return TreeError(
+        f"{path}: changed meanwhile, so nothing was changed",
+        cause="its content is no longer what this run was planned on",
+        advice="Run the command again.",
+    )
+
+
+def _not_allowed(path: str, cause: str) -> TreeError:
+    return TreeError(
+        f"{path}: cannot be replaced, so nothing was changed",
+        cause=cause,
+        advice="Run as its owner, or change the rights of the file and its folder.",
+    )

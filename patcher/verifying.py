@@ -1,0 +1,86 @@
+"""Checks with a verdict each. The lowest level needs the tree alone: markers, hashes, and no edit left to make."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from patcher.language import Phrase, Phrases, phrase
+from patcher.planning.outcome import RecordOutcome
+from patcher.session import Session
+from patcher.standing import standing
+
+Status = Literal["ok", "warn", "fail", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of one level. `seconds` is the time it took; `fix` says what to do about a failure."""
+
+    name: str
+    level: str
+    status: Status
+    seconds: float
+    detail: Phrase | Phrases | str
+    fix: Phrase | str = ""
+
+
+def marker_checks(session: Session) -> tuple[Check, ...]:
+    """One check a record, one for each patched file, and one for marked lines without a record."""
+    started = time.monotonic()
+    found = standing(session)
+    planning = time.monotonic() - started
+    share = planning / max(1, len(found.outcomes))
+    checks = [_record_check(outcome, share) for outcome in found.outcomes]
+    with session.tree.reading() as reading:
+        checks += [
+            _file_check(session, path, entry.patched, entry.records) for path, entry in reading.ledger.files.items()
+        ]
+    if found.unrecorded:
+        places = ", ".join(f"{mark.file}:{mark.line}" for mark in found.unrecorded)
+        text = phrase("marked lines that no record covers: {places}", places=places)
+        checks.append(
+            Check("unrecorded", "markers", "warn", 0.0, text, phrase("write a record for them, or take them out"))
+        )
+    return tuple(checks)
+
+
+def _record_check(outcome: RecordOutcome, seconds: float) -> Check:
+    name = f"record {outcome.id}"
+    match outcome.kind:
+        case "applied" | "adopted" | "resolved":
+            return Check(name, "markers", "ok", seconds, outcome.detail)
+        case "not-needed":
+            return Check(name, "markers", "skip", seconds, outcome.detail)
+        case "pending":
+            return Check(name, "markers", "fail", seconds, outcome.detail, "uky-patch apply")
+        case _:
+            return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
+
+
+def _file_check(session: Session, path: str, sha: str, records: tuple[str, ...]) -> Check:
+    started = time.monotonic()
+    source = session.tree.read(path)
+    name = f"file {path}"
+    if source is None:
+        return _timed(name, "fail", phrase("is not in this tree"), "uky-patch revert --force", started)
+    if source.sha256 != sha:
+        text = phrase("changed since its records were applied")
+        return _timed(name, "fail", text, "uky-patch revert --force", started)
+    from patcher.rewriting import markers
+
+    there = {marker.record for marker in markers(source.content.decode("utf-8", "replace"), session.config.marker)}
+    lost = [record for record in records if record not in there]
+    if lost:
+        return _timed(name, "warn", phrase("no line is marked for {records}", records=", ".join(lost)), "", started)
+    return _timed(name, "ok", phrase("hash and markers of {count} records", count=len(records)), "", started)
+
+
+def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:
+    return Check(name, "markers", status, time.monotonic() - started, detail, fix)
+
+
+LEVELS: Mapping[str, Callable[[Session], tuple[Check, ...]]] = {"markers": marker_checks}
+"""The levels of `verify`, lowest first."""

@@ -1,0 +1,57 @@
+"""The pairs of releases that the records are held against, and trees to hold them to."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from packaging.version import Version
+
+from patcher.releases import versions, wheel
+from patcher.session import Session
+
+VERL = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.7.0.dev0")
+"""The verl releases, and a fork whose version lies between two of them and whose files are 0.6.1's."""
+OLDEST_VLLM = Version("0.10.0")
+
+
+def vllm_releases() -> list[str]:
+    """Every vLLM release from 0.10.0 on, oldest first."""
+    return sorted((v for v in versions("vllm") if Version(v) >= OLDEST_VLLM), key=Version)
+
+
+def surroundings(vllm: str) -> dict[str, str]:
+    """What is assumed to be installed beside a vLLM release; transformers 4 and 5 and both Triton forms take turns."""
+    release = Version(vllm)
+    odd = (release.minor + release.micro) % 2 == 1
+    return {
+        "vllm": vllm,
+        "transformers": "5.17.0" if odd else "4.57.6",
+        "triton": "3.6.0" if release >= Version("0.20") else "3.5.1",
+        "torch": "2.11.0" if release >= Version("0.20") else "2.8.0",
+        "flash-attn": "2.8.3" if odd and release < Version("0.20") else "none",
+    }
+
+
+def copy_of(verl: str, folder: Path) -> Path:
+    """A tree of a verl release in `folder`: the files that records can name, and the version."""
+    source = wheel("verl", "0.6.1" if "dev" in verl else verl)
+    tree = folder / f"verl-{verl}"
+    shutil.copytree(source / "verl", tree / "verl", ignore=shutil.ignore_patterns("__pycache__"))
+    if "dev" in verl:
+        (tree / "verl/version/version").write_text(f"{verl}\n")
+    return tree
+
+
+def session(tree: Path, assume: Mapping[str, str]) -> Session:
+    return Session(root_option=tree, assume=dict(assume))
+
+
+def contents(tree: Path) -> dict[str, bytes]:
+    """Every file below `tree`, by path; folders end in a slash."""
+    return {
+        str(path.relative_to(tree)) + ("/" if path.is_dir() else ""): b"" if path.is_dir() else path.read_bytes()
+        for path in tree.rglob("*")
+        if "__pycache__" not in path.parts
+    }
