@@ -10,7 +10,7 @@ import tokenize
 import warnings
 from collections.abc import Collection
 
-_COMMENTS = ("# keep", "# TODO: look at this again", "# noqa: E501", "# see the notes, (part 2]", "# it's \"quoted\"")
+_COMMENTS = ("# keep", "# TODO: look at this again", "# noqa: E501", "# see the notes, (part 2]", '# it\'s "quoted"')
 _PLAIN = re.compile(r"""^(["'])([^"'\\\r\n{}]*)\1$""")
 _F_START = getattr(tokenize, "FSTRING_START", -1)
 _F_END = getattr(tokenize, "FSTRING_END", -1)
@@ -38,7 +38,7 @@ def comment_every(source: str, lines: Collection[int]) -> str:
         if number in lines and number in above:
             result.append(f"{indent}# a comment above\n")
         if number in lines and number in behind and body.strip():
-            line = f"{body}  # a comment behind{line[len(body):]}"
+            line = f"{body}  # a comment behind{line[len(body) :]}"
         result.append(line)
     text = "".join(result)
     assert tree(text) == tree(source)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from patcher.rewriting import commas, names
 from patcher.rewriting.embedding import own_lines
 from patcher.rewriting.marking import Splice
-from patcher.rewriting.sites import Anchor, Sites
+from patcher.rewriting.sites import TRIES, Anchor, Sites
 
 if TYPE_CHECKING:
     from patcher.records.model import MoveImport
@@ -33,9 +33,11 @@ def move_import(code: Code, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
                 module = names.module(node)
                 moved = [alias for alias in node.names if module == package and alias.name == name]
                 if moved:
-                    anchors.append(_anchor(node, moved, partial(_split, code, node, edit, moved)))
+                    anchors.append(_anchor(code, node, moved, effects, partial(_split, code, node, edit, moved)))
                 elif module == edit.old and not _star(node):
-                    anchors.append(_anchor(node, node.names, partial(_module, code, node, edit.old, edit.new)))
+                    anchors.append(
+                        _anchor(code, node, node.names, effects, partial(_module, code, node, edit.old, edit.new))
+                    )
                 elif module == edit.new or any(
                     (module == target and alias.name == new_name)
                     or (module.split(".")[0] in tops and alias.name in (name, new_name))
@@ -45,20 +47,37 @@ def move_import(code: Code, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
             case ast.Import():
                 moved = [alias for alias in node.names if alias.name == edit.old]
                 if moved and (change := _dotted(code, node, edit)) is not None:
-                    anchors.append(_anchor(node, moved, partial(list, change)))
+                    anchors.append(_anchor(code, node, moved, effects, partial(list, change)))
                 elif any(alias.name == edit.new for alias in node.names):
                     effects.append(node)
     return Sites(tuple(anchors), tuple(effects))
 
 
-def _anchor(node: ast.stmt, moved: Sequence[ast.alias], splices: Callable[[], list[Splice]]) -> Anchor:
-    """An import; one that gives the same local names in another branch stands for its effect."""
+def _anchor(
+    code: Code,
+    node: ast.stmt,
+    moved: Sequence[ast.alias],
+    effects: Sequence[ast.AST],
+    splices: Callable[[], list[Splice]],
+) -> Anchor:
+    """An import. Another with the effect, or one of the same local names on an error, is a hand's work."""
     local = {alias.asname or alias.name for alias in moved}
 
     def twin(other: ast.AST) -> bool:
-        return isinstance(other, (ast.Import, ast.ImportFrom)) and local <= {a.asname or a.name for a in other.names}
+        if not isinstance(other, (ast.Import, ast.ImportFrom)) or not local <= {
+            a.asname or a.name for a in other.names
+        }:
+            return False
+        return any(other is effect for effect in effects) or _on_error(code, node, other)
 
     return Anchor(node, splices, twin)
+
+
+def _on_error(code: Code, one: ast.AST, two: ast.AST) -> bool:
+    """Whether the innermost statement around both imports is a `try`."""
+    around = list(code.ancestors(two))
+    shared = next((above for above in code.ancestors(one) if above in around), None)
+    return isinstance(shared, TRIES)
 
 
 def _star(node: ast.ImportFrom) -> bool:

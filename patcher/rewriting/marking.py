@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.records.model import Mark
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Splice:
     """Text that takes the place of what stands between two offsets."""
 
@@ -50,18 +50,22 @@ class _Change:
     changed: set[int] = field(default_factory=set)
 
 
+def _place(splice: Splice) -> tuple[int, int]:
+    return splice.start, splice.end
+
+
 def splice_text(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
     """The text between two offsets, with what falls into it spliced in."""
     end = len(text) if end is None else end
     parts = []
-    for splice in sorted(splices):
+    for splice in sorted(splices, key=_place):
         parts += [text[start : splice.start], splice.text]
         start = splice.end
     return "".join([*parts, text[start:end]])
 
 
 def overlapping(splices: Iterable[Splice]) -> bool:
-    ordered = sorted(splices)
+    ordered = sorted(splices, key=_place)
     return any(one.end > two.start for one, two in pairwise(ordered))
 
 
@@ -93,7 +97,7 @@ def _regions(code: Code, splices: Sequence[Splice]) -> list[tuple[tuple[int, int
     """Runs of complete logical lines, as line numbers, each with the splices that fall into it."""
     starts, total = code.logical_starts, len(code.starts)
     regions: list[tuple[tuple[int, int], list[Splice]]] = []
-    for splice in sorted(splices):
+    for splice in sorted(splices, key=_place):
         top = code.line_of(splice.start)
         bottom = code.line_of(max(splice.start, splice.end - 1))
         first = max(start for start in starts if start <= top)

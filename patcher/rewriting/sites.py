@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from patcher.rewriting.code import Code
     from patcher.rewriting.marking import Splice
 
-_TRIES: tuple[type[ast.AST], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
+TRIES: tuple[type[ast.AST], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -70,7 +70,7 @@ def _beside(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
             branches = [[value], [other]]
         case ast.Match(cases=cases):
             branches = [[case] for case in cases]
-        case ast.AST() if isinstance(parent, _TRIES):
+        case ast.AST() if isinstance(parent, TRIES):
             body, handlers, orelse = (getattr(parent, name) for name in ("body", "handlers", "orelse"))
             tried = orelse if any(child is item for item in orelse) else body
             if any(child is item for item in handlers):
