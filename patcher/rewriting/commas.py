@@ -105,6 +105,8 @@ def with_appended(items: Items, new: str) -> list[Splice]:
     if code.line_of(items.end) == last:
         return [Splice(end, end, f",{code.newline}{indent}{new}")]
     stop = code.line_stop(last)
+    if stop == end:
+        return [Splice(end, end, f",{code.newline}{indent}{new}")]
     addition = Splice(stop, stop, f"{code.newline}{indent}{new}{',' if comma != end else ''}")
     return [addition] if comma != end else [Splice(end, end, ","), addition]
 
