@@ -123,20 +123,6 @@ class Tree:
 
         return keep(self.root, path, content)
 
-    def keep(self, path: str, content: bytes) -> str:
-        """Put `content`, which `path` held, aside in the root under a name of its own; the name is returned.
-
-        Raises:
-            TreeError: it cannot be written.
-        """
-        name = f"{path.replace('/', '-')}.changed-{digest(content)[:8]}"
-        try:
-            if disk.status(self.root / name) is None:
-                disk.create(self.root / name, content)
-        except OSError as error:
-            raise tree_error(error, f"{name}: cannot be written") from error
-        return name
-
     def state(self, ledger: Ledger) -> dict[str, State]:
         """Each file that the ledger names against what is there now.
 
