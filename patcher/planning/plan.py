@@ -127,7 +127,7 @@ def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
         state = situation.files[file]
         if state.tampered or state.base is None:
             names = tuple(outcome.id for outcome in outcomes if file in outcome.files)
-            outcomes = [_tampered(outcome, file, state) if outcome.id in names else outcome for outcome in outcomes]
+            outcomes = [_tampered(outcome, file) if outcome.id in names else outcome for outcome in outcomes]
     plans = {
         file: FilePlan(file, desk.texts[file], tuple(desk.order.get(file, ())))
         for file in touched
@@ -191,7 +191,7 @@ def _left_out(record: Record, request: Request) -> RecordOutcome:
 def _judge(record: Record, done: Replayed, needed: Need, situation: Situation, known: Applied | None) -> RecordOutcome:
     tampered = [result for result in done.results if situation.files[result.edit.file].tampered]
     if known is not None and tampered:
-        return _tampered(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file, None)
+        return _tampered(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
     spots = tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
     if done.made:
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
@@ -270,8 +270,8 @@ def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation)
         case Unparseable(line, message):
             detail = phrase("{file}:{line}: {message}", file=file, line=line, message=message)
             spots = (Spot(file, line),)
-        case Missing(problem):
-            detail = phrase("{file} {problem}", file=file, problem=phrase(problem))
+        case Missing():
+            detail = phrase("{file} is not in this tree", file=file)
             spots = ()
         case _:
             raise AssertionError(worst)
@@ -311,11 +311,9 @@ def _lines(result: EditResult) -> tuple[int, ...]:
             return ()
 
 
-def _tampered(outcome: RecordOutcome, file: str, state: FileState | None) -> RecordOutcome:
+def _tampered(outcome: RecordOutcome, file: str) -> RecordOutcome:
     detail = phrase("{file} was changed since the record was applied", file=file)
-    if state and state.problem:
-        detail = phrase("{file} {problem}", file=file, problem=phrase(state.problem))
-    return RecordOutcome(outcome.id, "tampered", detail, outcome.files)
+    return replace(outcome, kind="tampered", detail=detail)
 
 
 def _settle(

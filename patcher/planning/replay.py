@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 
 from patcher.records.model import Edit, Mark, Record, Style
 from patcher.rewriting import rewrite
-from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten
+from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The edit's file is not in the tree, or is no text; `problem` says so."""
-
-    problem: str
+    """The edit's file is not in the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Desk:
     """Texts that records are replayed on, and who changed each."""
 
     texts: dict[str, str]
-    problems: Mapping[str, str]
+    problems: Mapping[str, Unparseable]
     word: str
     style: Style
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -62,7 +60,7 @@ class Desk:
     """Each record that was made, with its files' texts right after it."""
 
     @classmethod
-    def of(cls, texts: Mapping[str, str], problems: Mapping[str, str], word: str, style: Style) -> Desk:
+    def of(cls, texts: Mapping[str, str], problems: Mapping[str, Unparseable], word: str, style: Style) -> Desk:
         return cls(dict(texts), problems, word, style)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
@@ -88,7 +86,7 @@ class Desk:
     def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
         if source is None:
-            return Missing(self.problems.get(edit.file, "is not in this tree"))
+            return self.problems.get(edit.file, Missing())
         outcome = rewrite(source, edit, mark, may_touch=may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source

@@ -20,8 +20,8 @@ from patcher.rewriting.arguments import add_argument, remove_argument, rename_ar
 from patcher.rewriting.attributes import rename_attribute
 from patcher.rewriting.code import Code, Scope, parse
 from patcher.rewriting.imports import move_import
+from patcher.rewriting.marker import line_markers, marker_pattern
 from patcher.rewriting.marking import Splice, mark_up, overlapping
-from patcher.rewriting.markers import line_markers
 from patcher.rewriting.matching import find
 from patcher.rewriting.nearest import nearest
 from patcher.rewriting.outcome import (
@@ -34,6 +34,7 @@ from patcher.rewriting.outcome import (
     Unparseable,
 )
 from patcher.rewriting.pattern import pattern
+from patcher.rewriting.removed import commented_out
 from patcher.rewriting.replacing import insert, replace
 from patcher.rewriting.sites import Anchor, Sites, settle
 
@@ -60,6 +61,10 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
             tuple(_line(code, node) for node in sites.effects),
             any(_is_marked(code, node, mark.word) for node in sites.effects),
         )
+    if found == 0 and isinstance(edit, Replace) and not edit.replacement.strip():
+        lines = commented_out(code, scopes, pattern(edit.pattern), marker_pattern(mark.word))
+        if len(lines) >= edit.count:
+            return AlreadyDone(lines, any(line_markers(code.line(line), mark.word) for line in lines))
     if found < edit.count and found + effects != edit.count:
         return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
     if found == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -65,7 +64,7 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
             try:
                 _await(fd, storage, deadline, on_wait, exclusive=True)
                 if disk.is_at(fd, storage.lock):  # Else its holder has reverted everything and removed it.
-                    _sign(fd, Owner(os.getpid(), socket.gethostname(), purpose, now()))
+                    _sign(fd, Owner(os.getpid(), os.uname().nodename, purpose, now()))
                     return Lock(fd, exclusive=True)
             except BaseException:
                 disk.close(fd)

@@ -1,0 +1,45 @@
+"""Statements that a hand, or an earlier run, has turned into comments."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from patcher.rewriting.code import Code, Scope, parse
+from patcher.rewriting.matching import find
+
+if TYPE_CHECKING:
+    from patcher.rewriting.pattern import Pattern
+
+_COMMENT = re.compile(r"^([ \t]*)# ?(.*)$")
+_LONGEST = 40
+
+
+def commented_out(code: Code, scopes: Sequence[Scope], pattern: Pattern, markers: re.Pattern[str]) -> tuple[int, ...]:
+    """The lines at which comments, read as code, begin what a pattern matches."""
+    found: list[int] = []
+    for scope in scopes:
+        first, last = (1, len(code.starts)) if scope is code.tree else (scope.lineno, scope.end_lineno)  # type: ignore[union-attr]
+        number = first
+        while number <= (last or first):
+            length = _matching(code, number, pattern, markers)
+            if length:
+                found.append(number)
+            number += length or 1
+    return tuple(found)
+
+
+def _matching(code: Code, first: int, pattern: Pattern, markers: re.Pattern[str]) -> int:
+    """How many comment lines from `first` on are what the pattern matches, or 0."""
+    lines: list[str] = []
+    for number in range(first, min(first + _LONGEST, len(code.starts) + 1)):
+        comment = _COMMENT.match(code.line(number))
+        if comment is None:
+            return 0
+        lines.append(comment[1] + markers.sub("", comment[2]).rstrip())
+        read = parse(textwrap.dedent("\n".join(lines)))
+        if isinstance(read, Code) and find(read, (read.tree,), pattern):
+            return len(lines)
+    return 0
