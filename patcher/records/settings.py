@@ -49,7 +49,7 @@ class Setting:
 
 
 def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
-    """The settings of `folder`, by default the shipped ones, by id. Raises RecordError with all mistakes of all files."""
+    """The settings of `folder`, by default the shipped ones, by id. Raises RecordError with all mistakes of all."""
     paths = sorted((folder or shipped("settings")).glob("*.toml"))
     settings: list[Setting] = []
     mistakes: list[Mistake] = []

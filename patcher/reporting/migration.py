@@ -1,10 +1,11 @@
-"""MIGRATION.md and its Chinese twin, rendered from the records and settings: `python -m patcher.reporting.migration`."""
+"""MIGRATION.md and its Chinese twin, rendered from the records: `python -m patcher.reporting.migration`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -75,7 +76,7 @@ def vllm_columns(settings: Sequence[Setting]) -> list[tuple[str, Version]]:
     bounds = sorted({Version(part.version) for part in specifiers})
     if not bounds:
         return [("", Version("0"))]
-    inner = [(f">={low},<{high}", low) for low, high in zip(bounds, bounds[1:], strict=False)]
+    inner = [(f">={low},<{high}", low) for low, high in pairwise(bounds)]
     return [(f"<{bounds[0]}", Version("0")), *inner, (f">={bounds[-1]}", bounds[-1])]
 
 
