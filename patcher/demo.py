@@ -10,9 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
+
+if TYPE_CHECKING:
+    from patcher.releases import Progress
 
 ASSUMED: Mapping[str, str] = {
     "transformers": "4.57.6",
@@ -64,7 +68,7 @@ def options(vllm: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def scratch(verl: str, keep: Path | None, progress: Callable[[str], None]) -> Iterator[Path]:
+def scratch(verl: str, keep: Path | None, progress: Progress) -> Iterator[Path]:
     """A folder with the release's verl/ in it: a temporary one, or `keep`, which stays.
 
     Raises ReleaseError where the release cannot be had, UsageError where `keep` holds something already.
@@ -72,7 +76,7 @@ def scratch(verl: str, keep: Path | None, progress: Callable[[str], None]) -> It
     from patcher.releases import wheel
 
     source = wheel("verl", verl, progress=progress)
-    progress("")
+    progress("", 0, None)
     with TemporaryDirectory(prefix="uky-patch-demo-") as temporary:
         root = keep or Path(temporary) / f"verl-{verl}"
         if keep is not None and keep.exists() and not (keep.is_dir() and not any(keep.iterdir())):
