@@ -17,16 +17,18 @@ _COMMENT = re.compile(r"^([ \t]*)# ?(.*)$")
 _LONGEST = 40
 
 
-def commented_out(code: Code, scopes: Sequence[Scope], pattern: Pattern, markers: re.Pattern[str]) -> tuple[int, ...]:
-    """The lines at which comments, read as code, begin what a pattern matches."""
-    found: list[int] = []
+def commented_out(
+    code: Code, scopes: Sequence[Scope], pattern: Pattern, markers: re.Pattern[str]
+) -> tuple[tuple[int, int], ...]:
+    """The first and last lines of comments that, read as code, are what a pattern matches."""
+    found: list[tuple[int, int]] = []
     for scope in scopes:
         first, last = (1, len(code.starts)) if scope is code.tree else (scope.lineno, scope.end_lineno)  # type: ignore[union-attr]
         number = first
         while number <= (last or first):
             length = _matching(code, number, pattern, markers)
             if length:
-                found.append(number)
+                found.append((number, number + length - 1))
             number += length or 1
     return tuple(found)
 

@@ -155,16 +155,22 @@ def _never(node: ast.AST) -> bool:  # noqa: ARG001
 
 
 def _near(code: Code, place: Match, effect: Match) -> bool:
-    block = code.siblings(code.statement(place.nodes[0]))
+    block = code.siblings(_whole(code, place.nodes[0]))
     return any(code.statement(effect.nodes[0]) is statement for statement in block)
 
 
 def _beside(code: Code, place: Match, edit: Insert, template: Pattern) -> list[Splice]:
     behind = edit.where == "after"
-    statement = code.statement(place.nodes[-1] if behind else place.nodes[0])
+    statement = _whole(code, place.nodes[-1] if behind else place.nodes[0])
+    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+
+
+def _whole(code: Code, node: ast.AST) -> ast.stmt:
+    """The statement around a node that others can be put beside: of an `elif`, the whole `if`."""
+    statement = code.statement(node)
     while _elif(code, statement):
         statement = code.statement(code.parents[statement])
-    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+    return statement
 
 
 def _elif(code: Code, statement: ast.stmt) -> bool:
