@@ -54,7 +54,7 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
     scopes = code.within(edit.within)
     if not scopes:
         return AnchorMissing(edit.count, 0, nearest(code, scopes, edit))
-    sites = settle(code, locate(code, scopes, edit))
+    sites = settle(code, locate(code, scopes, edit, mark))
     found, effects = len(sites.anchors), len(sites.effects)
     if found > edit.count:
         return AnchorAmbiguous(edit.count, tuple(_line(code, anchor.node) for anchor in sites.anchors))
@@ -67,7 +67,9 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
         spans = commented_out(code, scopes, pattern(edit.pattern), marker_pattern(mark.word))
         if len(spans) >= edit.count:
             inside = [code.line(number) for first, last in spans for number in range(first, last + 1)]
-            return AlreadyDone(tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside))
+            return AlreadyDone(
+                tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
+            )
     if found < edit.count and found + effects != edit.count:
         return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
     if found == 0:
@@ -93,7 +95,7 @@ def compiles(source: str) -> Unparseable | None:
     return code if isinstance(code, Unparseable) else None
 
 
-def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
+def locate(code: Code, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites:
     """The places that an edit is about."""
     match edit:
         case MoveImport():
@@ -107,7 +109,7 @@ def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
         case RenameAttribute():
             return rename_attribute(code, scopes, edit)
         case Replace():
-            return replace(code, scopes, edit)
+            return replace(code, scopes, edit, mark)
         case Insert():
             return insert(code, scopes, edit)
 
@@ -150,7 +152,10 @@ def _is_marked(code: Code, node: ast.AST, word: str) -> bool:
         statement = node
     first, last = _line(code, statement), code.line_of(code.end(statement))
     for above in code.ancestors(statement):
-        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)) or code.line_of(code.end(above)) - above.lineno > _SMALL:
+        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)):
             break
-        first, last = min(first, above.lineno), max(last, code.line_of(code.end(above)))
+        top, bottom = _line(code, above), code.line_of(code.end(above))
+        if bottom - top > _SMALL:
+            break
+        first, last = min(first, top), max(last, bottom)
     return any(line_markers(code.line(number), word) for number in range(max(1, first - 3), last + 1))

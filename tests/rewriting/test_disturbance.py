@@ -102,12 +102,14 @@ def nothing_lost(before: str, after: str) -> None:
     rest = iter(lines(after))
     for old in lines(before):
         body = old.strip()
+        if not body:
+            continue
         for new in rest:
             bare = re.sub(r"  # Uky\[rec\]$", "", new)
-            if new == old or (body and bare.strip() == f"# {body}"):
+            if new == old or bare.strip() == f"# {body}":
                 break
         else:
-            assert not body, f"lost: {old!r}"
+            raise AssertionError(f"lost: {old!r}")
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)

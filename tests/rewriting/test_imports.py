@@ -185,8 +185,8 @@ def test_a_star_import_is_no_anchor() -> None:
     [
         "from vllm.utils.argparse_utils import Parser\n",
         "from vllm.v1.utils import Parser\n",
-        "try:\n    from vllm.utils import Parser\nexcept ImportError:\n    from vllm.utils.argparse_utils import Parser\n",
-        "try:\n    from vllm.utils.argparse_utils import Parser\nexcept Exception:\n    from vllm.utils import Parser\n",
+        "try:\n    from vllm.utils import Parser\nexcept ImportError:\n    from vllm.utils.args import Parser\n",
+        "try:\n    from vllm.utils.args import Parser\nexcept Exception:\n    from vllm.utils import Parser\n",
         "try:\n    from vllm.utils import Parser\nexcept ImportError:\n    from local.copies import Parser\n",
         "if new:\n    from vllm.utils.argparse_utils import Parser\nelse:\n    from vllm.utils import Parser, uri\n",
     ],

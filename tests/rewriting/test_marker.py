@@ -24,7 +24,10 @@ def test_a_comment_between_the_parts_of_a_string_is_one() -> None:
 
 
 def test_the_old_line_kept_as_a_comment_is_one() -> None:
-    assert markers("# old()  # Uky[one]\nnew()  # Uky[one]\n", "Uky") == (Marker(1, "one", True), Marker(2, "one", False))
+    assert markers("# old()  # Uky[one]\nnew()  # Uky[one]\n", "Uky") == (
+        Marker(1, "one", True),
+        Marker(2, "one", False),
+    )
 
 
 def test_files_that_are_no_python_are_read_too() -> None:

@@ -217,7 +217,9 @@ def test_start_and_end_are_those_of_the_body() -> None:
     assert made(source, insert("end", "last()", within="A.f")) == source.replace(
         "        return 1\n", "        return 1\n        last()  # Uky[rec]\n"
     )
-    assert made("def f(): pass\n", insert("start", "begin()", within="f")).endswith("def f(): begin(); pass  # Uky[rec]\n")
+    assert made("def f(): pass\n", insert("start", "begin()", within="f")).endswith(
+        "def f(): begin(); pass  # Uky[rec]\n"
+    )
     assert made('def f():\n    """Doc."""\n', insert("start", "go()", within="f")).endswith("    go()  # Uky[rec]\n")
 
 
@@ -241,7 +243,8 @@ def test_an_insertion_where_statements_share_a_line() -> None:
         "# a(); b(); c()  # Uky[rec]\na(); new(); b(); c()  # Uky[rec]\n"
     )
     assert made("if x: b()\n", insert("after", "if y:\n    new()", anchor="b()")) == (
-        "# if x: b()  # Uky[rec]\nif x:  # Uky[rec]\n    b()  # Uky[rec]\n    if y:  # Uky[rec]\n        new()  # Uky[rec]\n"
+        "# if x: b()  # Uky[rec]\nif x:  # Uky[rec]\n    b()  # Uky[rec]\n"
+        "    if y:  # Uky[rec]\n        new()  # Uky[rec]\n"
     )
 
 
