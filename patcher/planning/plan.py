@@ -14,7 +14,6 @@ from patcher.planning.outcome import Applied, FilePlan, FileState, Kind, Plan, R
 from patcher.planning.replay import Desk, EditFilter, EditResult, Missing, Replayed, predecessors
 from patcher.records.load import in_order
 from patcher.records.model import Edit, Record, Style
-from patcher.rewriting import matches
 from patcher.rewriting.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
@@ -82,9 +81,6 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
             continue
         if needed.answer == "no" or (needed.answer == "unknown" and known is None):
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
-            continue
-        if needed.answer == "maybe" and known is None and _upstream_has_it(record, situation):
-            outcomes.append(_resolved(record))
             continue
         done = desk.replay(record, belongs(situation.verl), earlier[record.id])
         outcomes.append(_judge(record, done, needed, situation, known))
@@ -211,7 +207,7 @@ def _judge(record: Record, done: Replayed, needed: Need, situation: Situation, k
             "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
         )
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(blamed))
-    return _failure(record, blamed, situation)
+    return _failure(record, blamed)
 
 
 def _excusable(result: EditResult, needed: Need) -> bool:
@@ -224,23 +220,12 @@ def _by_hand(record: Record, done: Replayed, situation: Situation, spots: tuple[
     files = tuple(dict.fromkeys(spot.file for spot in spots))
     if marked:
         return RecordOutcome(record.id, "adopted", phrase("by hand, marked, same effect"), files, spots)
-    if not claimed and _upstream_has_it(record, situation):
+    if not claimed and any(result.resolved for result in done.results):
         return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), files, spots)
     return RecordOutcome(record.id, "adopted", phrase("by hand, same effect"), files, spots)
 
 
-def _resolved(record: Record) -> RecordOutcome:
-    return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), record.files)
-
-
-def _upstream_has_it(record: Record, situation: Situation) -> bool:
-    texts = [state.base for file in record.files if (state := situation.files.get(file)) and state.base is not None]
-    return any(matches(text, pattern) for text in texts for pattern in record.resolved)
-
-
-def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation) -> RecordOutcome:
-    if all(isinstance(result.outcome, AnchorMissing) for result in blamed) and _upstream_has_it(record, situation):
-        return _resolved(record)
+def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
     nearest = _nearest(blamed)

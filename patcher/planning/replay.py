@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from patcher.records.model import Edit, Mark, Record, Style
-from patcher.rewriting import rewrite
+from patcher.rewriting import markers, matches, rewrite
 from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
 
 
@@ -21,6 +21,8 @@ class EditResult:
     outcome: Outcome | Missing
     certain: bool
     """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
+    resolved: bool = False
+    """The file has what the record's `[resolved]` looks for, so the edit was not tried."""
 
     @property
     def landed(self) -> bool:
@@ -67,12 +69,14 @@ class Desk:
         """Make the record's edits on the desk, or none of them."""
         mark = Mark(record.id, self.word, record.style or self.style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
-        results = [
-            EditResult(edit, self._edit(edit, mark, may_touch), certain is True)
+        fixed = {file: done for file, text in before.items() if (done := _resolved(text, record, self.word))}
+        kept = tuple(
+            EditResult(
+                edit, fixed.get(edit.file) or self._edit(edit, mark, may_touch), certain is True, edit.file in fixed
+            )
             for edit in record.edits
             if (certain := belongs(edit)) is not False
-        ]
-        kept = tuple(results)
+        )
         made = all(result.settled or _excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -99,6 +103,15 @@ def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:
     for record in records:
         found[record.id] = frozenset(record.after).union(*(found.get(name, frozenset()) for name in record.after))
     return found
+
+
+def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
+    """Where the text has what `[resolved]` looks for, and whether a marker stands there."""
+    lines = tuple(line for pattern in record.resolved for line in matches(text, pattern))
+    if not lines:
+        return None
+    marked = {marker.line for marker in markers(text, word)}
+    return AlreadyDone(lines, any(line - above in marked for line in lines for above in range(4)))
 
 
 def _excused(result: EditResult) -> bool:

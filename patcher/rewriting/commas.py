@@ -70,6 +70,10 @@ def without(items: Items, gone: frozenset[int]) -> list[Splice]:
     code, text = items.code, items.code.text
     if len(gone) == len(items.spans):
         last = after_comma(text, items.spans[-1][1], items.end)
+        first, bottom = items.spans[0][0], code.line_of(last - 1)
+        behind = text[last : code.line_stop(bottom)].strip(" \t\f")
+        if items.bracketed and code.own_line(first) and (not behind or behind.startswith("#")):
+            return [Splice(code.line_start(code.line_of(first)), code.line_start(bottom + 1), "")]
         return [Splice(items.spans[0][0], last + (0 if text[last : items.end].strip() else items.end - last), "")]
     splices = []
     for index in sorted(gone):

@@ -37,6 +37,10 @@ def replace_statements(code: Code, old: Sequence[ast.stmt], lines: Sequence[str]
     start, end = code.start(old[0]), code.end(old[-1])
     if own_lines(code, old):
         if lines:
+            stop = code.line_stop(code.line_of(end))
+            comment = code.text[end:stop].strip(" \t\f;")
+            if comment and lines[-1].endswith(comment):
+                end = stop
             return [Splice(start, end, indented(lines, code.indent(start), code.newline).lstrip(" \t"))]
         return [Splice(code.line_start(code.line_of(start)), code.line_start(code.line_of(end) + 1), "")]
     first = next(index for index, statement in enumerate(block) if statement is old[0])

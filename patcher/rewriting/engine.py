@@ -21,7 +21,7 @@ from patcher.rewriting.attributes import rename_attribute
 from patcher.rewriting.code import Code, Scope, parse
 from patcher.rewriting.imports import move_import
 from patcher.rewriting.marker import line_markers, marker_pattern
-from patcher.rewriting.marking import Splice, mark_up, overlapping
+from patcher.rewriting.marking import mark_up, overlapping, splice_text
 from patcher.rewriting.matching import find
 from patcher.rewriting.nearest import nearest
 from patcher.rewriting.outcome import (
@@ -36,9 +36,11 @@ from patcher.rewriting.outcome import (
 from patcher.rewriting.pattern import pattern
 from patcher.rewriting.removed import commented_out
 from patcher.rewriting.replacing import insert, replace
-from patcher.rewriting.sites import Anchor, Sites, settle
+from patcher.rewriting.shape import UNREADABLE
+from patcher.rewriting.sites import TRIES, Anchor, Sites, settle
 
 _BOM = "\ufeff"
+_SMALL = 12
 
 
 def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
@@ -52,7 +54,7 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
     scopes = code.within(edit.within)
     if not scopes:
         return AnchorMissing(edit.count, 0, nearest(code, scopes, edit))
-    sites = settle(code, locate(code, scopes, edit))
+    sites = settle(code, locate(code, scopes, edit, mark))
     found, effects = len(sites.anchors), len(sites.effects)
     if found > edit.count:
         return AnchorAmbiguous(edit.count, tuple(_line(code, anchor.node) for anchor in sites.anchors))
@@ -62,9 +64,12 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
             any(_is_marked(code, node, mark.word) for node in sites.effects),
         )
     if found == 0 and isinstance(edit, Replace) and not edit.replacement.strip():
-        lines = commented_out(code, scopes, pattern(edit.pattern), marker_pattern(mark.word))
-        if len(lines) >= edit.count:
-            return AlreadyDone(lines, any(line_markers(code.line(line), mark.word) for line in lines))
+        spans = commented_out(code, scopes, pattern(edit.pattern), marker_pattern(mark.word))
+        if len(spans) >= edit.count:
+            inside = [code.line(number) for first, last in spans for number in range(first, last + 1)]
+            return AlreadyDone(
+                tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
+            )
     if found < edit.count and found + effects != edit.count:
         return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
     if found == 0:
@@ -90,7 +95,7 @@ def compiles(source: str) -> Unparseable | None:
     return code if isinstance(code, Unparseable) else None
 
 
-def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
+def locate(code: Code, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites:
     """The places that an edit is about."""
     match edit:
         case MoveImport():
@@ -104,7 +109,7 @@ def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
         case RenameAttribute():
             return rename_attribute(code, scopes, edit)
         case Replace():
-            return replace(code, scopes, edit)
+            return replace(code, scopes, edit, mark)
         case Insert():
             return insert(code, scopes, edit)
 
@@ -118,10 +123,16 @@ def _make(
             for record in line_markers(code.line(line), mark.word):
                 if record is not None and record != mark.record and record not in may_touch:
                     return Overlap(line, record)
-    splices: list[Splice] = [splice for anchor in anchors for splice in anchor.splices()]
+    splices = [splice for anchor in anchors for splice in anchor.splices()]
     if overlapping(splices):
         return AnchorAmbiguous(len(anchors) - 1, tuple(_line(code, anchor.node) for anchor in anchors))
-    marked = mark_up(code, splices, mark, may_touch)
+    try:
+        marked = mark_up(code, splices, mark, may_touch)
+    except UNREADABLE:
+        broken = parse(splice_text(code.text, splices))
+        if isinstance(broken, Unparseable):
+            return broken
+        raise
     if isinstance(marked, Overlap):
         return marked
     result = parse(marked.text)
@@ -135,9 +146,16 @@ def _line(code: Code, node: ast.AST) -> int:
 
 
 def _is_marked(code: Code, node: ast.AST, word: str) -> bool:
-    """Whether a marker stands in a node's statement or up to three lines above."""
-    statement = code.statement(node)
-    first, last = _line(code, statement), code.line_of(code.end(statement))
+    """Whether a marker stands in a node's statement, in a small `try` or `if` around it, or up to three lines above."""
+    statement: ast.AST = code.statement(node)
     if any(isinstance(getattr(statement, name, None), list) for name in ("body", "cases")):
-        first, last = _line(code, node), code.line_of(code.end(node))
+        statement = node
+    first, last = _line(code, statement), code.line_of(code.end(statement))
+    for above in code.ancestors(statement):
+        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)):
+            break
+        top, bottom = _line(code, above), code.line_of(code.end(above))
+        if bottom - top > _SMALL:
+            break
+        first, last = min(first, top), max(last, bottom)
     return any(line_markers(code.line(number), word) for number in range(max(1, first - 3), last + 1))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from patcher.rewriting.arguments import taken_out
 from patcher.rewriting.embedding import insert_statements, replace_statements
+from patcher.rewriting.marker import line_markers
 from patcher.rewriting.marking import Splice
 from patcher.rewriting.matching import Bindings, Match, find, match, same
 from patcher.rewriting.pattern import Pattern, meta, part, pattern
@@ -17,11 +18,11 @@ from patcher.rewriting.sites import Anchor, Sites
 from patcher.rewriting.template import fill, loose, tight
 
 if TYPE_CHECKING:
-    from patcher.records.model import Insert, Replace
+    from patcher.records.model import Insert, Mark, Replace
     from patcher.rewriting.code import Code, Scope
 
 
-def replace(code: Code, scopes: Sequence[Scope], edit: Replace) -> Sites:
+def replace(code: Code, scopes: Sequence[Scope], edit: Replace, mark: Mark) -> Sites:
     wanted, template = pattern(edit.pattern), pattern(edit.replacement)
     found = find(code, scopes, wanted)
     if not template.body or (
@@ -32,6 +33,8 @@ def replace(code: Code, scopes: Sequence[Scope], edit: Replace) -> Sites:
     if not _pair_of_trees(template, wanted):
         found = [place for place in found if not any(_part_of(code, place, effect) for effect in effects)]
     else:
+        # What the record itself has written may look like an anchor once more; its marker tells.
+        found = [place for place in found if not _made_by(code, place, mark)]
         effects = [effect for effect in effects if not any(effect.nodes == place.nodes for place in found)]
 
     def anchor(place: Match) -> Anchor:
@@ -46,6 +49,11 @@ def replace(code: Code, scopes: Sequence[Scope], edit: Replace) -> Sites:
 def _agree(one: Bindings, two: Bindings) -> bool:
     """Whether what two matches bound by the same names is the same."""
     return all(same(value, two[name]) for name, value in one.items() if name in two)
+
+
+def _made_by(code: Code, place: Match, mark: Mark) -> bool:
+    first, last = code.line_of(code.start(place.nodes[0])), code.line_of(code.end(place.nodes[-1]))
+    return any(mark.record in line_markers(code.line(number), mark.word) for number in range(first, last + 1))
 
 
 def _bare(template: Pattern) -> bool:
@@ -155,16 +163,22 @@ def _never(node: ast.AST) -> bool:  # noqa: ARG001
 
 
 def _near(code: Code, place: Match, effect: Match) -> bool:
-    block = code.siblings(code.statement(place.nodes[0]))
+    block = code.siblings(_whole(code, place.nodes[0]))
     return any(code.statement(effect.nodes[0]) is statement for statement in block)
 
 
 def _beside(code: Code, place: Match, edit: Insert, template: Pattern) -> list[Splice]:
     behind = edit.where == "after"
-    statement = code.statement(place.nodes[-1] if behind else place.nodes[0])
+    statement = _whole(code, place.nodes[-1] if behind else place.nodes[0])
+    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+
+
+def _whole(code: Code, node: ast.AST) -> ast.stmt:
+    """The statement around a node that others can be put beside: of an `elif`, the whole `if`."""
+    statement = code.statement(node)
     while _elif(code, statement):
         statement = code.statement(code.parents[statement])
-    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+    return statement
 
 
 def _elif(code: Code, statement: ast.stmt) -> bool:

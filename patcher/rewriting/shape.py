@@ -10,6 +10,9 @@ from dataclasses import dataclass
 _QUIET = {tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT}
 _OPENS, _CLOSES = getattr(tokenize, "FSTRING_START", -1), getattr(tokenize, "FSTRING_END", -1)
 
+UNREADABLE = (tokenize.TokenError, SyntaxError)
+"""What `shape` raises where brackets or strings stay open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

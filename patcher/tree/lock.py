@@ -71,8 +71,6 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
                 raise
             disk.close(fd)
     except disk.LockUnsupportedError as error:
-        with contextlib.suppress(OSError):
-            disk.remove(storage.lock)
         _forget(storage)
         raise TreeError(
             f"{storage.lock}: cannot be locked",
@@ -151,6 +149,8 @@ def _owner(fd: int) -> Owner | None:
 
 
 def _forget(storage: Storage) -> None:
-    # The error that led here is the one to report.
+    """Remove what was made in vain; the error that led here is the one to report."""
     with contextlib.suppress(OSError):
+        if disk.names(storage.folder) == [storage.lock.name]:
+            disk.remove(storage.lock)
         disk.remove_folder(storage.folder)

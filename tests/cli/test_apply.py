@@ -124,7 +124,7 @@ def test_a_forced_revert_keeps_what_was_changed(uky: Uky, tree: Path) -> None:
     (tree / "verl/server.py").write_text(changed)
     assert uky("revert", "--force").code == 0
     assert (tree / "verl/server.py").read_text() == SERVER
-    assert changed in [path.read_text() for path in tree.iterdir() if path.is_file()]
+    assert changed in [path.read_text() for path in tree.rglob("*") if path.is_file()]
 
 
 def test_a_file_that_git_put_back_is_pending_again(uky: Uky, tree: Path) -> None:
