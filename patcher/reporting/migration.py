@@ -24,6 +24,8 @@ DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "MIGRATION.zh-CN.md": ("migration.zh-CN.md.j2", "zh"),
 }
 """Each document's template and language."""
+SUBJECTS = ("vllm", "transformers", "flash-attn", "triton", "torch", "ray", "other", "instrument")
+"""The order of the subjects; the templates hold their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,21 @@ def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Lan
 
 
 def _subjects(records: Sequence[Record], language: Language) -> dict[str, list[Entry]]:
-    """Records by the first of their tags."""
+    """Records by the first of their tags, in the order of `SUBJECTS`, opt-in ones behind the others."""
     found: dict[str, list[Entry]] = {}
-    for record in sorted(records, key=lambda record: (record.tags[:1] or ("~",), record.id)):
-        found.setdefault(record.tags[0] if record.tags else "other", []).append(_entry(record, language))
+    for record in sorted(records, key=lambda record: (_place(_subject(record)), not record.enabled, record.id)):
+        found.setdefault(_subject(record), []).append(_entry(record, language))
     return found
+
+
+def _subject(record: Record) -> str:
+    subject = record.tags[0] if record.tags else "other"
+    return "triton" if subject == "libcuda" else subject
+
+
+def _place(subject: str) -> tuple[int, str]:
+    known = SUBJECTS.index(subject) if subject in SUBJECTS else SUBJECTS.index("other")
+    return known, subject
 
 
 def _entry(record: Record, language: Language) -> Entry:

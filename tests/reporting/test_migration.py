@@ -53,6 +53,27 @@ def test_a_record_is_told_with_its_conditions_files_and_whether_it_is_on() -> No
     )
 
 
+def test_subjects_have_an_order_and_what_is_off_comes_last() -> None:
+    names = [
+        ("b", "vllm", False),
+        ("a", "instrument", False),
+        ("c", "vllm", True),
+        ("d", "numpy", True),
+        ("e", "libcuda", True),
+    ]
+    records = [
+        Record(name, name, "why", "fork-only", When(), (), tags=(tag,), enabled=enabled) for name, tag, enabled in names
+    ]
+    text = render("MIGRATION.md", records, ())
+    headings = [line.lstrip("# ") for line in text.splitlines() if line.startswith(("### ", "#### "))]
+    assert headings[:9] == [
+        *("vLLM", "c", "b"),
+        *("Triton and libcuda", "e"),
+        *("numpy", "d"),
+        *("Instruments for a hang (off by default)", "a"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("edit", "english", "chinese"),
     [
