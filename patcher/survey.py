@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.plan import Situation
+from patcher.rewriting.outcome import Unparseable
 from patcher.session import Session
 from patcher.tree import Ledger, Source
 from patcher.tree.source import Codec, Undecodable, decode, encode
@@ -39,7 +40,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         if source is None:
-            states[path] = FileState(path, None, None, path in ledger.files, "is not in this tree")
+            states[path] = FileState(path, None, None, path in ledger.files)
             continue
         sources[path] = source
         known = ledger.files.get(path)
@@ -55,7 +56,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
         if isinstance(before, Undecodable) or isinstance(now, Undecodable):
             bad = now if isinstance(now, Undecodable) else before
             assert isinstance(bad, Undecodable)
-            states[path] = FileState(path, None, None, refused, f"is no text: line {bad.line}: {bad.message}")
+            states[path] = FileState(path, None, None, refused, Unparseable(bad.line, bad.message))
             continue
         codecs[path] = before[1]
         states[path] = FileState(path, before[0], now[0], refused)

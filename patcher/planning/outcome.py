@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from patcher.language import NOTHING, Phrase, Phrases
 
 if TYPE_CHECKING:
-    from patcher.rewriting.outcome import Candidate
+    from patcher.rewriting.outcome import Candidate, Unparseable
 
 Kind = Literal[
     "applied",
@@ -63,11 +63,11 @@ class FileState:
 
     path: str
     base: str | None
-    """None where the file is missing or cannot be read as text; `problem` says which."""
+    """None where the file is missing or, with a `problem`, no text."""
     current: str | None
     tampered: bool = False
     """The ledger knows the file, and it is not as the ledger left it."""
-    problem: str = ""
+    problem: Unparseable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Setting:
 
 
 def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
-    """The settings of `folder`, by default the shipped ones, by id. Raises RecordError with all mistakes of all files."""
+    """The settings of `folder`, by default the shipped ones, by id. Raises RecordError with all mistakes of all."""
     paths = sorted((folder or shipped("settings")).glob("*.toml"))
     settings: list[Setting] = []
     mistakes: list[Mistake] = []
@@ -89,7 +89,7 @@ def parse_setting(text: str, path: Path) -> Setting | Iterable[Mistake]:
         check.note(("variable",), f"{setting.variable!r} is no name of a variable")
     if (setting.value is None) != (not setting.profiles):
         check.note(("profiles",), "goes with a value: the profiles that set it")
-    if setting.reader == "nothing" and (setting.value is not None or setting.when):
+    if data.get("reader") == "nothing" and (setting.value is not None or setting.when):
         check.note(("reader",), "'nothing' leaves neither value nor [when] to say")
     return check.mistakes or setting
 

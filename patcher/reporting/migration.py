@@ -1,10 +1,11 @@
-"""MIGRATION.md and its Chinese twin, rendered from the records and settings: `python -m patcher.reporting.migration`."""
+"""MIGRATION.md and its Chinese twin, rendered from the records: `python -m patcher.reporting.migration`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -75,7 +76,7 @@ def vllm_columns(settings: Sequence[Setting]) -> list[tuple[str, Version]]:
     bounds = sorted({Version(part.version) for part in specifiers})
     if not bounds:
         return [("", Version("0"))]
-    inner = [(f">={low},<{high}", low) for low, high in zip(bounds, bounds[1:], strict=False)]
+    inner = [(f">={low},<{high}", low) for low, high in pairwise(bounds)]
     return [(f"<{bounds[0]}", Version("0")), *inner, (f">={bounds[-1]}", bounds[-1])]
 
 
@@ -83,7 +84,7 @@ def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Lan
     reasons: Reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
     needed = SpecifierSet(setting.when.get("vllm", ""))
     everyday = setting.value if set(setting.profiles) - {"fault"} else None
-    used = everyday or show("read", language)
+    used = f"`{everyday}`" if everyday else show("read", language)
     ignored = show("ignored", language)
     cells = [used if setting.reader != "nothing" and needed.contains(version) else ignored for _, version in columns]
     when = ", ".join(f"{name} {specifier}" for name, specifier in setting.when.items())

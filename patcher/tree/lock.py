@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -65,15 +64,13 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
             try:
                 _await(fd, storage, deadline, on_wait, exclusive=True)
                 if disk.is_at(fd, storage.lock):  # Else its holder has reverted everything and removed it.
-                    _sign(fd, Owner(os.getpid(), socket.gethostname(), purpose, now()))
+                    _sign(fd, Owner(os.getpid(), os.uname().nodename, purpose, now()))
                     return Lock(fd, exclusive=True)
             except BaseException:
                 disk.close(fd)
                 raise
             disk.close(fd)
     except disk.LockUnsupportedError as error:
-        with contextlib.suppress(OSError):
-            disk.remove(storage.lock)
         _forget(storage)
         raise TreeError(
             f"{storage.lock}: cannot be locked",
@@ -152,6 +149,8 @@ def _owner(fd: int) -> Owner | None:
 
 
 def _forget(storage: Storage) -> None:
-    # The error that led here is the one to report.
+    """Remove what was made in vain; the error that led here is the one to report."""
     with contextlib.suppress(OSError):
+        if disk.names(storage.folder) == [storage.lock.name]:
+            disk.remove(storage.lock)
         disk.remove_folder(storage.folder)

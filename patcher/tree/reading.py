@@ -48,7 +48,7 @@ def reading(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> Iterator[
     unfinished: TreeError | None = None
     stamp, held = _take(storage, wait, on_wait)
     try:
-        if storage.exists() and (disk.status(storage.ledger) is None or disk.status(storage.journal) is not None):
+        if storage.exists() and not storage.is_settled():
             interrupted = disk.status(storage.journal) is not None
             if held is not None:
                 held.release()

@@ -113,6 +113,11 @@ class Storage:
             return False
         return True
 
+    def is_settled(self) -> bool:
+        """Whether the folder is as a run leaves it that has ended: a ledger, no journal, nothing staged."""
+        present = [disk.status(path) is not None for path in (self.ledger, self.journal, self.staged)]
+        return present == [True, False, False]
+
     def make(self) -> None:
         """Make the folder, and the folders in it, for a change. The caller holds the lock."""
         disk.make_folder(self.folder)
@@ -126,15 +131,16 @@ class Storage:
     def sweep(self, ledger: Ledger) -> None:
         """Remove what an ended change has left and the ledger does not need; all, when the ledger is empty.
 
-        The caller holds the lock, and no journal is under way. The lock file goes last: whoever waits for it sees
-        that it is gone and starts anew.
+        The caller holds the lock, and no journal is under way. `staged` goes after the originals, for it shows that
+        there is something to remove; the lock file goes last: whoever waits for it sees that it is gone and starts
+        anew.
         """
-        _clear(self.staged, disk.names(self.staged))
-        disk.remove_folder(self.staged)
         needed = {file.original for file in ledger.files.values()}
         _clear(self.originals, (name for name in disk.names(self.originals) if name not in needed))
         if not needed:
             disk.remove_folder(self.originals)
+        _clear(self.staged, disk.names(self.staged))
+        disk.remove_folder(self.staged)
         if not ledger:
             disk.remove(self.ledger)
             disk.remove(self.folder / ".gitignore")

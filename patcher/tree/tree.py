@@ -113,18 +113,15 @@ class Tree:
         """
         return self.storage.pre_image(sha256)
 
-    def original(self, path: str, ledger: Ledger) -> Source | None:
-        """A patched file as it was before the first record; None for a file that the ledger does not name.
+    def keep(self, path: str, content: bytes) -> str:
+        """Lay by what a file holds now, before it is replaced; see `patcher.tree.keeping`. Returns where.
 
         Raises:
-            TreeError: missing or damaged.
+            TreeError: it cannot be written.
         """
-        entry = ledger.files.get(path)
-        if entry is None:
-            return None
-        found = disk.status(resolve(self.root, path))
-        mode = 0o644 if found is None else stat.S_IMODE(found.st_mode)
-        return Source(path, self.pre_image(entry.original), entry.original, mode)
+        from patcher.tree.keeping import keep
+
+        return keep(self.root, path, content)
 
     def state(self, ledger: Ledger) -> dict[str, State]:
         """Each file that the ledger names against what is there now.
@@ -149,7 +146,7 @@ class Tree:
         """Be the only writer; see `patcher.tree.transaction`. `wait` is in seconds."""
         return transaction(self.storage, purpose, wait=wait, on_wait=on_wait)
 
-    def reading(self, *, wait: float = 10.0, on_wait: OnWait = _wait_silently) -> AbstractContextManager[Reading]:
+    def reading(self, *, wait: float = 30.0, on_wait: OnWait = _wait_silently) -> AbstractContextManager[Reading]:
         """Hold off writers while looking; see `patcher.tree.reading`. `wait` is in seconds."""
         return reading(self.storage, wait=wait, on_wait=on_wait)
 

@@ -35,5 +35,5 @@ def tree_error(error: OSError, title: str) -> TreeError:
         why, advice = "it is no regular file", "Check the path."
     else:
         why, advice = _CAUSES.get(error.errno or 0, (error.strerror or str(error), ""))
-    where = error.filename2 if error.errno == errno.EXDEV and error.filename2 else error.filename
+    where = error.filename2 or error.filename
     return TreeError(title, cause=f"{where}: {why}" if where else why, advice=advice)

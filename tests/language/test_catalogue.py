@@ -19,17 +19,19 @@ SOURCES = sorted(Path(patcher.__file__).parent.rglob("*.py"))
 MISTAKES = {name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, errors.UkyError)}
 
 
-def constants(node: ast.expr | None, function: ast.AST) -> Iterator[str]:
-    """The literal texts that an argument can be: itself, a branch, or what a local name was set to."""
+def constants(node: ast.expr | None, module: ast.AST) -> Iterator[str]:
+    """The literal texts that an argument can be: itself, a branch, or what a name of the module's was set to."""
     match node:
         case ast.Constant(value=str(text)) if text.strip():
             yield text
         case ast.IfExp(body=body, orelse=orelse):
-            yield from constants(body, function)
-            yield from constants(orelse, function)
+            yield from constants(body, module)
+            yield from constants(orelse, module)
         case ast.Name(id=name):
-            for other in ast.walk(function):
-                if isinstance(other, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in other.targets):
+            for other in ast.walk(module):
+                if isinstance(other, ast.Assign) and any(
+                    isinstance(t, ast.Name) and t.id == name for t in other.targets
+                ):
                     yield from constants(other.value, ast.Module([], []))
 
 
@@ -40,18 +42,16 @@ def templates() -> dict[str, str]:
     found |= dict.fromkeys(get_args(Status), "statuses")
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        scopes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-        for scope in scopes:
-            for node in ast.walk(scope):
-                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                    continue
-                arguments: list[ast.expr] = []
-                if node.func.id in ("phrase", "show"):
-                    arguments = node.args[:1]
-                elif node.func.id in MISTAKES:
-                    arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("cause", "advice"))]
-                for argument in arguments:
-                    found |= dict.fromkeys(constants(argument, scope), f"{path.name}:{node.lineno}")
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            arguments: list[ast.expr] = []
+            if node.func.id in ("phrase", "show"):
+                arguments = node.args[:1]
+            elif node.func.id in MISTAKES:
+                arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("cause", "advice"))]
+            for argument in arguments:
+                found |= dict.fromkeys(constants(argument, tree), f"{path.name}:{node.lineno}")
     return found
 
 
