@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 
 from patcher.records.model import (
@@ -28,6 +29,7 @@ from patcher.rewriting.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
     AnchorMissing,
+    Candidate,
     Outcome,
     Overlap,
     Rewritten,
@@ -123,6 +125,10 @@ def _make(
             for record in line_markers(code.line(line), mark.word):
                 if record is not None and record != mark.record and record not in may_touch:
                     return Overlap(line, record)
+    hidden = next((anchor.node for anchor in anchors if _misplaced(code, anchor.node)), None)
+    if hidden is not None:
+        line = _line(code, code.statement(hidden))
+        return AnchorMissing(len(anchors), len(anchors) - 1, Candidate(line, code.line(line).strip()))
     splices = [splice for anchor in anchors for splice in anchor.splices()]
     if overlapping(splices):
         return AnchorAmbiguous(len(anchors) - 1, tuple(_line(code, anchor.node) for anchor in anchors))
@@ -139,6 +145,15 @@ def _make(
     if isinstance(result, Unparseable):
         return result
     return Rewritten(marked.text, marked.lines, tuple(marked.moved(_line(code, node)) for node in by_hand))
+
+
+def _misplaced(code: Code, node: ast.AST) -> bool:
+    """Whether a node in an f-string does not stand where Python, before 3.12, says it does."""
+    if sys.version_info >= (3, 12) or not any(isinstance(above, ast.JoinedStr) for above in code.ancestors(node)):
+        return False
+    text = code.segment(node)
+    read = parse(f"f({text})" if isinstance(node, ast.keyword) else text)
+    return isinstance(read, Unparseable) or not any(ast.dump(part) == ast.dump(node) for part in read.parents)
 
 
 def _line(code: Code, node: ast.AST) -> int:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from patcher.records.model import Mark, RenameAttribute
 from patcher.rewriting import rewrite
-from patcher.rewriting.outcome import AlreadyDone, AnchorMissing
+from patcher.rewriting.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Rewritten
 from tests.rewriting.cases import FILE, made
 
 EDIT = RenameAttribute(file=FILE, old="engine.old_name", new="new_name")
@@ -37,3 +39,25 @@ def test_another_tail_is_not_meant() -> None:
 def test_a_guard_by_hand_is_seen() -> None:
     source = "f = self.engine.new_name if hasattr(self.engine, 'new_name') else self.engine.old_name\n"
     assert isinstance(rewrite(source, EDIT, Mark("rec")), AlreadyDone)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = f"{self.engine.old_name}"\n',
+        'x = f"""\n  {a} {self.engine.old_name}"""\n',
+        'x = ("a"\n  f"模 {self.engine.old_name!r:>{w}}")\n',
+    ],
+)
+def test_an_expression_in_an_f_string_is_renamed(source: str) -> None:
+    kept = [line for line in made(source, EDIT).splitlines(keepends=True) if not line.lstrip().startswith("# ")]
+    assert "".join(kept).replace("  # Uky[rec]", "") == source.replace("old_name", "new_name")
+
+
+def test_two_alike_in_one_f_string_are_renamed_both_or_refused() -> None:
+    edit = RenameAttribute(file=FILE, old="engine.old_name", new="new_name", count=2)
+    outcome = rewrite('x = f"{engine.old_name} {engine.old_name}"\n', edit, Mark("rec"))
+    if isinstance(outcome, Rewritten):
+        assert 'x = f"{engine.new_name} {engine.new_name}"' in outcome.source
+    else:
+        assert isinstance(outcome, AnchorAmbiguous)

@@ -27,8 +27,9 @@ def plant(root: Path) -> Tree:
 
 
 def contents(tree: Tree) -> dict[str, bytes]:
-    """Each file of the tree that is not the tool's own."""
-    return {path: (tree.root / path).read_bytes() for path in everything(tree) if not path.startswith(".uky-patch")}
+    """Each file below `verl/`."""
+    found = (path for path in (tree.root / "verl").rglob("*") if path.is_file())
+    return {path.relative_to(tree.root).as_posix(): path.read_bytes() for path in found}
 
 
 def everything(tree: Tree) -> list[str]:
