@@ -54,8 +54,8 @@ def versions(name: str, *, cache: Path | None = None, offline: bool = False) -> 
     known = _read_versions(listed)
     if known is not None and (offline or time.time() - listed.stat().st_mtime < FRESH_SECONDS):
         return known
-    files = Index(read_pip_config(), offline=offline).files(name)
-    found = {file.version for file in files}
+    with Index(read_pip_config(), offline=offline) as index:
+        found = {file.version for file in index.files(name)}
     if offline and folder.is_dir():
         found |= {path.name for path in folder.iterdir() if path.is_dir()}
     if not found:
@@ -87,10 +87,9 @@ def _write_versions(path: Path, ordered: list[str]) -> None:
 class _Request:
     """One release asked for, and the means to get it."""
 
-    def __init__(self, name: str, version: str, progress: Progress, offline: bool) -> None:
-        self.name, self.version, self.progress, self.offline = name, version, progress, offline
+    def __init__(self, index: Index, name: str, version: str, progress: Progress, offline: bool) -> None:
+        self.index, self.name, self.version, self.progress, self.offline = index, name, version, progress, offline
         self.module = MODULES.get(name, name.replace("-", "_"))
-        self.index = Index(read_pip_config(), offline=offline)
 
     def files(self) -> list[File]:
         """The files of the version asked for, local ones first. Raises `ReleaseError` if there are none."""
@@ -138,9 +137,10 @@ def _cached(
     place = cache_root(cache) / "releases" / name / version / kind
     if place.is_dir():
         return place
-    request = _Request(name, version, progress or _silent, offline)
-    files = request.files()
-    return build(place, lambda folder: fill(request, files, folder), request.progress)
+    with Index(read_pip_config(), offline=offline) as index:
+        request = _Request(index, name, version, progress or _silent, offline)
+        files = request.files()
+        return build(place, lambda folder: fill(request, files, folder), request.progress)
 
 
 def _fill_sources(request: _Request, files: list[File], folder: Path) -> None:

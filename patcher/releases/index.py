@@ -55,6 +55,14 @@ class Index:
         self._config = config
         self._offline = offline
 
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        if "client" in self.__dict__:
+            self.client.close()
+
     @cached_property
     def client(self) -> Any:
         """An HTTP client with pip's proxy, certificates and trusted hosts."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import random
 import tarfile
 import threading
 import zipfile
 from collections.abc import Mapping
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SOURCES = {"demo_pkg/__init__.py": "x = 1\n", "demo_pkg/deep/a.py": "y = 2\n", "demo_pkg/conf/b.yaml": "z: 3\n"}
 
 
 def wheel_of(members: Mapping[str, str | bytes]) -> bytes:
@@ -27,6 +31,23 @@ def sdist_of(top: str, members: dict[str, str]) -> bytes:
             info.size = len(text.encode())
             archive.addfile(info, io.BytesIO(text.encode()))
     return buffer.getvalue()
+
+
+@lru_cache(maxsize=1)
+def release_files() -> dict[str, bytes]:
+    """A wheel, with ballast where compiled code would be, and a source archive of each of three versions."""
+    files = {}
+    ballast = random.Random(1).randbytes(3 << 20)
+    for version in ("1.0", "1.1", "2.0"):
+        info = f"demo_pkg-{version}.dist-info"
+        metadata = {f"{info}/METADATA": f"Name: demo-pkg\nVersion: {version}\n", f"{info}/RECORD": "demo_pkg/_C.so,,\n"}
+        files[f"demo_pkg-{version}-cp38-abi3-manylinux1_x86_64.whl"] = wheel_of(
+            {"demo_pkg/_A.so": ballast, **SOURCES, "demo_pkg/_C.so": ballast, **metadata}
+        )
+        files[f"demo_pkg-{version}.tar.gz"] = sdist_of(
+            f"demo_pkg-{version}", {"PKG-INFO": "Name: demo-pkg\n", "tests/t.py": "", "demo_pkg/c.cpp": "", **SOURCES}
+        )
+    return files
 
 
 class _Quiet(ThreadingHTTPServer):

@@ -9,8 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import SOURCES
-from serving import Server, wheel_of
+from serving import SOURCES, Server, wheel_of
 
 from patcher.errors import ReleaseError
 from patcher.releases import sources, versions, wheel
