@@ -34,21 +34,26 @@ class Order:
 
 def preview(session: Session, order: Order) -> Round:
     """What `apply` would do. Writes nothing."""
+    return _preview(session, order)[0]
+
+
+def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
     with session.tree.reading() as reading:
         found = survey(session, reading.ledger, record_file_names(session))
         planned = plan(session.records, order.request, found.situation)
-        return _round(planned, found, changes(planned, found))
+        return _round(planned, found, changes(planned, found)), found
 
 
 def apply(session: Session, order: Order) -> Round:
     """Write what is needed. Raises TreeError where the tree cannot be written; then nothing has changed."""
     started = time.monotonic()
-    first = preview(session, order)
+    first, seen = _preview(session, order)
     if first.failed or not (first.would_change or first.plan.pending):
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("apply", wait=WAIT, on_wait=tell_owner) as transaction:
         found = survey(session, transaction.ledger, record_file_names(session))
-        planned = plan(session.records, order.request, found.situation)
+        same = found.sources == seen.sources and found.ledger == seen.ledger
+        planned = first.plan if same else plan(session.records, order.request, found.situation)
         todo = changes(planned, found)
         done = _round(planned, found, todo)
         if done.failed:

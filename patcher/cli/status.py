@@ -10,12 +10,13 @@ from patcher.session import Session
 
 
 @click.command("status")
+@click.option("--all", "everything", is_flag=True, help="Also the records that are not needed here, with the reason.")
 @with_session
-def command(session: Session) -> int:
+def command(session: Session, everything: bool) -> int:
     """Show where each record stands on this tree. Exit code 1 if apply would change something, or could not."""
     from patcher.reporting.status import show_status
     from patcher.standing import standing
 
     found = standing(session)
-    show_status(found, session)
+    show_status(found, session, everything=everything)
     return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS

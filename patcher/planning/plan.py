@@ -83,6 +83,11 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
             continue
         done = desk.replay(record, belongs(situation.verl), earlier[record.id])
+        asked_by_id = record.id in request.ids
+        if not record.enabled and not asked_by_id and all(isinstance(r.outcome, Missing) for r in done.results):
+            detail = phrase("{file} is not in this tree", file=record.files[0])
+            outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))
+            continue
         outcomes.append(_judge(record, done, needed, situation, known))
     plans = {
         file: FilePlan(file, desk.texts[file], tuple(desk.order.get(file, ())))

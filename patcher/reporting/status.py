@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from patcher.standing import Standing
 
 
-def show_status(standing: Standing, session: Session) -> None:
+def show_status(standing: Standing, session: Session, *, everything: bool) -> None:
     """Print the contract's JSON, or a table with one row a record."""
     if session.output == "json":
         click.echo(json.dumps(status_json(standing, session), ensure_ascii=False))
         return
     tongue = language()
     click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
-    show_rows(rows(standing.outcomes, tongue))
+    show_rows(rows([outcome for outcome in standing.outcomes if everything or outcome.kind != "not-needed"], tongue))
     for line in nearest_lines(standing.outcomes, tongue):
         click.echo(f"  {line}")
     if standing.unrecorded:

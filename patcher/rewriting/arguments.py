@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def rename_argument(code: Code, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
     found = _calls(code, scopes, edit.call)
-    effects = [new for call in found if (new := _keyword(call, edit.new)) and not _keyword(call, edit.old)]
+    effects = [
+        new
+        for call in found
+        if (new := _keyword(call, edit.new)) and not _keyword(call, edit.old) and not _half_done(new, edit)
+    ]
 
     def anchor(old: ast.keyword) -> Anchor:
         start = code.start(old)
@@ -30,6 +34,15 @@ def rename_argument(code: Code, scopes: Sequence[Scope], edit: RenameArgument) -
 
     anchors = [anchor(old) for call in found if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)]
     return Sites(tuple(anchors), tuple(effects))
+
+
+def _half_done(new: ast.keyword, edit: RenameArgument) -> bool:
+    """Whether the name was changed, and the value that should have changed with it is still the old name's."""
+    match new.value:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return edit.value is not None and name == edit.old
+        case _:
+            return False
 
 
 def remove_argument(code: Code, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
