@@ -15,8 +15,8 @@ from patcher.round import Round
 from patcher.standing import note
 from patcher.survey import Survey, record_file_names, survey
 from patcher.tree import Change, Ledger
-from patcher.waiting import WAIT, tell_owner
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
+from patcher.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
     from patcher.records.model import Record

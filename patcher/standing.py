@@ -13,7 +13,7 @@ from patcher.language import Phrase, Phrases
 from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
 from patcher.session import Session
 from patcher.tree import Ledger
-from patcher.unrecorded import Mark, marks_without_record
+from patcher.unrecorded import Mark, marks_in_plan, marks_in_tree
 
 if TYPE_CHECKING:
     from patcher.survey import Survey
@@ -34,10 +34,16 @@ class Standing:
 def standing(session: Session) -> Standing:
     """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
     with session.tree.reading() as reading:
-        outcomes = _noted(session, reading.ledger)
-        if outcomes is None:
-            outcomes = _planned(session, reading.ledger)[0].outcomes
-        return Standing(outcomes, marks_without_record(session.tree, session.config.marker, reading.ledger, outcomes))
+        noted = _noted(session, reading.ledger)
+        outcomes = noted.outcomes if noted else _planned(session, reading.ledger)[0].outcomes
+        known = {outcome.id for outcome in outcomes} | set(reading.ledger.records)
+        seen = reading.ledger.files if noted else ()
+        marks = marks_in_tree(session.tree, session.config.marker, known, outcomes, but=seen)
+        return Standing(outcomes, tuple(sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)))
+
+
+def _place(mark: Mark) -> tuple[str, int]:
+    return mark.file, mark.line
 
 
 def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
@@ -50,14 +56,18 @@ def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
 
 def note(session: Session, plan: Plan, shas: Mapping[str, str]) -> dict[str, Any]:
     """What `status` may answer as long as the same things are asked of the same files (`shas`, by path)."""
+    known = {outcome.id for outcome in plan.outcomes}
+    texts = [(path, file.text) for path, file in plan.files.items()]
+    marks = marks_in_plan(texts, session.config.marker, known, plan.outcomes)
     return {
         "key": _key(session),
         "files": dict(shas),
         "outcomes": [_pack(outcome) for outcome in plan.outcomes],
+        "marks": [[mark.file, mark.line] for mark in marks],
     }
 
 
-def _noted(session: Session, ledger: Ledger) -> tuple[RecordOutcome, ...] | None:
+def _noted(session: Session, ledger: Ledger) -> Standing | None:
     basis = ledger.basis
     if not basis or basis.get("key") != _key(session):
         return None
@@ -65,7 +75,8 @@ def _noted(session: Session, ledger: Ledger) -> tuple[RecordOutcome, ...] | None
         source = session.tree.read(path)
         if (source.sha256 if source is not None else "") != sha:
             return None
-    return tuple(_unpack(item) for item in basis["outcomes"])
+    outcomes = tuple(_unpack(item) for item in basis["outcomes"])
+    return Standing(outcomes, tuple(Mark(file, line) for file, line in basis["marks"]))
 
 
 def _key(session: Session) -> str:
@@ -81,14 +92,14 @@ def _key(session: Session) -> str:
 
 def _pack(outcome: RecordOutcome) -> list[Any]:
     spots = [[spot.file, spot.line] for spot in outcome.spots]
-    return [outcome.id, outcome.kind, _pack_text(outcome.detail), list(outcome.files), spots]
+    texts = [_pack_text(outcome.detail), _pack_text(outcome.note), outcome.title, outcome.title_zh]
+    return [outcome.id, outcome.kind, texts, list(outcome.files), spots]
 
 
 def _unpack(item: list[Any]) -> RecordOutcome:
-    name, kind, detail, files, spots = item
-    text = _unpack_text(detail)
-    assert isinstance(text, Phrase | Phrases)
-    return RecordOutcome(name, kind, text, tuple(files), tuple(Spot(file, line) for file, line in spots))
+    name, kind, (detail, note, title, title_zh), files, spots = item
+    where = tuple(Spot(file, line) for file, line in spots)
+    return RecordOutcome(name, kind, _unpack_text(detail), tuple(files), where, title, title_zh, _unpack_text(note))
 
 
 def _pack_text(text: object) -> Any:

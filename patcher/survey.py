@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.plan import Situation
+from patcher.rewriting.outcome import Unparseable
 from patcher.session import Session
 from patcher.tree import Ledger, Source
 from patcher.tree.source import Codec, Undecodable, decode, encode
@@ -39,7 +40,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         if source is None:
-            states[path] = FileState(path, None, None, path in ledger.files, "is not in this tree")
+            states[path] = FileState(path, None, None, path in ledger.files)
             continue
         sources[path] = source
         known = ledger.files.get(path)
@@ -51,22 +52,26 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
         base = source
         if known is not None and (ours or (changed and despite_tampering)):
             base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
-        texts = decode(base), decode(source)
-        if any(isinstance(text, Undecodable) for text in texts):
-            bad = next(text for text in texts if isinstance(text, Undecodable))
-            states[path] = FileState(path, None, None, refused, f"is no text: line {bad.line}: {bad.message}")
+        before, now = decode(base), decode(source)
+        if isinstance(before, Undecodable) or isinstance(now, Undecodable):
+            bad = now if isinstance(now, Undecodable) else before
+            assert isinstance(bad, Undecodable)
+            states[path] = FileState(path, None, None, refused, Unparseable(bad.line, bad.message))
             continue
-        (text, codec), (current, _) = texts
-        codecs[path] = codec
-        states[path] = FileState(path, text, current, refused)
+        codecs[path] = before[1]
+        states[path] = FileState(path, before[0], now[0], refused)
     applied = {
-        name: Applied(name, entry.source, entry.versions.get("verl", ""), tuple(path for path, file in ledger.files.items() if name in file.records))
+        name: Applied(name, entry.source, entry.versions.get("verl", ""), _files_of(name, ledger))
         for name, entry in ledger.records.items()
     }
     situation = Situation(
         session.environment, session.lookup, states, applied, session.config.marker, session.config.style
     )
     return Survey(situation, ledger, sources, codecs, tuple(tampered))
+
+
+def _files_of(name: str, ledger: Ledger) -> tuple[str, ...]:
+    return tuple(path for path, file in ledger.files.items() if name in file.records)
 
 
 def record_file_names(session: Session) -> tuple[str, ...]:

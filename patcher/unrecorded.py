@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from patcher.planning.outcome import RecordOutcome
-from patcher.rewriting import markers
-from patcher.tree import Ledger, Tree
+if TYPE_CHECKING:
+    from patcher.planning.outcome import RecordOutcome
+    from patcher.tree import Tree
 
 _NEAR = 6
 """Lines between a hand-made marker and the adopted place that it stands for."""
@@ -15,23 +16,48 @@ _NEAR = 6
 
 @dataclass(frozen=True, slots=True)
 class Mark:
+    """A marked line, counted from 1."""
+
     file: str
     line: int
 
 
-def marks_without_record(tree: Tree, word: str, ledger: Ledger, outcomes: Iterable[RecordOutcome]) -> tuple[Mark, ...]:
-    """Markers in the tree that carry no known record's id and stand at no place that a record adopted."""
-    outcomes = tuple(outcomes)
-    known = {outcome.id for outcome in outcomes} | set(ledger.records)
-    adopted = {(spot.file, spot.line) for outcome in outcomes if outcome.kind == "adopted" for spot in outcome.spots}
+def marks_in_tree(
+    tree: Tree, word: str, known: Collection[str], outcomes: Iterable[RecordOutcome], *, but: Collection[str] = ()
+) -> tuple[Mark, ...]:
+    """Markers that carry no id of `known` and stand at no place that a record adopted, in all files but some."""
     needles = {word.encode(), word.lower().encode(), word.upper().encode()}
-    found = []
+    adopted = _adopted(outcomes)
+    found: list[Mark] = []
     for file in tree.text_files():
-        content = file.read()
-        if not any(needle in content for needle in needles):
+        if file.path in but:
             continue
-        for marker in markers(content.decode("utf-8", "replace"), word):
-            ours = marker.record is not None and marker.record in known
-            if not ours and not any((file.path, marker.line + offset) in adopted for offset in range(-_NEAR, _NEAR + 1)):
-                found.append(Mark(file.path, marker.line))
+        content = file.read()
+        if any(needle in content for needle in needles):
+            found += marks_in_text(file.path, content.decode("utf-8", "replace"), word, known, adopted)
     return tuple(found)
+
+
+def marks_in_text(
+    path: str, text: str, word: str, known: Collection[str], adopted: Collection[tuple[str, int]]
+) -> list[Mark]:
+    from patcher.rewriting import markers
+
+    return [
+        Mark(path, marker.line)
+        for marker in markers(text, word)
+        if marker.record not in known
+        and not any((path, marker.line + offset) in adopted for offset in range(-_NEAR, _NEAR + 1))
+    ]
+
+
+def _adopted(outcomes: Iterable[RecordOutcome]) -> set[tuple[str, int]]:
+    return {(spot.file, spot.line) for outcome in outcomes if outcome.kind == "adopted" for spot in outcome.spots}
+
+
+def marks_in_plan(
+    texts: Iterable[tuple[str, str]], word: str, known: Collection[str], outcomes: Iterable[RecordOutcome]
+) -> tuple[Mark, ...]:
+    """The same for texts that are about to be written."""
+    adopted = _adopted(outcomes)
+    return tuple(mark for path, text in texts for mark in marks_in_text(path, text, word, known, adopted))

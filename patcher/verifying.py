@@ -1,18 +1,16 @@
-"""Checks with a verdict each. The lowest level needs nothing but the tree: markers, hashes, and no edit left to make."""
+"""Checks with a verdict each. The lowest level needs the tree alone: markers, hashes, and no edit left to make."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from patcher.language import Phrase, Phrases, phrase
 from patcher.planning.outcome import RecordOutcome
-from patcher.rewriting import markers
+from patcher.session import Session
 from patcher.standing import standing
-
-if TYPE_CHECKING:
-    from patcher.session import Session
 
 Status = Literal["ok", "warn", "fail", "skip"]
 
@@ -71,6 +69,8 @@ def _file_check(session: Session, path: str, sha: str, records: tuple[str, ...])
     if source.sha256 != sha:
         text = phrase("changed since its records were applied")
         return _timed(name, "fail", text, "uky-patch revert --force", started)
+    from patcher.rewriting import markers
+
     there = {marker.record for marker in markers(source.content.decode("utf-8", "replace"), session.config.marker)}
     lost = [record for record in records if record not in there]
     if lost:
@@ -80,3 +80,7 @@ def _file_check(session: Session, path: str, sha: str, records: tuple[str, ...])
 
 def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:
     return Check(name, "markers", status, time.monotonic() - started, detail, fix)
+
+
+LEVELS: Mapping[str, Callable[[Session], tuple[Check, ...]]] = {"markers": marker_checks}
+"""The levels of `verify`, lowest first."""

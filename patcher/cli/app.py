@@ -1,4 +1,4 @@
-"""The command line: a group whose commands are imported when they are called, and the one place that catches mistakes."""
+"""The command line: commands are imported when they are called, and mistakes are caught in one place."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from patcher.session import Session
 def command(session: Session, level: str) -> int:
     """Check that every record that is needed here holds: its lines, its markers, the hashes of its files."""
     from patcher.reporting.checks import show_checks
-    from patcher.verifying import marker_checks
+    from patcher.verifying import LEVELS
 
-    checks = marker_checks(session)
+    checks = LEVELS[level](session)
     show_checks(checks, session)
     return ExitCode.FINDINGS if any(check.status == "fail" for check in checks) else ExitCode.CLEAN

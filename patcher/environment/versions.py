@@ -178,13 +178,3 @@ def _named_in(clauses: tuple[Specifier, ...], below: Version) -> list[Version]:
         if named.release[: len(below.release) - 1] == below.release[:-1] and named < below:
             found.append(named)
     return found
-
-
-def is_prerelease(version: str) -> bool:
-    """Whether `version` is a pre-release or nightly, or no PEP 440 version at all."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return Version(version).is_prerelease
-    except InvalidVersion:
-        return True

@@ -52,7 +52,7 @@ def show(value: object, language: Language) -> str:
 class Phrases:
     """Several phrases in a row."""
 
-    parts: tuple[Phrase | str, ...]
+    parts: tuple[Phrase | Phrases | str, ...]
     separator: str = "; "
 
     def __str__(self) -> str:
@@ -62,7 +62,10 @@ class Phrases:
         return any(self.parts)
 
     def render(self, language: Language) -> str:
-        return self.separator.join(show(part, language) for part in self.parts if part)
+        return show(self.separator, language).join(show(part, language) for part in self.parts if part)
+
+
+NOTHING = Phrases(())
 
 
 def language() -> Language:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from patcher.environment import Environment
 from patcher.environment.versions import No, Undecided, Verdict, Yes, is_prerelease, satisfies
-from patcher.language import Phrase, Phrases, phrase
+from patcher.language import NOTHING, Phrase, Phrases, phrase
 from patcher.records.model import Record, When
 
 SymbolLookup = Callable[[str], bool | None]
@@ -21,7 +21,7 @@ class Need:
 
     answer: Literal["yes", "no", "maybe", "unknown"]
     reason: Phrase | Phrases
-    note: Phrase | Phrases = Phrases(())
+    note: Phrase | Phrases = NOTHING
     """What the answer rests on, where that deserves saying."""
 
 
@@ -56,16 +56,16 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
         for symbol in names:
             there = lookup(symbol)
             if there is None:
-                notes.append(phrase("{symbol} could not be looked up: decided by version alone", symbol=symbol))
+                notes.append(phrase("decided by version alone, for {symbol} could not be looked up", symbol=symbol))
             elif there is not wanted:
                 template = "{symbol} is there" if there else "{symbol} is not there"
                 return Need("no", phrase(template, symbol=symbol))
-    reason = Phrases(tuple(unsure)) if unsure else _grounds(record.when, environment)
-    return Need("maybe" if unsure else "yes", reason, Phrases(tuple(notes)))
+    grounds = Phrases(tuple(unsure)) if unsure else _grounds(record.when, environment)
+    return Need("maybe" if unsure else "yes", grounds, Phrases(tuple(notes)))
 
 
 def _verdict(name: str, version: str, specifier: str) -> Verdict:
-    return satisfies(version, specifier, kind="verl" if name == "verl" else "dependency")
+    return satisfies(version, specifier, kind="tree" if name == "verl" else "dependency")
 
 
 def _grounds(when: When, environment: Environment) -> Phrases:

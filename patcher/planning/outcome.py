@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from patcher.language import Phrase, Phrases
-from patcher.rewriting.outcome import Candidate
+from patcher.language import NOTHING, Phrase, Phrases
+
+if TYPE_CHECKING:
+    from patcher.rewriting.outcome import Candidate, Unparseable
 
 Kind = Literal[
     "applied",
@@ -47,6 +49,10 @@ class RecordOutcome:
     """One sentence: why this outcome."""
     files: tuple[str, ...] = ()
     spots: tuple[Spot, ...] = ()
+    title: str = ""
+    title_zh: str = ""
+    note: Phrase | Phrases = NOTHING
+    """What deserves saying beside the title of a record that holds or is about to."""
     nearest: tuple[tuple[str, Candidate], ...] = ()
     """For a record that found no anchor: the nearest place, by file."""
 
@@ -57,11 +63,11 @@ class FileState:
 
     path: str
     base: str | None
-    """None where the file is missing or cannot be read as text; `problem` says which."""
+    """None where the file is missing or, with a `problem`, no text."""
     current: str | None
     tampered: bool = False
     """The ledger knows the file, and it is not as the ledger left it."""
-    problem: str = ""
+    problem: Unparseable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from patcher.planning.outcome import Applied, FilePlan, FileState, Kind, Plan, R
 from patcher.planning.replay import Desk, EditFilter, EditResult, Missing, Replayed, predecessors
 from patcher.records.load import in_order
 from patcher.records.model import Edit, Record, Style
-from patcher.rewriting import matches
 from patcher.rewriting.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
@@ -90,7 +89,8 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
         for file in dict.fromkeys((*desk.order, *sorted(withdrawn)))
         if file in desk.texts
     }
-    return Plan(_settle(outcomes, plans, situation), plans, tuple(desk.steps))
+    titled = [_titled(outcome, record) for outcome, record in zip(outcomes, records, strict=True)]
+    return Plan(_settle(titled, plans, situation), plans, tuple(desk.steps))
 
 
 def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
@@ -123,7 +123,7 @@ def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
         state = situation.files[file]
         if state.tampered or state.base is None:
             names = tuple(outcome.id for outcome in outcomes if file in outcome.files)
-            outcomes = [_tampered(outcome, file, state) if outcome.id in names else outcome for outcome in outcomes]
+            outcomes = [_tampered(outcome, file) if outcome.id in names else outcome for outcome in outcomes]
     plans = {
         file: FilePlan(file, desk.texts[file], tuple(desk.order.get(file, ())))
         for file in touched
@@ -132,13 +132,17 @@ def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
     return Plan(tuple(outcomes), plans)
 
 
+def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
+    return replace(outcome, title=record.title, title_zh=record.zh.title if record.zh else "")
+
+
 def belongs(verl: str) -> EditFilter:
     """Which edits are for this release of verl; an edit without a specifier is for all."""
 
     def decide(edit: Edit) -> bool | None:
         if edit.verl is None:
             return True
-        match satisfies(verl, edit.verl, kind="verl"):
+        match satisfies(verl, edit.verl, kind="tree"):
             case No():
                 return False
             case Undecided():
@@ -183,14 +187,14 @@ def _left_out(record: Record, request: Request) -> RecordOutcome:
 def _judge(record: Record, done: Replayed, needed: Need, situation: Situation, known: Applied | None) -> RecordOutcome:
     tampered = [result for result in done.results if situation.files[result.edit.file].tampered]
     if known is not None and tampered:
-        return _tampered(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file, None)
+        return _tampered(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
     spots = tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
     if done.made:
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
         by_hand += sum(isinstance(result.outcome, AlreadyDone) for result in done.results)
         hand = phrase("{count} of its places by hand already", count=by_hand) if by_hand else phrase("")
-        detail = Phrases((hand, needed.note))
-        return RecordOutcome(record.id, "pending", detail if detail else needed.reason, done.files, spots)
+        note = Phrases((hand, needed.note))
+        return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
     if all(result.settled for result in done.results) and done.results:
         return _by_hand(record, done, situation, spots)
     blamed = [result for result in done.results if not result.settled]
@@ -203,7 +207,7 @@ def _judge(record: Record, done: Replayed, needed: Need, situation: Situation, k
             "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
         )
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(blamed))
-    return _failure(record, blamed, situation)
+    return _failure(record, blamed)
 
 
 def _excusable(result: EditResult, needed: Need) -> bool:
@@ -216,19 +220,12 @@ def _by_hand(record: Record, done: Replayed, situation: Situation, spots: tuple[
     files = tuple(dict.fromkeys(spot.file for spot in spots))
     if marked:
         return RecordOutcome(record.id, "adopted", phrase("by hand, marked, same effect"), files, spots)
-    if not claimed and _upstream_has_it(record, situation):
+    if not claimed and any(result.resolved for result in done.results):
         return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), files, spots)
     return RecordOutcome(record.id, "adopted", phrase("by hand, same effect"), files, spots)
 
 
-def _upstream_has_it(record: Record, situation: Situation) -> bool:
-    texts = [state.base for file in record.files if (state := situation.files.get(file)) and state.base is not None]
-    return any(matches(text, pattern) for text in texts for pattern in record.resolved)
-
-
-def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation) -> RecordOutcome:
-    if all(isinstance(result.outcome, AnchorMissing) for result in blamed) and _upstream_has_it(record, situation):
-        return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), record.files)
+def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
     nearest = _nearest(blamed)
@@ -241,24 +238,29 @@ def _failure(record: Record, blamed: Sequence[EditResult], situation: Situation)
         case AnchorAmbiguous(expected, lines):
             detail = phrase(
                 "{file}: expected {expected} places, found {found} (lines {lines})",
-                **{"file": file, "expected": expected, "found": len(lines), "lines": ", ".join(map(str, lines))},
+                file=file,
+                expected=expected,
+                found=len(lines),
+                lines=", ".join(map(str, lines)),
             )
             spots = tuple(Spot(file, line) for line in lines)
         case Overlap(line, other):
             detail = phrase(
                 '{file}:{line}: {other} changes this line too; say after = ["{other}"] if both are meant',
-                **{"file": file, "line": line, "other": other},
+                file=file,
+                line=line,
+                other=other,
             )
             spots = (Spot(file, line),)
         case Unparseable(line, message):
             detail = phrase("{file}:{line}: {message}", file=file, line=line, message=message)
             spots = (Spot(file, line),)
-        case Missing(problem):
-            detail = phrase("{file} {problem}", file=file, problem=phrase(problem))
+        case Missing():
+            detail = phrase("{file} is not in this tree", file=file)
             spots = ()
         case _:
             raise AssertionError(worst)
-    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest)
+    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=nearest)
 
 
 _SEVERITY: tuple[Kind, ...] = ("unparseable", "missing-file", "conflict", "ambiguous", "drifted")
@@ -294,11 +296,9 @@ def _lines(result: EditResult) -> tuple[int, ...]:
             return ()
 
 
-def _tampered(outcome: RecordOutcome, file: str, state: FileState | None) -> RecordOutcome:
+def _tampered(outcome: RecordOutcome, file: str) -> RecordOutcome:
     detail = phrase("{file} was changed since the record was applied", file=file)
-    if state and state.problem:
-        detail = phrase("{file} {problem}", file=file, problem=phrase(state.problem))
-    return RecordOutcome(outcome.id, "tampered", detail, outcome.files)
+    return replace(outcome, kind="tampered", detail=detail)
 
 
 def _settle(

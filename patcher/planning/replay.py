@@ -1,4 +1,4 @@
-"""Make the edits of records on texts, one record after another. A record whose edits do not all land changes nothing."""
+"""Make the edits of records on texts, one record after another; one whose edits do not all land changes nothing."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from patcher.records.model import Edit, Mark, Record, Style
-from patcher.rewriting import rewrite
-from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten
+from patcher.rewriting import markers, matches, rewrite
+from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The edit's file is not in the tree, or is no text; `problem` says so."""
-
-    problem: str
+    """The edit's file is not in the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +21,8 @@ class EditResult:
     outcome: Outcome | Missing
     certain: bool
     """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
+    resolved: bool = False
+    """The file has what the record's `[resolved]` looks for, so the edit was not tried."""
 
     @property
     def landed(self) -> bool:
@@ -54,7 +54,7 @@ class Desk:
     """Texts that records are replayed on, and who changed each."""
 
     texts: dict[str, str]
-    problems: Mapping[str, str]
+    problems: Mapping[str, Unparseable]
     word: str
     style: Style
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -62,19 +62,21 @@ class Desk:
     """Each record that was made, with its files' texts right after it."""
 
     @classmethod
-    def of(cls, texts: Mapping[str, str], problems: Mapping[str, str], word: str, style: Style) -> Desk:
+    def of(cls, texts: Mapping[str, str], problems: Mapping[str, Unparseable], word: str, style: Style) -> Desk:
         return cls(dict(texts), problems, word, style)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the desk, or none of them."""
         mark = Mark(record.id, self.word, record.style or self.style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
-        results = [
-            EditResult(edit, self._edit(edit, mark, may_touch), certain is True)
+        fixed = {file: done for file, text in before.items() if (done := _resolved(text, record, self.word))}
+        kept = tuple(
+            EditResult(
+                edit, fixed.get(edit.file) or self._edit(edit, mark, may_touch), certain is True, edit.file in fixed
+            )
             for edit in record.edits
             if (certain := belongs(edit)) is not False
-        ]
-        kept = tuple(results)
+        )
         made = all(result.settled or _excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -88,7 +90,7 @@ class Desk:
     def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
         if source is None:
-            return Missing(self.problems.get(edit.file, "is not in this tree"))
+            return self.problems.get(edit.file, Missing())
         outcome = rewrite(source, edit, mark, may_touch=may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
@@ -101,6 +103,15 @@ def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:
     for record in records:
         found[record.id] = frozenset(record.after).union(*(found.get(name, frozenset()) for name in record.after))
     return found
+
+
+def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
+    """Where the text has what `[resolved]` looks for, and whether a marker stands there."""
+    lines = tuple(line for pattern in record.resolved for line in matches(text, pattern))
+    if not lines:
+        return None
+    marked = {marker.line for marker in markers(text, word)}
+    return AlreadyDone(lines, any(line - above in marked for line in lines for above in range(4)))
 
 
 def _excused(result: EditResult) -> bool:

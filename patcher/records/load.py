@@ -64,7 +64,7 @@ def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
 
 
 def in_order(records: Iterable[Record]) -> tuple[Record, ...]:
-    """Records with each one behind those it names in `after`; otherwise by id. Names that are not there do not count."""
+    """Records with each behind those it names in `after`, otherwise by id. Names that are not there do not count."""
     by_id = {record.id: record for record in sorted(records, key=lambda record: record.id)}
     graph = {record.id: [name for name in record.after if name in by_id] for record in by_id.values()}
     sorter = TopologicalSorter(graph)

@@ -139,11 +139,11 @@ def _specifier(check: Checker, path: KeyPath, value: str) -> None:
 def _edits(check: Checker, data: Mapping[str, Any]) -> tuple[Edit, ...]:
     edits = []
     for path, value in check.tables(data, "edit"):
-        kind = value.get("kind") if isinstance(value, dict) else None
+        kind = str(value.get("kind")) if isinstance(value, dict) else ""
         keys = _KEYS.get(kind, tuple(dict.fromkeys(key for keys in _KEYS.values() for key in keys)))
         table = check.table(value, path, (*_PLACE, *keys))
         if check.choice(table, path, "kind", _KEYS) is not None:
-            edits.append(_edit(check, table, path, str(kind)))
+            edits.append(_edit(check, table, path, kind))
     if "edit" not in data:
         check.note(("edit",), "is missing; a record needs at least one [[edit]]")
     return tuple(edits)
@@ -188,7 +188,9 @@ def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) ->
             replacement = check.string(table, path, "with", required=False)
             if replacement is None and "with" not in table:
                 check.note((*path, "with"), "is missing; an empty string removes what the pattern matches")
-            return Replace(**place, pattern=text("pattern", check_pattern), replacement=replacement or "")
+            pattern = text("pattern", check_pattern)
+            _bound(check, (*path, "with"), replacement or "", pattern)
+            return Replace(**place, pattern=pattern, replacement=replacement or "")
         case _:
             where = check.choice(table, path, "where", get_args(Where)) or "prologue"
             beside = where in ("before", "after")
@@ -197,7 +199,16 @@ def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) ->
             if where in ("start", "end") and place["within"] is None:
                 check.note((*path, "within"), f"is needed where = {where!r}")
             anchor = text("anchor", check_pattern) if "anchor" in table else None
-            return Insert(**place, where=where, code=text("code", check_code), anchor=anchor)  # type: ignore[arg-type]
+            code = text("code", check_code)
+            _bound(check, (*path, "code"), code, anchor or "")
+            return Insert(**place, where=where, code=code, anchor=anchor)  # type: ignore[arg-type]
+
+
+def _bound(check: Checker, path: KeyPath, text: str, pattern: str) -> None:
+    from patcher.rewriting import metavariables
+
+    for name in sorted(metavariables(text) - metavariables(pattern)):
+        check.note(path, f"${name} is bound by no metavariable of the {'anchor' if path[-1] == 'code' else 'pattern'}")
 
 
 def _resolved(check: Checker, data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -211,7 +222,7 @@ def _resolved(check: Checker, data: Mapping[str, Any]) -> tuple[str, ...]:
     many = isinstance(value, list)
     if not many:
         single = check.string(table, path, "pattern")
-        patterns = (single,) if single is not None else ()
+        patterns: tuple[str, ...] = (single,) if single is not None else ()
     else:
         patterns = check.strings(table, path, "pattern")
     for pattern in patterns:

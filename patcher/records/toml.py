@@ -23,7 +23,8 @@ def decode(text: str, path: Path) -> dict[str, Any] | Mistake:
     if len(text) > LIMIT:
         return Mistake(str(path), 0, "", f"is too large: {len(text):,} characters, at most {LIMIT:,} are read")
     try:
-        return tomllib.loads(text)
+        data: dict[str, Any] = tomllib.loads(text)
+        return data
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+)", str(error))
         reason = re.sub(r" \(at .*\)$", "", str(error))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patcher.language import language, show
+from patcher.language import Language, language, show
 from patcher.reporting.header import header, problems
 from patcher.reporting.table import Cell, show_rows
 
 if TYPE_CHECKING:
     from patcher.session import Session
-    from patcher.verifying import Check
+    from patcher.verifying import Check, Status
 
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
+_STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
 
 
 def show_checks(checks: Sequence[Check], session: Session) -> None:
@@ -52,5 +52,5 @@ def show_checks(checks: Sequence[Check], session: Session) -> None:
     click.echo("\n" + ", ".join(f"{counts[status]} {show(status, tongue)}" for status in _STYLES if counts[status]))
 
 
-def _fix(check: Check, tongue: str) -> str:
-    return f"  ->  {show(check.fix, 'zh' if tongue == 'zh' else 'en')}" if check.fix else ""
+def _fix(check: Check, tongue: Language) -> str:
+    return f"  ->  {show(check.fix, tongue)}" if check.fix else ""

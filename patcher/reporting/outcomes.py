@@ -37,7 +37,7 @@ def rows(outcomes: Sequence[RecordOutcome], language: Language) -> list[Row]:
             Cell(label(outcome.kind, language), "red" if outcome.kind in FAILED else _STYLES.get(outcome.kind, "")),
             Cell(outcome.id),
             Cell(_where(outcome)),
-            Cell(show(outcome.detail, language)),
+            Cell(_remark(outcome, language)),
         )
         for outcome in sorted(outcomes, key=lambda outcome: _ORDER.index(outcome.kind))
     ]
@@ -68,6 +68,14 @@ def as_json(outcome: RecordOutcome) -> dict[str, Any]:
         "files": list(outcome.files),
         "detail": str(outcome.detail),
     }
+
+
+def _remark(outcome: RecordOutcome, language: Language) -> str:
+    """The title where the record holds or is about to, with what deserves saying; elsewhere the reason."""
+    if outcome.kind not in ("pending", "applied") or not outcome.title:
+        return show(outcome.detail, language)
+    title = outcome.title_zh if language == "zh" and outcome.title_zh else outcome.title
+    return f"{title} ({show(outcome.note, language)})" if outcome.note else title
 
 
 def _where(outcome: RecordOutcome) -> str:

@@ -5,8 +5,18 @@ from __future__ import annotations
 import sys
 
 
-def progress(message: str) -> None:
-    """Show what is under way on one line that the next message replaces; an empty message clears it."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{message}")
-        sys.stderr.flush()
+def progress(message: str, done: int = 0, total: int | None = None) -> None:
+    """Show what is under way on one line that the next message replaces, with bytes done and in all where known.
+
+    An empty message, or all bytes done, clears the line.
+    """
+    if not sys.stderr.isatty():
+        return
+    amount = ""
+    if total:
+        message = message if done < total else ""
+        amount = f"  {done / 1e6:.0f} of {total / 1e6:.0f} MB" if message else ""
+    elif done:
+        amount = f"  {done / 1e6:.0f} MB"
+    sys.stderr.write(f"\r\x1b[K{message}{amount}")
+    sys.stderr.flush()

@@ -12,7 +12,7 @@ from patcher.language import Language, Phrase, language, phrase, show
 from patcher.planning.outcome import RecordOutcome
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header, problems
-from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
+from patcher.reporting.outcomes import as_json, nearest_lines, rows
 from patcher.reporting.table import show_rows
 
 if TYPE_CHECKING:

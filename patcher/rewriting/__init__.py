@@ -1,8 +1,25 @@
-"""Rewrite one source text by one edit. Pure: nothing is read, nothing is written."""
+"""Rewrite one source text by one edit. Pure: nothing is read, nothing is written, nothing heavy imported."""
 
-from patcher.rewriting.engine import compiles, matches, rewrite
-from patcher.rewriting.markers import Marker, markers
-from patcher.rewriting.pattern import check_code, check_pattern, check_value, metavariables
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from patcher.rewriting.engine import compiles, matches, rewrite
+    from patcher.rewriting.marker import Marker, markers
+    from patcher.rewriting.pattern import check_code, check_pattern, check_value, metavariables
+
+_HOMES = {
+    "Marker": "marker",
+    "check_code": "pattern",
+    "check_pattern": "pattern",
+    "check_value": "pattern",
+    "compiles": "engine",
+    "markers": "marker",
+    "matches": "engine",
+    "metavariables": "pattern",
+    "rewrite": "engine",
+}
 
 __all__ = [
     "Marker",
@@ -15,3 +32,13 @@ __all__ = [
     "metavariables",
     "rewrite",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

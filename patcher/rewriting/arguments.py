@@ -3,16 +3,71 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from patcher.records.model import AddArgument, RemoveArgument, RenameArgument
 from patcher.rewriting import commas, names
-from patcher.rewriting.code import Code, Scope
 from patcher.rewriting.marking import Splice
+from patcher.rewriting.matching import match
 from patcher.rewriting.sites import Anchor, Sites
 
+if TYPE_CHECKING:
+    from patcher.records.model import AddArgument, RemoveArgument, RenameArgument
+    from patcher.rewriting.code import Code, Scope
 
-def calls(code: Code, scopes: Sequence[Scope], called: str) -> list[ast.Call]:
+
+def rename_argument(code: Code, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
+    found = _calls(code, scopes, edit.call)
+    effects = [new for call in found if (new := _keyword(call, edit.new)) and not _keyword(call, edit.old)]
+
+    def anchor(old: ast.keyword) -> Anchor:
+        start = code.start(old)
+        if edit.value is None:
+            splice = Splice(start, start + len(edit.old), edit.new)
+        else:
+            splice = Splice(start, code.end(old), f"{edit.new}={edit.value}")
+        return Anchor(old, lambda: [splice], lambda node: any(node is effect for effect in effects))
+
+    anchors = [anchor(old) for call in found if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)]
+    return Sites(tuple(anchors), tuple(effects))
+
+
+def remove_argument(code: Code, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
+    def anchor(call: ast.Call, old: ast.keyword) -> Anchor:
+        return Anchor(old, lambda: taken_out(code, call, old), _alike(call, edit.old))
+
+    found = _calls(code, scopes, edit.call)
+    anchors = [anchor(call, old) for call in found if (old := _keyword(call, edit.old))]
+    return Sites(tuple(anchors), tuple(call for call in found if not _keyword(call, edit.old)))
+
+
+def add_argument(code: Code, scopes: Sequence[Scope], edit: AddArgument) -> Sites:
+    new = f"{edit.new}={edit.value}"
+
+    def splices(call: ast.Call) -> list[Splice]:
+        items = commas.argument_items(code, call)
+        sole = call.args[0] if len(call.args) == 1 and not call.keywords else None
+        if isinstance(sole, ast.GeneratorExp) and code.start(sole) < items.start:
+            return [Splice(items.start, items.end, f"({code.text[items.start : items.end]}), {new}")]
+        return commas.with_appended(items, new)
+
+    def anchor(call: ast.Call) -> Anchor:
+        alike = _alike(call, edit.new)
+        return Anchor(call, lambda: splices(call), lambda node: alike(code.parents[node]) if node in effects else False)
+
+    found = _calls(code, scopes, edit.call)
+    effects = [keyword for call in found if (keyword := _keyword(call, edit.new))]
+    return Sites(tuple(anchor(call) for call in found if not _keyword(call, edit.new)), tuple(effects))
+
+
+def taken_out(code: Code, call: ast.Call, argument: ast.keyword) -> list[Splice]:
+    """Take one keyword argument out of a call."""
+    items = commas.argument_items(code, call)
+    start = code.start(argument)
+    return commas.without(items, frozenset(index for index, span in enumerate(items.spans) if span[0] == start))
+
+
+def _calls(code: Code, scopes: Sequence[Scope], called: str) -> list[ast.Call]:
     """The calls whose full dotted name ends in `called`, in order."""
     table = names.imports(code.parents)
     tail = tuple(called.split("."))
@@ -25,54 +80,21 @@ def calls(code: Code, scopes: Sequence[Scope], called: str) -> list[ast.Call]:
     ]
 
 
-def keyword(call: ast.Call, name: str) -> ast.keyword | None:
+def _keyword(call: ast.Call, name: str) -> ast.keyword | None:
     return next((keyword for keyword in call.keywords if keyword.arg == name), None)
 
 
-def rename_argument(code: Code, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
-    def splices(old: ast.keyword) -> list[Splice]:
-        start = code.start(old)
-        if edit.value is None:
-            return [Splice(start, start + len(edit.old), edit.new)]
-        return [Splice(start, code.end(old), f"{edit.new}={edit.value}")]
+def _alike(call: ast.Call, but: str) -> Callable[[ast.AST], bool]:
+    """Tells a call that is the same but for one keyword argument, which just one of the two has."""
 
-    found = calls(code, scopes, edit.call)
-    anchors = [
-        Anchor(old, lambda old=old: splices(old))  # type: ignore[misc]
-        for call in found
-        if (old := keyword(call, edit.old)) and not keyword(call, edit.new)
-    ]
-    effects = [new for call in found if (new := keyword(call, edit.new)) and not keyword(call, edit.old)]
-    return Sites(tuple(anchors), tuple(effects))
+    def bare(one: ast.Call) -> ast.Call:
+        return ast.Call(one.func, one.args, [keyword for keyword in one.keywords if keyword.arg != but])
 
+    def alike(other: ast.AST) -> bool:
+        return (
+            isinstance(other, ast.Call)
+            and len(other.keywords) != len(call.keywords)
+            and match(bare(call), bare(other), {}) is not None
+        )
 
-def remove_argument(code: Code, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
-    def splices(call: ast.Call, old: ast.keyword) -> list[Splice]:
-        items = commas.argument_items(code, call)
-        start = code.start(old)
-        return commas.without(items, frozenset(i for i, span in enumerate(items.spans) if span[0] == start))
-
-    found = calls(code, scopes, edit.call)
-    anchors = [
-        Anchor(old, lambda call=call, old=old: splices(call, old))  # type: ignore[misc]
-        for call in found
-        if (old := keyword(call, edit.old))
-    ]
-    return Sites(tuple(anchors), tuple(call for call in found if not keyword(call, edit.old)))
-
-
-def add_argument(code: Code, scopes: Sequence[Scope], edit: AddArgument) -> Sites:
-    def splices(call: ast.Call) -> list[Splice]:
-        items = commas.argument_items(code, call)
-        sole = call.args[0] if len(call.args) == 1 and not call.keywords else None
-        if isinstance(sole, ast.GeneratorExp) and code.start(sole) < items.start:
-            return [Splice(items.start, items.end, f"({code.text[items.start : items.end]}), {edit.new}={edit.value}")]
-        return commas.with_appended(items, f"{edit.new}={edit.value}")
-
-    found = calls(code, scopes, edit.call)
-    anchors = [
-        Anchor(call, lambda call=call: splices(call))  # type: ignore[misc]
-        for call in found
-        if not keyword(call, edit.new)
-    ]
-    return Sites(tuple(anchors), tuple(new for call in found if (new := keyword(call, edit.new))))
+    return alike

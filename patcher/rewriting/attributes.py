@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from patcher.records.model import RenameAttribute
 from patcher.rewriting import names
-from patcher.rewriting.code import Code, Scope
 from patcher.rewriting.marking import Splice
 from patcher.rewriting.sites import Anchor, Sites
+
+if TYPE_CHECKING:
+    from patcher.records.model import RenameAttribute
+    from patcher.rewriting.code import Code, Scope
 
 
 def rename_attribute(code: Code, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
@@ -18,12 +21,14 @@ def rename_attribute(code: Code, scopes: Sequence[Scope], edit: RenameAttribute)
     new = (*old[:-1], edit.new)
     found = [node for node in code.nodes(scopes) if isinstance(node, ast.Attribute)]
 
-    def splices(node: ast.Attribute) -> list[Splice]:
-        end = code.end(node)
-        return [Splice(end - len(node.attr), end, edit.new)]
-
     def having(tail: names.Parts) -> list[ast.Attribute]:
         return [node for node in found if node.attr == tail[-1] and names.ends_in(names.resolve(node, table), tail)]
 
-    anchors = [Anchor(node, lambda node=node: splices(node)) for node in having(old)]  # type: ignore[misc]
-    return Sites(tuple(anchors), tuple(having(new)))
+    effects = having(new)
+
+    def anchor(node: ast.Attribute) -> Anchor:
+        end = code.end(node)
+        splice = Splice(end - len(node.attr), end, edit.new)
+        return Anchor(node, lambda: [splice], lambda other: any(other is effect for effect in effects))
+
+    return Sites(tuple(anchor(node) for node in having(old)), tuple(effects))

@@ -85,8 +85,8 @@ class Code:
             node = stack.pop()
             for name in node._fields:
                 value = getattr(node, name, None)
-                if value.__class__ is list:
-                    for item in value:  # type: ignore[union-attr]
+                if isinstance(value, list):
+                    for item in value:
                         if isinstance(item, ast.AST) and not isinstance(item, _LEAVES):
                             found[item] = node
                             stack.append(item)
@@ -134,7 +134,7 @@ class Code:
                 above = [part.name for part in self.ancestors(node) if isinstance(part, _SCOPES)]
                 name = ".".join([*reversed(above), node.name])
                 found[name] = (*found.get(name, ()), node)
-        return {name: tuple(sorted(nodes, key=lambda node: node.lineno)) for name, nodes in found.items()}
+        return {name: tuple(sorted(nodes, key=position)) for name, nodes in found.items()}
 
     def within(self, name: str | None) -> tuple[Scope, ...]:
         """The scopes of a qualified name: the module for None, and nothing where there is no such scope."""
@@ -143,7 +143,12 @@ class Code:
     def nodes(self, scopes: Sequence[Scope]) -> list[ast.AST]:
         """The nodes below `scopes`, sorted by their place in the text where they have one."""
         below = self.parents if scopes == (self.tree,) else [n for s in scopes for n in ast.walk(s) if n is not s]
-        return sorted(below, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+        return sorted(below, key=position)
+
+
+def position(node: ast.AST) -> tuple[int, int]:
+    """The place of a node as line and column, to sort by; (0, 0) where it has none."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 @lru_cache(maxsize=32)

@@ -6,9 +6,13 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from patcher.rewriting.code import Code
+from patcher.rewriting.code import position
 from patcher.rewriting.marking import Splice
+
+if TYPE_CHECKING:
+    from patcher.rewriting.code import Code
 
 _TRIVIA = re.compile(r"(?:[ \t\f\r\n]+|\\(?:\r\n|\r|\n)|#[^\r\n]*)+")
 
@@ -36,7 +40,7 @@ def argument_items(code: Code, call: ast.Call) -> Items:
     start = code.end(call.func)
     while text[start := skip(text, start, close + 1)] != "(":
         start += 1
-    nodes = sorted([*call.args, *call.keywords], key=lambda node: (node.lineno, node.col_offset))
+    nodes = sorted([*call.args, *call.keywords], key=position)
     return Items(code, parenthesized(code, nodes, start + 1, close), start + 1, close)
 
 
@@ -66,6 +70,10 @@ def without(items: Items, gone: frozenset[int]) -> list[Splice]:
     code, text = items.code, items.code.text
     if len(gone) == len(items.spans):
         last = after_comma(text, items.spans[-1][1], items.end)
+        first, bottom = items.spans[0][0], code.line_of(last - 1)
+        behind = text[last : code.line_stop(bottom)].strip(" \t\f")
+        if items.bracketed and code.own_line(first) and (not behind or behind.startswith("#")):
+            return [Splice(code.line_start(code.line_of(first)), code.line_start(bottom + 1), "")]
         return [Splice(items.spans[0][0], last + (0 if text[last : items.end].strip() else items.end - last), "")]
     splices = []
     for index in sorted(gone):
@@ -97,19 +105,12 @@ def with_appended(items: Items, new: str) -> list[Splice]:
         return [Splice(items.start, items.start, new)]
     start, end = items.spans[-1]
     comma = after_comma(text, end, items.end)
-    line, last = code.line_of(start), code.line_of(comma if comma == end else comma - 1)
-    apart = code.own_line(start) or text[items.start : start].count("\n") > 0 and code.own_line(_leader(items))
-    if not apart or (code.line_of(items.end) == last and not code.own_line(start)):
+    last = code.line_of(max(start, comma - 1))
+    if not code.own_line(start):
         return [Splice(end, end, f", {new}")]
-    indent = code.indent(code.line_start(line))
+    indent = code.indent(start)
     if code.line_of(items.end) == last:
         return [Splice(end, end, f",{code.newline}{indent}{new}")]
     stop = code.line_stop(last)
-    addition = Splice(stop, stop, f"{code.newline}{indent}{new}{',' if comma != end else ''}")
-    return [addition] if comma != end else [Splice(end, end, ","), addition]
-
-
-def _leader(items: Items) -> int:
-    """Where the line that the last item stands on has its first item."""
-    line = items.code.line_of(items.spans[-1][0])
-    return next(start for start, _ in items.spans if items.code.line_of(start) == line)
+    line = f"{code.newline}{indent}{new}"
+    return [Splice(stop, stop, f"{line},")] if comma != end else [Splice(end, end, ","), Splice(stop, stop, line)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from patcher.rewriting.code import Code
-from patcher.rewriting.commas import skip
 from patcher.rewriting.marking import Splice
 from patcher.rewriting.shape import shape
+
+if TYPE_CHECKING:
+    from patcher.rewriting.code import Code
 
 _COMPOUND = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match,
@@ -35,6 +37,10 @@ def replace_statements(code: Code, old: Sequence[ast.stmt], lines: Sequence[str]
     start, end = code.start(old[0]), code.end(old[-1])
     if own_lines(code, old):
         if lines:
+            stop = code.line_stop(code.line_of(end))
+            comment = code.text[end:stop].strip(" \t\f;")
+            if comment and lines[-1].endswith(comment):
+                end = stop
             return [Splice(start, end, indented(lines, code.indent(start), code.newline).lstrip(" \t"))]
         return [Splice(code.line_start(code.line_of(start)), code.line_start(code.line_of(end) + 1), "")]
     first = next(index for index, statement in enumerate(block) if statement is old[0])
@@ -98,26 +104,21 @@ def _share(code: Code, block: list[ast.stmt], first: int, last: int, lines: Sequ
     except SyntaxError:
         simple = False
     simple = simple and not any(column is not None for column in (shape(lines).comments if lines else ()))
-    logical = {span for span in shape(lines).logical} if lines else set()
+    logical = sorted(set(shape(lines).logical)) if lines else []
     pieces = [code.segment(statement) for statement in block[low:first]]
     tail = [code.segment(statement) for statement in block[last:high]]
     start, end = code.start(block[low]), code.end(block[high - 1])
     if simple:
-        own = ["\n".join(lines[a : b + 1]).strip() for a, b in sorted(logical) if "".join(lines[a : b + 1]).strip()]
-        text = "; ".join([*pieces, *own, *tail]).replace("\n", code.newline)
-        return [Splice(start, end, text)]
+        own = ["\n".join(lines[top : bottom + 1]).strip() for top, bottom in logical]
+        text = "; ".join(piece for piece in [*pieces, *own, *tail] if piece)
+        return [Splice(start, end, text.replace("\n", code.newline))]
     rest = code.text[end : code.line_stop(code.line_of(end))]
     end += len(rest) - len(rest.lstrip(" \t;"))
     indent = code.indent(start)
-    if code.own_line(start):
-        body = indented(lines, indent, code.newline)
-        joined = code.newline.join([*(indent + piece for piece in pieces), body, *(indent + piece for piece in tail)])
-        return [Splice(start, end, joined.lstrip(" \t"))]
-    indent += "\t" if "\t" in indent else "    "
-    body = indented(lines, indent, code.newline)
-    joined = code.newline.join([*(indent + piece for piece in pieces), body, *(indent + piece for piece in tail)])
-    opening = start
-    while code.text[opening - 1] in " \t":
-        opening -= 1
-    assert skip(code.text, opening, start) == start
-    return [Splice(opening, end, code.newline + joined)]
+    suite = not code.own_line(start)
+    if suite:
+        indent += "\t" if "\t" in indent else "    "
+        start = len(code.text[:start].rstrip(" \t"))
+    body = [indent + piece for piece in pieces], [indent + piece for piece in tail]
+    text = code.newline.join([*body[0], indented(lines, indent, code.newline), *body[1]])
+    return [Splice(start, end, code.newline + text if suite else text.removeprefix(indent))]

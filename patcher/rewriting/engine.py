@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 
 from patcher.records.model import (
@@ -20,24 +21,28 @@ from patcher.rewriting.arguments import add_argument, remove_argument, rename_ar
 from patcher.rewriting.attributes import rename_attribute
 from patcher.rewriting.code import Code, Scope, parse
 from patcher.rewriting.imports import move_import
-from patcher.rewriting.marking import Splice, mark_up, overlapping
-from patcher.rewriting.markers import line_markers
+from patcher.rewriting.marker import line_markers, marker_pattern
+from patcher.rewriting.marking import mark_up, overlapping, splice_text
 from patcher.rewriting.matching import find
 from patcher.rewriting.nearest import nearest
 from patcher.rewriting.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
     AnchorMissing,
+    Candidate,
     Outcome,
     Overlap,
     Rewritten,
     Unparseable,
 )
 from patcher.rewriting.pattern import pattern
+from patcher.rewriting.removed import commented_out
 from patcher.rewriting.replacing import insert, replace
-from patcher.rewriting.sites import Anchor, Sites, settle
+from patcher.rewriting.shape import UNREADABLE
+from patcher.rewriting.sites import TRIES, Anchor, Sites, settle
 
 _BOM = "\ufeff"
+_SMALL = 12
 
 
 def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
@@ -51,7 +56,7 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
     scopes = code.within(edit.within)
     if not scopes:
         return AnchorMissing(edit.count, 0, nearest(code, scopes, edit))
-    sites = settle(code, locate(code, scopes, edit))
+    sites = settle(code, locate(code, scopes, edit, mark))
     found, effects = len(sites.anchors), len(sites.effects)
     if found > edit.count:
         return AnchorAmbiguous(edit.count, tuple(_line(code, anchor.node) for anchor in sites.anchors))
@@ -60,6 +65,13 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
             tuple(_line(code, node) for node in sites.effects),
             any(_is_marked(code, node, mark.word) for node in sites.effects),
         )
+    if found == 0 and isinstance(edit, Replace) and not edit.replacement.strip():
+        spans = commented_out(code, scopes, pattern(edit.pattern), marker_pattern(mark.word))
+        if len(spans) >= edit.count:
+            inside = [code.line(number) for first, last in spans for number in range(first, last + 1)]
+            return AlreadyDone(
+                tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
+            )
     if found < edit.count and found + effects != edit.count:
         return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
     if found == 0:
@@ -85,7 +97,7 @@ def compiles(source: str) -> Unparseable | None:
     return code if isinstance(code, Unparseable) else None
 
 
-def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
+def locate(code: Code, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites:
     """The places that an edit is about."""
     match edit:
         case MoveImport():
@@ -99,7 +111,7 @@ def locate(code: Code, scopes: Sequence[Scope], edit: Edit) -> Sites:
         case RenameAttribute():
             return rename_attribute(code, scopes, edit)
         case Replace():
-            return replace(code, scopes, edit)
+            return replace(code, scopes, edit, mark)
         case Insert():
             return insert(code, scopes, edit)
 
@@ -113,10 +125,20 @@ def _make(
             for record in line_markers(code.line(line), mark.word):
                 if record is not None and record != mark.record and record not in may_touch:
                     return Overlap(line, record)
-    splices: list[Splice] = [splice for anchor in anchors for splice in anchor.splices()]
+    hidden = next((anchor.node for anchor in anchors if _misplaced(code, anchor.node)), None)
+    if hidden is not None:
+        line = _line(code, code.statement(hidden))
+        return AnchorMissing(len(anchors), len(anchors) - 1, Candidate(line, code.line(line).strip()))
+    splices = [splice for anchor in anchors for splice in anchor.splices()]
     if overlapping(splices):
         return AnchorAmbiguous(len(anchors) - 1, tuple(_line(code, anchor.node) for anchor in anchors))
-    marked = mark_up(code, splices, mark, may_touch)
+    try:
+        marked = mark_up(code, splices, mark, may_touch)
+    except UNREADABLE:
+        broken = parse(splice_text(code.text, splices))
+        if isinstance(broken, Unparseable):
+            return broken
+        raise
     if isinstance(marked, Overlap):
         return marked
     result = parse(marked.text)
@@ -125,14 +147,30 @@ def _make(
     return Rewritten(marked.text, marked.lines, tuple(marked.moved(_line(code, node)) for node in by_hand))
 
 
+def _misplaced(code: Code, node: ast.AST) -> bool:
+    """Whether a node in an f-string does not stand where Python, before 3.12, says it does."""
+    if sys.version_info >= (3, 12) or not any(isinstance(above, ast.JoinedStr) for above in code.ancestors(node)):
+        return False
+    text = code.segment(node)
+    read = parse(f"f({text})" if isinstance(node, ast.keyword) else text)
+    return isinstance(read, Unparseable) or not any(ast.dump(part) == ast.dump(node) for part in read.parents)
+
+
 def _line(code: Code, node: ast.AST) -> int:
     return 1 if isinstance(node, ast.Module) else code.line_of(code.start(node))
 
 
 def _is_marked(code: Code, node: ast.AST, word: str) -> bool:
-    """Whether a marker stands in a node's statement or up to three lines above."""
-    statement = code.statement(node)
-    first, last = _line(code, statement), code.line_of(code.end(statement))
+    """Whether a marker stands in a node's statement, in a small `try` or `if` around it, or up to three lines above."""
+    statement: ast.AST = code.statement(node)
     if any(isinstance(getattr(statement, name, None), list) for name in ("body", "cases")):
-        first, last = _line(code, node), code.line_of(code.end(node))
+        statement = node
+    first, last = _line(code, statement), code.line_of(code.end(statement))
+    for above in code.ancestors(statement):
+        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)):
+            break
+        top, bottom = _line(code, above), code.line_of(code.end(above))
+        if bottom - top > _SMALL:
+            break
+        first, last = min(first, top), max(last, bottom)
     return any(line_markers(code.line(number), word) for number in range(max(1, first - 3), last + 1))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from patcher.records.model import MoveImport
 from patcher.rewriting import commas, names
-from patcher.rewriting.code import Code, Scope
 from patcher.rewriting.embedding import own_lines
 from patcher.rewriting.marking import Splice
-from patcher.rewriting.sites import Anchor, Sites
+from patcher.rewriting.sites import TRIES, Anchor, Sites
+
+if TYPE_CHECKING:
+    from patcher.records.model import MoveImport
+    from patcher.rewriting.code import Code, Scope
 
 _GAP = r"(?:\s|\\)*"
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:\s*ignore|pylint|isort|ruff|fmt|pyright|mypy|pragma)\b.*", re.IGNORECASE)
@@ -29,16 +33,10 @@ def move_import(code: Code, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
                 module = names.module(node)
                 moved = [alias for alias in node.names if module == package and alias.name == name]
                 if moved:
-                    locals_ = {alias.asname or alias.name for alias in moved}
-                    anchors.append(_anchor(code, node, edit, moved, locals_))
+                    anchors.append(_anchor(code, node, moved, effects, partial(_split, code, node, edit, moved)))
                 elif module == edit.old and not _star(node):
-                    locals_ = {alias.asname or alias.name for alias in node.names}
                     anchors.append(
-                        Anchor(
-                            node,
-                            lambda node=node: _module(code, node, edit.old, edit.new),  # type: ignore[misc]
-                            lambda other, node=node, own=locals_: _imports(other, own, node),  # type: ignore[misc]
-                        )
+                        _anchor(code, node, node.names, effects, partial(_module, code, node, edit.old, edit.new))
                     )
                 elif module == edit.new or any(
                     (module == target and alias.name == new_name)
@@ -47,36 +45,43 @@ def move_import(code: Code, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
                 ):
                     effects.append(node)
             case ast.Import():
-                if any(alias.name == edit.old for alias in node.names):
-                    if (change := _dotted(code, node, edit)) is not None:
-                        own = {alias.asname for alias in node.names if alias.name == edit.old and alias.asname}
-                        anchors.append(
-                            Anchor(
-                                node,
-                                lambda change=change: change,  # type: ignore[misc]
-                                lambda other, node=node, own=own: _imports(other, own, node),  # type: ignore[misc]
-                            )
-                        )
+                moved = [alias for alias in node.names if alias.name == edit.old]
+                if moved and (change := _dotted(code, node, edit)) is not None:
+                    anchors.append(_anchor(code, node, moved, effects, partial(list, change)))
                 elif any(alias.name == edit.new for alias in node.names):
                     effects.append(node)
     return Sites(tuple(anchors), tuple(effects))
 
 
+def _anchor(
+    code: Code,
+    node: ast.stmt,
+    moved: Sequence[ast.alias],
+    effects: Sequence[ast.AST],
+    splices: Callable[[], list[Splice]],
+) -> Anchor:
+    """An import. Another with the effect, or one of the same local names on an error, is a hand's work."""
+    local = {alias.asname or alias.name for alias in moved}
+
+    def twin(other: ast.AST) -> bool:
+        if not isinstance(other, (ast.Import, ast.ImportFrom)) or not local <= {
+            a.asname or a.name for a in other.names
+        }:
+            return False
+        return any(other is effect for effect in effects) or _on_error(code, node, other)
+
+    return Anchor(node, splices, twin)
+
+
+def _on_error(code: Code, one: ast.AST, two: ast.AST) -> bool:
+    """Whether the innermost statement around both imports is a `try`."""
+    around = list(code.ancestors(two))
+    shared = next((above for above in code.ancestors(one) if above in around), None)
+    return isinstance(shared, TRIES)
+
+
 def _star(node: ast.ImportFrom) -> bool:
     return any(alias.name == "*" for alias in node.names)
-
-
-def _imports(other: ast.AST, local: set[str], node: ast.AST) -> bool:
-    """Whether another statement imports one of the local names."""
-    return (
-        other is not node
-        and isinstance(other, (ast.Import, ast.ImportFrom))
-        and any((alias.asname or alias.name) in local for alias in other.names)
-    )
-
-
-def _anchor(code: Code, node: ast.ImportFrom, edit: MoveImport, moved: list[ast.alias], own: set[str]) -> Anchor:
-    return Anchor(node, lambda: _split(code, node, edit, moved), lambda other: _imports(other, own, node))
 
 
 def _module(code: Code, node: ast.ImportFrom, old: str, new: str) -> list[Splice]:
@@ -84,7 +89,8 @@ def _module(code: Code, node: ast.ImportFrom, old: str, new: str) -> list[Splice
     start = code.start(node)
     parts = f"{_GAP}\\.{_GAP}".join(re.escape(part) for part in old.split("."))
     found = re.compile(rf"from{_GAP}({parts})(?!\w)").match(code.text, start)
-    assert found is not None
+    if found is None:
+        raise AssertionError(f"no module {old} in {code.segment(node)!r}")
     return [Splice(found.start(1), found.end(1), new)]
 
 
@@ -117,7 +123,7 @@ def _behind(code: Code, node: ast.stmt, statement: str) -> list[Splice]:
     first_stop = code.line_stop(code.line_of(code.start(node)))
     pragma = _PRAGMA.search(code.text[end:stop]) or _PRAGMA.search(code.text[code.start(node) : first_stop])
     comment = f"  {_without_marker(pragma[0])}" if pragma else ""
-    return [Splice(stop, stop, f"{code.newline}{code.indent(end if False else code.start(node))}{statement}{comment}")]
+    return [Splice(stop, stop, f"{code.newline}{code.indent(code.start(node))}{statement}{comment}")]
 
 
 def _without_marker(comment: str) -> str:
@@ -147,9 +153,7 @@ def _dotted(code: Code, node: ast.Import, edit: MoveImport) -> list[Splice] | No
 
 
 def _written_length(code: Code, alias: ast.alias) -> int:
-    found = re.match(r"[\w.]+", code.text[code.start(alias) : code.end(alias)])
-    assert found is not None
-    return found.end()
+    return len(re.split(r"[^\w.]", code.segment(alias), maxsplit=1)[0])
 
 
 def _uses(code: Code, node: ast.Import, edit: MoveImport) -> list[Splice] | None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from patcher.records.model import Mark
 from patcher.rewriting.code import EOL, Code
-from patcher.rewriting.markers import line_markers, marker_pattern
+from patcher.rewriting.marker import line_markers, marker_pattern
 from patcher.rewriting.outcome import Overlap
 from patcher.rewriting.shape import Shape, shape
 
+if TYPE_CHECKING:
+    from patcher.records.model import Mark
 
-@dataclass(frozen=True, slots=True, order=True)
+
+@dataclass(frozen=True, slots=True)
 class Splice:
     """Text that takes the place of what stands between two offsets."""
 
@@ -46,19 +50,23 @@ class _Change:
     changed: set[int] = field(default_factory=set)
 
 
+def _place(splice: Splice) -> tuple[int, int]:
+    return splice.start, splice.end
+
+
 def splice_text(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
     """The text between two offsets, with what falls into it spliced in."""
     end = len(text) if end is None else end
     parts = []
-    for splice in sorted(splices):
+    for splice in sorted(splices, key=_place):
         parts += [text[start : splice.start], splice.text]
         start = splice.end
     return "".join([*parts, text[start:end]])
 
 
 def overlapping(splices: Iterable[Splice]) -> bool:
-    ordered = sorted(splices)
-    return any(one.end > two.start for one, two in zip(ordered, ordered[1:], strict=False))
+    ordered = sorted(splices, key=_place)
+    return any(one.end > two.start for one, two in pairwise(ordered))
 
 
 def mark_up(code: Code, splices: Sequence[Splice], mark: Mark, may_touch: frozenset[str]) -> Marked | Overlap:
@@ -89,7 +97,7 @@ def _regions(code: Code, splices: Sequence[Splice]) -> list[tuple[tuple[int, int
     """Runs of complete logical lines, as line numbers, each with the splices that fall into it."""
     starts, total = code.logical_starts, len(code.starts)
     regions: list[tuple[tuple[int, int], list[Splice]]] = []
-    for splice in sorted(splices):
+    for splice in sorted(splices, key=_place):
         top = code.line_of(splice.start)
         bottom = code.line_of(max(splice.start, splice.end - 1))
         first = max(start for start in starts if start <= top)
@@ -204,10 +212,8 @@ def _wants(change: _Change, index: int, after: Shape, new: Sequence[str]) -> boo
     if index in change.changed:
         return True
     first, last = after.logical[index]
-    return (
-        index == last
-        and any(first <= changed <= last for changed in change.changed)
-        or (change.whole and index == last and not change.changed)
+    return (index == last and any(first <= changed <= last for changed in change.changed)) or (
+        change.whole and index == last and not change.changed
     )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.rewriting.code import Code, Scope
+from patcher.rewriting.code import position
 from patcher.rewriting.pattern import Meta, Pattern, meta, run_of
+
+if TYPE_CHECKING:
+    from patcher.rewriting.code import Code, Scope
 
 Bound: TypeAlias = tuple[ast.AST, ...] | str
 """What a metavariable stands for: nodes that follow one another, or a bare name."""
@@ -37,7 +40,8 @@ def find(code: Code, scopes: Sequence[Scope], pattern: Pattern) -> list[Match]:
     found = [*_statements(code, scopes, pattern.body)]
     if argument is not None:
         for node in code.nodes(scopes):
-            if isinstance(node, ast.keyword) and (env := match(argument, node, {})) is not None:
+            env = match(argument, node, {}) if isinstance(node, ast.keyword) else None
+            if env is not None:
                 found.append(Match((node,), env))
         found.sort(key=lambda match: code.start(match.nodes[0]))
     return found
@@ -138,7 +142,7 @@ def match(wanted: object, given: object, env: Bindings) -> Bindings | None:
         return _bind(named, given, env) if named and isinstance(given, str) else (env if wanted == given else None)
     if type(wanted) is not type(given):
         return None
-    if not isinstance(wanted, ast.AST):
+    if not isinstance(wanted, ast.AST) or not isinstance(given, ast.AST):
         return env if wanted == given else None
     match wanted, given:
         case ast.Call(), ast.Call():
@@ -197,8 +201,7 @@ def _call(wanted: ast.Call, given: ast.Call, start: Bindings) -> Bindings | None
     if not runs:
         return None if left else _all(items, given.args, env)
     last = runs[-1]
-    run = run_of(items[last])
-    assert run is not None
+    run = run_of(items[last]) or Meta("_", True)
     tail = len(items) - last - 1
     if len(given.args) < tail:
         return None
@@ -207,7 +210,7 @@ def _call(wanted: ast.Call, given: ast.Call, start: Bindings) -> Bindings | None
     if head is None:
         return None
     used, bound = head
-    rest = sorted([*given.args[used:split], *left], key=lambda node: (node.lineno, node.col_offset))
+    rest = sorted([*given.args[used:split], *left], key=position)
     whole = _bind(run, tuple(rest), bound)
     return None if whole is None else _all(items[last + 1 :], given.args[split:], whole)
 
@@ -257,4 +260,5 @@ def _parameters(wanted: ast.arguments, given: ast.arguments, env: Bindings) -> B
         return None
     head = _all(mine, theirs[: len(mine)], env)
     rest = [*theirs[len(mine) :], *([given.vararg] if given.vararg else []), *given.kwonlyargs]
-    return None if head is None else _bind(run, tuple([*rest, *([given.kwarg] if given.kwarg else [])]), head)
+    rest += [given.kwarg] if given.kwarg else []
+    return None if head is None else _bind(run, tuple(rest), head)

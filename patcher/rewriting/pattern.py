@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _ONE, _RUN = "__uky_one_", "__uky_run_"
-_SKIPPED = r"""(?P<skip>\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*')"""
-_META = re.compile(rf"{_SKIPPED}|(?P<dollars>\$\$\$|\$)(?P<name>[A-Z_][A-Z0-9_]*)?", re.DOTALL)
+_SKIPPED = r"""\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'"""
+_META = re.compile(rf"(?P<skip>{_SKIPPED})|(?P<dollars>\$\$\$|\$)(?P<name>[A-Z_][A-Z0-9_]*)?", re.DOTALL)
 PLACE = re.compile(rf"\*{{0,2}}({_ONE}|{_RUN})(\w*)")
 """A metavariable in a pattern's placed text."""
 
@@ -79,7 +79,7 @@ def run_of(node: ast.AST) -> Meta | None:
 def pattern(source: str) -> Pattern:
     """Read a pattern, or a template, which is written alike. ValueError says why one is no Python."""
     text = textwrap.dedent(source.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip()
-    problem: SyntaxError | None = None
+    problem = SyntaxError("invalid syntax")
     for star in ("*", "", "**"):
         placed = _META.sub(lambda match, star=star: _placeholder(match, star), text)  # type: ignore[misc]
         with warnings.catch_warnings():
@@ -87,11 +87,26 @@ def pattern(source: str) -> Pattern:
             try:
                 return Pattern(source, placed, tuple(ast.parse(placed).body))
             except SyntaxError as error:
-                problem = problem or error
+                problem = error if star == "*" else problem
             except (ValueError, RecursionError, MemoryError) as error:
                 raise ValueError(f"is no Python: {error}") from None
-    assert problem is not None
-    raise ValueError(f"is no Python (line {problem.lineno}): {problem.msg}")
+    raise ValueError(f"is no Python (line {problem.lineno or 1}): {problem.msg}")
+
+
+def part(whole: Pattern, node: ast.AST) -> Pattern:
+    """A part of a pattern as one of its own; `node` has a place in the text."""
+    starts = [0, *(match.end() for match in re.finditer("\n", whole.placed))]
+
+    def offset(line: int, column: int) -> int:
+        return starts[line - 1] + len(whole.placed[starts[line - 1] :].encode()[:column].decode())
+
+    start = offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+    end = offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    text = whole.placed[start:end]
+    try:
+        return Pattern(text, text, tuple(ast.parse(text).body))
+    except SyntaxError:
+        return Pattern(text, f"({text})", tuple(ast.parse(f"({text})").body))
 
 
 def _placeholder(match: re.Match[str], star: str) -> str:

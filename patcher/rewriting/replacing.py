@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from patcher.records.model import Insert, Replace
-from patcher.rewriting import commas
-from patcher.rewriting.code import Code, Scope
+from patcher.rewriting.arguments import taken_out
 from patcher.rewriting.embedding import insert_statements, replace_statements
+from patcher.rewriting.marker import line_markers
 from patcher.rewriting.marking import Splice
-from patcher.rewriting.matching import Match, find, match
-from patcher.rewriting.pattern import Pattern, pattern
+from patcher.rewriting.matching import Bindings, Match, find, match, same
+from patcher.rewriting.pattern import Pattern, meta, part, pattern
+from patcher.rewriting.reshaping import reshape
 from patcher.rewriting.sites import Anchor, Sites
 from patcher.rewriting.template import fill, loose, tight
 
+if TYPE_CHECKING:
+    from patcher.records.model import Insert, Mark, Replace
+    from patcher.rewriting.code import Code, Scope
 
-def replace(code: Code, scopes: Sequence[Scope], edit: Replace) -> Sites:
+
+def replace(code: Code, scopes: Sequence[Scope], edit: Replace, mark: Mark) -> Sites:
     wanted, template = pattern(edit.pattern), pattern(edit.replacement)
     found = find(code, scopes, wanted)
     if not template.body or (
@@ -27,17 +33,30 @@ def replace(code: Code, scopes: Sequence[Scope], edit: Replace) -> Sites:
     if not _pair_of_trees(template, wanted):
         found = [place for place in found if not any(_part_of(code, place, effect) for effect in effects)]
     else:
+        # What the record itself has written may look like an anchor once more; its marker tells.
+        found = [place for place in found if not _made_by(code, place, mark)]
         effects = [effect for effect in effects if not any(effect.nodes == place.nodes for place in found)]
-    anchors = [
-        Anchor(place.nodes[0], lambda place=place: _splices(code, place, template))  # type: ignore[misc]
-        for place in found
-    ]
-    return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
+
+    def anchor(place: Match) -> Anchor:
+        def twin(node: ast.AST) -> bool:
+            return any(node is effect.nodes[0] and _agree(place.bindings, effect.bindings) for effect in effects)
+
+        return Anchor(place.nodes[0], lambda: _splices(code, place, wanted, template), twin)
+
+    return Sites(tuple(anchor(place) for place in found), tuple(effect.nodes[0] for effect in effects))
+
+
+def _agree(one: Bindings, two: Bindings) -> bool:
+    """Whether what two matches bound by the same names is the same."""
+    return all(same(value, two[name]) for name, value in one.items() if name in two)
+
+
+def _made_by(code: Code, place: Match, mark: Mark) -> bool:
+    first, last = code.line_of(code.start(place.nodes[0])), code.line_of(code.end(place.nodes[-1]))
+    return any(mark.record in line_markers(code.line(number), mark.word) for number in range(first, last + 1))
 
 
 def _bare(template: Pattern) -> bool:
-    from patcher.rewriting.pattern import meta
-
     return isinstance(template.expression, ast.Name) and meta(template.expression.id) is not None
 
 
@@ -49,12 +68,12 @@ def _pair_of_trees(general: Pattern, special: Pattern) -> bool:
     """Whether a template matches all that a pattern matches, so that a match says nothing about an edit."""
     if len(general.body) != len(special.body):
         return False
-    bindings = {}
+    bindings: Bindings = {}
     for one, two in zip(general.body, special.body, strict=True):
         result = match(one, two, bindings)
         if result is None:
             return False
-        bindings = {**result}
+        bindings = result
     return True
 
 
@@ -77,15 +96,20 @@ def _part_of(code: Code, place: Match, effect: Match) -> bool:
     return True
 
 
-def _splices(code: Code, place: Match, template: Pattern) -> list[Splice]:
+def _splices(code: Code, place: Match, wanted: Pattern, template: Pattern) -> list[Splice]:
     first = place.nodes[0]
     lines = fill(template, place.bindings, code)
-    match first:
-        case ast.keyword():
-            return _keyword(code, first, lines)
-        case ast.stmt():
-            statements = [node for node in place.nodes if isinstance(node, ast.stmt)]
-            return replace_statements(code, statements, lines)
+    if lines and len(place.nodes) == len(wanted.body) == len(template.body):
+        small = _reshaped(code, place, wanted, template)
+        if small is not None:
+            return small
+    if isinstance(first, ast.keyword):
+        call = code.parents[first]
+        if not lines and isinstance(call, ast.Call):
+            return taken_out(code, call, first)
+        return [Splice(code.start(first), code.end(first), code.newline.join(lines))]
+    if isinstance(first, ast.stmt):
+        return replace_statements(code, [node for node in place.nodes if isinstance(node, ast.stmt)], lines)
     start, end = code.start(first), code.end(first)
     indent = code.indent(start)
     text = code.newline.join([lines[0], *(indent + line for line in lines[1:])])
@@ -94,51 +118,67 @@ def _splices(code: Code, place: Match, template: Pattern) -> list[Splice]:
     return [Splice(start, end, text)]
 
 
-def _keyword(code: Code, node: ast.keyword, lines: Sequence[str]) -> list[Splice]:
-    if lines:
-        return [Splice(code.start(node), code.end(node), code.newline.join(lines))]
-    call = code.parents[node]
-    assert isinstance(call, ast.Call)
-    items = commas.argument_items(code, call)
-    start = code.start(node)
-    return commas.without(items, frozenset(i for i, span in enumerate(items.spans) if span[0] == start))
+def _reshaped(code: Code, place: Match, wanted: Pattern, template: Pattern) -> list[Splice] | None:
+    def text(node: ast.AST) -> str:
+        return code.newline.join(fill(part(template, node), place.bindings, code))
+
+    splices: list[Splice] = []
+    for old, new, given in zip(wanted.body, template.body, place.nodes, strict=True):
+        one: ast.AST = old
+        two: ast.AST = new
+        if isinstance(given, ast.keyword):
+            if wanted.argument is None or template.argument is None:
+                return None
+            one, two = wanted.argument, template.argument
+        elif not isinstance(given, ast.stmt) and isinstance(old, ast.Expr) and isinstance(new, ast.Expr):
+            one, two = old.value, new.value
+        inner = reshape(code, one, two, given, text)
+        if inner is None:
+            return None
+        splices += inner
+    return splices
 
 
 def insert(code: Code, scopes: Sequence[Scope], edit: Insert) -> Sites:
     template = pattern(edit.code)
-    effects = find(code, scopes, _as_statements(template))
+    effects = find(code, scopes, template)
     if edit.where in ("before", "after"):
         anchors = [
-            Anchor(place.nodes[0], lambda place=place: _beside(code, place, edit, template))  # type: ignore[misc]
+            Anchor(place.nodes[0], partial(_beside, code, place, edit, template), _never)
             for place in find(code, scopes, pattern(edit.anchor or ""))
             if not any(_near(code, place, effect) for effect in effects)
         ]
         return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
     lines = fill(template, {}, code)
     anchors = [
-        Anchor(scope, lambda scope=scope: _inside(code, scope, edit, lines))  # type: ignore[misc]
+        Anchor(scope, partial(_inside, code, scope, edit, lines), _never)
         for scope in scopes
         if not any(scope is code.tree or scope in code.ancestors(effect.nodes[0]) for effect in effects)
     ]
     return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
 
 
-def _as_statements(template: Pattern) -> Pattern:
-    """The template as statements, so that one expression does not match inside others."""
-    return template
+def _never(node: ast.AST) -> bool:  # noqa: ARG001
+    return False
 
 
 def _near(code: Code, place: Match, effect: Match) -> bool:
-    block = code.siblings(code.statement(place.nodes[0]))
+    block = code.siblings(_whole(code, place.nodes[0]))
     return any(code.statement(effect.nodes[0]) is statement for statement in block)
 
 
 def _beside(code: Code, place: Match, edit: Insert, template: Pattern) -> list[Splice]:
     behind = edit.where == "after"
-    statement = code.statement(place.nodes[-1] if behind else place.nodes[0])
+    statement = _whole(code, place.nodes[-1] if behind else place.nodes[0])
+    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+
+
+def _whole(code: Code, node: ast.AST) -> ast.stmt:
+    """The statement around a node that others can be put beside: of an `elif`, the whole `if`."""
+    statement = code.statement(node)
     while _elif(code, statement):
         statement = code.statement(code.parents[statement])
-    return insert_statements(code, statement, fill(template, place.bindings, code), behind=behind)
+    return statement
 
 
 def _elif(code: Code, statement: ast.stmt) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
-import sys
 import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 _QUIET = {tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT}
-_OPENS = {tokenize.FSTRING_START} if sys.version_info >= (3, 12) else set()
-_CLOSES = {tokenize.FSTRING_END} if sys.version_info >= (3, 12) else set()
+_OPENS, _CLOSES = getattr(tokenize, "FSTRING_START", -1), getattr(tokenize, "FSTRING_END", -1)
+
+UNREADABLE = (tokenize.TokenError, SyntaxError)
+"""What `shape` raises where brackets or strings stay open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ def shape(lines: Sequence[str]) -> Shape:
         first, last = token.start[0] - 2, token.end[0] - 2
         if first < 0 or first >= count:
             continue
-        if token.type in _OPENS:
+        if token.type == _OPENS:
             opened.append(first)
-        elif token.type in _CLOSES:
+        elif token.type == _CLOSES:
             first = opened.pop()
         if token.type == tokenize.COMMENT:
             comments[first] = token.start[1]

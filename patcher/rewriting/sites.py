@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from patcher.rewriting.code import Code
-from patcher.rewriting.marking import Splice
+if TYPE_CHECKING:
+    from patcher.rewriting.code import Code
+    from patcher.rewriting.marking import Splice
+
+TRIES: tuple[type[ast.AST], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place that the edit would change, and how."""
+    """A place that the edit would change, how, and which nodes in another branch are its effect made by hand."""
 
     node: ast.AST
     splices: Callable[[], list[Splice]]
-    effect: Callable[[ast.AST], bool] | None = None
-    """Tells further nodes in another branch that stand for the effect at this one place."""
+    twin: Callable[[ast.AST], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,61 +38,58 @@ def settle(code: Code, sites: Sites) -> Sites:
     anchors: list[Anchor] = []
     effects = list(sites.effects)
     for anchor in sites.anchors:
-        others = [node for branch in _other_branches(code, anchor.node) for node in branch]
-        if any(effect in others for effect in sites.effects):
-            continue
-        beside = [node for node in others if anchor.effect is not None and anchor.effect(node)]
-        if beside:
-            effects.append(beside[0])
-        else:
+        twin = next((node for node in _other_branches(code, anchor.node) if anchor.twin(node)), None)
+        if twin is None:
             anchors.append(anchor)
-    return Sites(tuple(anchors), tuple(sorted(dict.fromkeys(effects), key=code.start)))
+        elif not any(effect is twin for effect in effects):
+            effects.append(twin)
+    return Sites(tuple(anchors), tuple(sorted(effects, key=code.start)))
 
 
-def _other_branches(code: Code, node: ast.AST) -> list[list[ast.AST]]:
-    """The nodes of the branches that run where the one around `node` does not, up to the function around it."""
-    found: list[list[ast.AST]] = []
+def _other_branches(code: Code, node: ast.AST) -> Iterable[ast.AST]:
+    """The nodes that run where the ones around `node` do not, up to the function around it."""
     child = node
     for parent in code.ancestors(node):
-        branches: list[list[ast.AST]]
-        match parent:
-            case ast.If() | ast.IfExp():
-                branches = [_listed(parent.body), _listed(parent.orelse)]
-            case ast.Try():
-                caught = [handler for handler in parent.handlers if _catches_import(handler)]
-                branches = [[*parent.body], *([handler] for handler in caught)]
-                if any(item is child for item in parent.orelse):
-                    branches.append([*parent.orelse])
-                    branches[0] = []
-            case ast.Match():
-                branches = [[case] for case in parent.cases]
-            case _:
-                branches = []
-        if any(child is item for branch in branches for item in branch):
-            others = [item for branch in branches if not any(child is one for one in branch) for item in branch]
-            found += [[below for item in others for below in ast.walk(item)]]
+        for branch in _beside(parent, child):
+            yield from ast.walk(branch)
         if isinstance(child, ast.stmt):
-            found += [[*ast.walk(item)] for item in _returning_before(code, child)]
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            break
+            for other in _after_leaving(code, child):
+                yield from ast.walk(other)
+        if isinstance(parent, _FUNCTIONS):
+            return
         child = parent
-    return found
 
 
-def _listed(value: list[ast.stmt] | ast.expr) -> list[ast.AST]:
-    return [*value] if isinstance(value, list) else [value]
+def _beside(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
+    """The branches of a statement or expression beside the one that `child` is in; none for its condition."""
+    branches: list[list[ast.AST]]
+    match parent:
+        case ast.If(body=body, orelse=orelse):
+            branches = [[*body], [*orelse]]
+        case ast.IfExp(body=value, orelse=other):
+            branches = [[value], [other]]
+        case ast.Match(cases=cases):
+            branches = [[case] for case in cases]
+        case ast.AST() if isinstance(parent, TRIES):
+            body, handlers, orelse = (getattr(parent, name) for name in ("body", "handlers", "orelse"))
+            tried = orelse if any(child is item for item in orelse) else body
+            if any(child is item for item in handlers):
+                tried = [*body, *orelse]
+            branches = [[*tried], *([handler] for handler in handlers)]
+        case _:
+            return []
+    mine = [branch for branch in branches if any(child is item for item in branch)]
+    return [item for branch in branches if mine and branch is not mine[0] for item in branch]
 
 
-def _catches_import(handler: ast.ExceptHandler) -> bool:
-    return True if handler.type is None else not isinstance(handler.type, ast.Constant)
+def _after_leaving(code: Code, statement: ast.stmt) -> list[ast.stmt]:
+    """What runs in place of a statement because an `if` beside it leaves the block."""
+    block = code.siblings(statement)
+    index = next(index for index, item in enumerate(block) if item is statement)
+    before = [item for item in block[:index] if isinstance(item, ast.If) and _leaves(item.body)]
+    leaving = isinstance(statement, ast.If) and _leaves(statement.body)
+    return [*before, *(block[index + 1 :] if leaving else [])]
 
 
-def _returning_before(code: Code, statement: ast.stmt) -> list[ast.If]:
-    """The `if`s before a statement in its block whose body leaves the block."""
-    found: list[ast.If] = []
-    for other in code.siblings(statement):
-        if other is statement:
-            break
-        if isinstance(other, ast.If) and isinstance(other.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-            found.append(other)
-    return found
+def _leaves(block: Sequence[ast.stmt]) -> bool:
+    return isinstance(block[-1], _LEAVING)

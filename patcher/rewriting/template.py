@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from patcher.rewriting.code import EOL, Code
-from patcher.rewriting.matching import Bindings, Bound
 from patcher.rewriting.pattern import PLACE, Pattern, meta
 from patcher.rewriting.shape import shape
+
+if TYPE_CHECKING:
+    from patcher.rewriting.matching import Bindings, Bound
 
 _ATOMS = (
     ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.Tuple,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,8 @@ pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", params=VERL)
-def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield copy_of(request.param, tmp_path_factory.mktemp("matrix"))
+def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of(request.param, tmp_path_factory.mktemp("matrix"))
 
 
 def test_every_vllm_release_can_be_patched_for_and_taken_back(tree: Path, subtests: pytest.Subtests) -> None:

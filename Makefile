@@ -1,0 +1,68 @@
+# Needs Python 3.10 or later, git and make; everything else goes into .venv. `make` alone lists the targets.
+
+PYTHON ?= python3
+JOBS ?= 2
+PYTEST_OPTIONS ?=
+BENCH_OPTIONS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+# Released packages are fetched once, into this folder if it is set, else into the user's cache folder.
+ifdef UKY_PATCH_CACHE
+export UKY_PATCH_CACHE
+endif
+
+.PHONY: help venv demo test test-matrix test-crash lint format docs bench clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(READY)  ## Make .venv; again when pyproject.toml has changed
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed; name one with make PYTHON=...")'
+	@rm -f $@
+	@if uv --version >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV) && \
+	  uv pip install --quiet --python $(BIN)/python --editable . --group dev; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
+	  $(BIN)/python -m pip install --quiet --editable . --group dev; \
+	fi
+	@touch $@
+
+demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
+	@$(BIN)/uky-patch demo
+
+test: $(READY)  ## All tests but the slow lanes
+	$(PYTEST) -n $(JOBS) -m 'not slow'
+
+test-matrix: $(READY)  ## Every verl release on every vLLM release, reformatted and disturbed too
+	$(PYTEST) -n $(JOBS) tests/matrix
+
+test-crash: $(READY)  ## Crashes and races
+	$(PYTEST) -n $(JOBS) -m slow --ignore=tests/matrix
+
+lint: $(READY)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy -p bench
+
+format: $(READY)  ## Put the code in order
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+docs: $(READY)  ## Render MIGRATION.md and MIGRATION.zh-CN.md from records and settings
+	$(BIN)/python -m patcher.reporting.migration
+
+bench: $(READY)  ## Figures against their limits, as ratios within one run
+	@$(BIN)/python -m bench $(BENCH_OPTIONS)
+
+clean:  ## Remove .venv and what tools left behind
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,55 @@
+"""`python -m bench`: each figure with its limit. Exit code 1 where one is missed by more than the tolerance."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.figures import Figure, figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9, help="runs of each command (default 9)")
+    parser.add_argument("--quick", action="store_true", help="leave out libcst's runner, the slowest by far")
+    parser.add_argument("--tolerance", type=float, default=1.0, help="factor on the limits for the exit code")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    found = []
+    with TemporaryDirectory(prefix="uky-patch-bench-") as folder:
+        for figure in figures(Path(folder), given.rounds, runner=not given.quick):
+            found.append(figure)
+            if not given.json:
+                print(row(figure), flush=True)
+    missed = [figure for figure in found if figure.ratio > figure.limit * given.tolerance]
+    if given.json:
+        print(json.dumps({"python": platform.python_version(), "figures": [as_json(figure) for figure in found]}))
+    elif missed:
+        print(f"missed: {len(missed)} of {len(found)}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def row(figure: Figure) -> str:
+    """One line: name, both medians, their ratio, the limit and whether it is kept."""
+    within = "within" if figure.ratio <= figure.limit else "MISSED"
+    times = f"{figure.ours.median * 1000:9.1f} ms {figure.theirs.median * 1000:9.1f} ms"
+    return f"{figure.name:<52}{times}   ratio {figure.ratio:6.3f}   limit {figure.limit:<5g}{within}"
+
+
+def as_json(figure: Figure) -> dict[str, object]:
+    return {
+        "name": figure.name,
+        "ours": list(figure.ours.runs),
+        "theirs": list(figure.theirs.runs),
+        "ratio": figure.ratio,
+        "limit": figure.limit,
+        "within": figure.ratio <= figure.limit,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

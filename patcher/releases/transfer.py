@@ -1,0 +1,155 @@
+"""Bytes from an index: whole files with their hash checked, or parts of a file by range requests."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from patcher.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from patcher.releases.cache import Progress
+
+BLOCK = 1 << 20
+_TRIES = 4
+_ADVICE = "Check the connection and pip's settings for indexes, proxies and certificates, then run it again."
+_PLAINLY = {"Accept-Encoding": "identity"}
+_Result = TypeVar("_Result")
+
+
+class Client(Protocol):
+    """The part of the HTTP client that is used here."""
+
+    def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> Any: ...
+
+    def stream(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Any: ...
+
+
+class RangeRefusedError(Exception):
+    """The server sends whole files only."""
+
+
+class _FailedError(Exception):
+    """A transfer that may go better when tried again."""
+
+
+def download(
+    client: Client, url: str, to: Path, hashes: Mapping[str, list[str]], shown: str, progress: Progress
+) -> None:
+    """Fetch a whole file. Raises `ReleaseError` if it is not complete or its hash is not the index's."""
+
+    def attempt() -> None:
+        kinds = {kind: hashlib.new(kind) for kind in hashes}
+        with client.stream("GET", url, headers=_PLAINLY) as answer, to.open("wb") as file:
+            _check_status(answer)
+            expected, done = int(answer.headers.get("Content-Length") or 0) or None, 0
+            for part in answer.iter_raw():
+                file.write(part)
+                done += len(part)
+                for digest in kinds.values():
+                    digest.update(part)
+                progress(f"fetching {shown}", done, expected)
+        if expected is not None and done != expected:
+            raise _FailedError(f"{done} of {expected} bytes arrived")
+        for kind, digest in kinds.items():
+            if digest.hexdigest() not in hashes[kind]:
+                raise _FailedError(f"its {kind} is {digest.hexdigest()}, the index says {hashes[kind][0]}")
+
+    _retry(attempt, shown)
+
+
+class RangeFile(io.RawIOBase):
+    """A remote file to read from anywhere, in blocks of one MiB that are kept. `fetched` counts the bytes."""
+
+    def __init__(self, client: Client, url: str, shown: str, progress: Progress) -> None:
+        self._client, self._url, self._shown, self._progress = client, url, shown, progress
+        self._blocks: dict[int, bytes] = {}
+        self._at = 0
+        self.fetched = 0
+        self.size = 0
+        self.size = self._ask(0, 0)[1]
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self.size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = min(len(buffer), max(self.size - self._at, 0))
+        done = 0
+        while done < wanted:
+            number, inside = divmod(self._at, BLOCK)
+            part = self._block(number)[inside : inside + wanted - done]
+            buffer[done : done + len(part)] = part
+            done += len(part)
+            self._at += len(part)
+        return done
+
+    def _block(self, number: int) -> bytes:
+        if number not in self._blocks:
+            first = number * BLOCK
+            body, _ = self._ask(first, min(first + BLOCK, self.size) - 1)
+            self._blocks[number] = body
+            self.fetched += len(body)
+            self._progress(f"reading parts of {self._shown}", self.fetched, None)
+        return self._blocks[number]
+
+    def _ask(self, first: int, last: int) -> tuple[bytes, int]:
+        """The bytes from `first` to `last`, both included, and the file's size."""
+
+        def attempt() -> tuple[bytes, int]:
+            headers = {**_PLAINLY, "Range": f"bytes={first}-{last}"}
+            with self._client.stream("GET", self._url, headers=headers) as answer:
+                _check_status(answer)
+                span, _, size = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
+                if answer.status_code != 206 or not size.isdigit() or span != f"{first}-{last}":
+                    raise RangeRefusedError
+                if self.size and int(size) != self.size:
+                    raise _FailedError("the file changed while it was read")
+                body = b"".join(answer.iter_raw())
+            if len(body) != last - first + 1:
+                raise _FailedError(f"{len(body)} of {last - first + 1} bytes arrived")
+            return body, int(size)
+
+        return _retry(attempt, self._shown)
+
+
+def _check_status(answer: Any) -> None:
+    if answer.status_code >= 500 or answer.status_code in (408, 429):
+        raise _FailedError(f"the server answered {answer.status_code}")
+    if answer.status_code >= 400:
+        raise ReleaseError(f"the server answered {answer.status_code}")
+
+
+def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
+    """Try a few times, with growing pauses; what the last attempt says is the error's cause."""
+    for number in range(1, _TRIES + 1):
+        try:
+            return attempt()
+        except ReleaseError as error:
+            raise ReleaseError(f"cannot fetch {shown}", cause=str(error), advice=_ADVICE) from error
+        except _FailedError as error:
+            cause: Exception = error
+        except Exception as error:
+            if not any(base.__name__ == "TransportError" for base in type(error).__mro__):
+                raise
+            cause = error
+        if number < _TRIES:
+            time.sleep(0.2 * 4 ** (number - 1))
+    raise ReleaseError(
+        f"cannot fetch {shown}",
+        cause=f"{cause} (tried {_TRIES} times)" if str(cause) else f"{type(cause).__name__} (tried {_TRIES} times)",
+        advice=_ADVICE,
+    )

@@ -1,0 +1,98 @@
+"""What a dotted name leads to: a closed set, matched exhaustively."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module or package; `path` is None for a folder without `__init__.py`."""
+
+    name: str
+    path: Path | None
+    folder: Path | None
+    """Where its submodules lie, if it is a package."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class:
+    module: str
+    qualname: str
+    node: ast.ClassDef
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function or method, properties included; `owner` is the class that defines it."""
+
+    module: str
+    qualname: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    owner: Class | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """An assigned name, a field, an enum member or an instance attribute."""
+
+    module: str
+    qualname: str
+    value: ast.expr | None = None
+    annotation: ast.expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A name that comes from outside the package; what it has is not known here."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What is there, or whether anything is, cannot be decided without running the package."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Nothing by that `name` in `parent`, the longest part of the dotted name that is there."""
+
+    parent: str
+    name: str
+
+
+Definition: TypeAlias = Module | Class | Function | Variable | External | Unknown | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A definition, and the names that re-export it on the way from the name asked for."""
+
+    definition: Definition
+    chain: tuple[str, ...] = ()
+    alternatives: tuple[Definition, ...] = ()
+    """What the name stands for instead under other conditions (`if`, `try`)."""
+
+
+def behind(module: Module, name: str, found: Resolution) -> Resolution:
+    """What is found behind a name that re-exports it."""
+    return Resolution(found.definition, (f"{module.name}.{name}", *found.chain), found.alternatives)
+
+
+def full_name(definition: Definition) -> str:
+    """The dotted name of the place where it is defined."""
+    match definition:
+        case Module(name=name) | External(name=name):
+            return name
+        case Class() | Function() | Variable():
+            return f"{definition.module}.{definition.qualname}"
+        case Absent(parent=parent, name=name):
+            return f"{parent}.{name}"
+        case Unknown():
+            return ""

@@ -1,0 +1,96 @@
+"""The modules of one package's sources, found and parsed when first asked for."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from pathlib import Path
+
+from patcher.symbols.definition import Module, Unknown
+from patcher.symbols.scope import Scope, read_scope
+
+_COMPILED = (".so", ".pyd")
+
+
+class Modules:
+    """Modules by dotted name. Each file is read at most once, and only if a question leads to it."""
+
+    def __init__(self, package: Path) -> None:
+        self.name = package.name
+        self._package = package
+        self._found: dict[str, Module | Unknown | None] = {}
+        self._trees: dict[str, ast.Module | Unknown] = {}
+        self._scopes: dict[str, Scope | Unknown] = {}
+
+    def find(self, dotted: str) -> Module | Unknown | None:
+        """The module, None if there is none, `Unknown` for a compiled one."""
+        if dotted not in self._found:
+            self._found[dotted] = self._locate(dotted)
+        return self._found[dotted]
+
+    def tree(self, module: Module) -> ast.Module | Unknown:
+        """The module's syntax; `Unknown` if this Python cannot parse it."""
+        if module.name not in self._trees:
+            self._trees[module.name] = _parse(module)
+        return self._trees[module.name]
+
+    def scope(self, module: Module) -> Scope | Unknown:
+        """What the module's body binds."""
+        if module.name not in self._scopes:
+            tree = self.tree(module)
+            self._scopes[module.name] = tree if isinstance(tree, Unknown) else read_scope(tree.body)
+        return self._scopes[module.name]
+
+    def absolute(self, module: Module, written: str) -> str:
+        """The dotted name that an import in `module` means by `written`, which may begin with dots."""
+        level = len(written) - len(written.lstrip("."))
+        if level == 0:
+            return written
+        parts = module.name.split(".")
+        parts = parts[: len(parts) - level + (module.folder is not None)]
+        return ".".join([*parts, *filter(None, [written[level:]])])
+
+    def inside(self, dotted: str) -> bool:
+        """Whether a dotted name belongs to this package."""
+        return dotted == self.name or dotted.startswith(self.name + ".")
+
+    def _locate(self, dotted: str) -> Module | Unknown | None:
+        path = self._package.joinpath(*dotted.split(".")[1:])
+        if (path / "__init__.py").is_file():
+            return Module(dotted, path / "__init__.py", path)
+        if dotted != self.name and (file := path.with_name(path.name + ".py")).is_file():
+            return Module(dotted, file, None)
+        if path.is_dir():
+            return Module(dotted, None, path)
+        relative = path.relative_to(self._package.parent).as_posix()
+        if relative in self._compiled or self._is_compiled(path):
+            return Unknown(f"{dotted} is compiled")
+        return None
+
+    def _is_compiled(self, path: Path) -> bool:
+        return any(path.parent.glob(f"{path.name}.*so")) or any(path.parent.glob(f"{path.name}.*pyd"))
+
+    @cached_property
+    def _compiled(self) -> frozenset[str]:
+        """Compiled modules that the distribution lists: a folder of sources does not hold them."""
+        names = set()
+        for record in self._package.parent.glob(f"{self.name}*.dist-info/RECORD"):
+            for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
+                file = line.partition(",")[0]
+                if file.endswith(_COMPILED):
+                    folder, _, name = file.rpartition("/")
+                    names.add(f"{folder}/{name.partition('.')[0]}")
+        return frozenset(names)
+
+
+def _parse(module: Module) -> ast.Module | Unknown:
+    if module.path is None:
+        return ast.Module(body=[], type_ignores=[])
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(module.path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        return Unknown(f"{module.path} cannot be parsed: {error}")

@@ -1,0 +1,168 @@
+"""The names that a module's or class's body binds, and under which conditions, by its syntax alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported:
+    """`import module` (name is None) or `from module import name`; `module` is as written, dots in front included."""
+
+    module: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assigned:
+    value: ast.expr | None
+    annotation: ast.expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """One way in which a name gets its value; `certain` unless it is inside `if`, `try`, a loop or the like."""
+
+    made_by: ast.ClassDef | FunctionNode | Imported | Assigned
+    certain: bool
+
+
+@dataclass(slots=True)
+class Scope:
+    """The bindings of a body, in order; dotted keys are attributes set from outside (`Class.name = …`)."""
+
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    """Modules of `from module import *`, as written."""
+
+    def bindings(self, name: str) -> list[Binding]:
+        """Those that may hold when the body has run, the last one first."""
+        found = []
+        for binding in reversed(self.names.get(name, [])):
+            found.append(binding)
+            if binding.certain:
+                break
+        return found
+
+
+def read_scope(body: Iterable[ast.stmt], *, annotations_bind: bool = False) -> Scope:
+    """Collect what `body` binds when it runs; code for type checkers alone is left out.
+
+    In a class, a bare annotation declares a field (`annotations_bind`); in a module it binds nothing.
+    """
+    scope = Scope()
+    _walk(body, scope, True, annotations_bind)
+    return scope
+
+
+def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bool) -> None:
+    for node in body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if not _is_overload(node):
+                    _bind(scope, name, node, certain)
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    module = alias.name if alias.asname else alias.name.partition(".")[0]
+                    _bind(scope, alias.asname or module, Imported(module, None), certain)
+            case ast.ImportFrom(names=aliases):
+                module = "." * node.level + (node.module or "")
+                for alias in aliases:
+                    if alias.name == "*":
+                        scope.stars.append(module)
+                    else:
+                        _bind(scope, alias.asname or alias.name, Imported(module, alias.name), certain)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    _assign(scope, target, value, None, certain)
+            case ast.AnnAssign(target=target, value=value, annotation=annotation):
+                if value is not None or annotations:
+                    _assign(scope, target, value, annotation, certain)
+            case ast.AugAssign(target=target):
+                _assign(scope, target, None, None, False)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    if certain and isinstance(target, ast.Name):
+                        scope.names.pop(target.id, None)
+            case ast.If(test=test, body=inner, orelse=orelse):
+                checked = for_type_checkers(test)
+                if checked is not True:
+                    _walk(inner, scope, certain and checked is False, annotations)
+                if checked is not False:
+                    _walk(orelse, scope, certain and checked is True, annotations)
+            case ast.Try():
+                for part in (node.body, node.orelse):
+                    _walk(part, scope, certain and not node.handlers, annotations)
+                for handler in node.handlers:
+                    _walk(handler.body, scope, False, annotations)
+                _walk(node.finalbody, scope, certain, annotations)
+            case ast.With(items=items, body=inner) | ast.AsyncWith(items=items, body=inner):
+                for item in items:
+                    if item.optional_vars is not None:
+                        _assign(scope, item.optional_vars, None, None, certain)
+                _walk(inner, scope, certain, annotations)
+            case ast.For(target=target, body=inner, orelse=orelse):
+                _assign(scope, target, None, None, False)
+                _walk([*inner, *orelse], scope, False, annotations)
+            case ast.While(body=inner, orelse=orelse):
+                _walk([*inner, *orelse], scope, False, annotations)
+            case ast.Match(cases=cases):
+                for case in cases:
+                    _walk(case.body, scope, False, annotations)
+            case ast.stmt() if type(node).__name__ in ("TypeAlias", "TryStar"):
+                _newer(node, scope, certain, annotations)
+            case _:
+                pass
+
+
+def _newer(node: ast.stmt, scope: Scope, certain: bool, annotations: bool) -> None:
+    """Statements that the oldest supported Python has no class for."""
+    if isinstance(name := getattr(node, "name", None), ast.Name):
+        _bind(scope, name.id, Assigned(getattr(node, "value", None)), certain)
+    for part in ("body", "orelse", "finalbody"):
+        _walk(getattr(node, part, []), scope, False, annotations)
+
+
+def _bind(scope: Scope, name: str, made_by: ast.ClassDef | FunctionNode | Imported | Assigned, certain: bool) -> None:
+    scope.names.setdefault(name, []).append(Binding(made_by, certain))
+
+
+def _assign(scope: Scope, target: ast.expr, value: ast.expr | None, annotation: ast.expr | None, certain: bool) -> None:
+    match target:
+        case ast.Name(id=name):
+            _bind(scope, name, Assigned(value, annotation), certain)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            _bind(scope, f"{owner}.{name}", Assigned(value, annotation), certain)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                _assign(scope, part, None, None, certain)
+        case ast.Starred(value=inner):
+            _assign(scope, inner, None, None, certain)
+        case _:
+            pass
+
+
+def for_type_checkers(test: ast.expr) -> bool | None:
+    """True for `TYPE_CHECKING`, False for its negation, None for any other condition."""
+    match test:
+        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return None if (inner := for_type_checkers(operand)) is None else not inner
+        case ast.BoolOp(op=ast.And(), values=values) if any(for_type_checkers(value) is True for value in values):
+            return True
+        case _:
+            return None
+
+
+def _is_overload(node: ast.ClassDef | FunctionNode) -> bool:
+    return any(
+        isinstance(mark, ast.Name | ast.Attribute)
+        and (getattr(mark, "id", "") or getattr(mark, "attr", "")) == "overload"
+        for mark in node.decorator_list
+    )

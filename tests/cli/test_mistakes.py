@@ -1,0 +1,123 @@
+"""Mistakes of the user or the machine: one clear error, the exit code of the contract, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patcher.cli.app import run
+from tests.cli.conftest import SERVER, Uky
+
+USAGE = {
+    "unknown command": (["aply"], "apply"),
+    "unknown option": (["status", "--what"], "--what"),
+    "unknown record": (["apply", "log-flg"], "log-flag"),
+    "unknown record to explain": (["explain", "nothing"], "nothing"),
+    "not applied": (["revert", "log-flag"], "not applied"),
+    "unknown tag": (["apply", "--tag", "nosuch"], "nosuch"),
+    "assume without a version": (["--assume", "vllm", "status"], "PACKAGE==VERSION"),
+    "assume nonsense": (["--assume", "vllm==new", "status"], "new"),
+    "assume something else": (["--assume", "requests==2.0", "status"], "requests"),
+    "format": (["--format", "xml", "status"], "xml"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_usage(uky: Uky, tree: Path, case: str) -> None:
+    arguments, told = USAGE[case]
+    answer = uky(*arguments)
+    assert answer.code == 2
+    assert told in answer.err
+    assert answer.out == ""
+    assert "Traceback" not in answer.err
+    assert (tree / "verl/server.py").read_text() == SERVER
+    assert not (tree / ".uky-patch").exists()
+
+
+def test_no_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["--root", str(tmp_path), "status"]) == 2
+    assert "no verl tree" in capsys.readouterr().err
+
+
+def test_no_interpreter(uky: Uky) -> None:
+    answer = uky("--python", "/nowhere/python", "status")
+    assert answer.code == 5
+    assert "/nowhere/python" in answer.err
+
+
+def test_all_mistakes_of_all_records_at_once(uky: Uky, records: Path) -> None:
+    (records / "log-flag.toml").write_text("id = 5\n")
+    (records / "utils-moved.toml").write_text("[[[")
+    answer = uky("status")
+    assert answer.code == 4
+    assert "log-flag.toml:1: id: must be a string" in answer.err
+    assert "utils-moved.toml:1: is no TOML" in answer.err
+    assert "log-flag.toml:1: edit: is missing" in answer.err
+
+
+CONFIGS = {
+    "unknown key": ('markr = "Lab"\n', "uky-patch.toml:1: markr: unknown key; did you mean marker?"),
+    "marker": ('marker = "a b"\n', "uky-patch.toml:1: marker:"),
+    "marker that ends the comment": ('marker = "x\\ny"\n', "uky-patch.toml:1: marker:"),
+    "style": ('style = "loud"\n', "comment, clean"),
+    "patches": ('patches = "here"\n', "list of non-empty strings"),
+    "no folder": ('patches = ["nowhere"]\n', "nowhere"),
+    "no TOML": ("marker =\n", "uky-patch.toml:1: is no TOML"),
+    "hosts": ("hosts = 5\n", "[hosts.NAME]"),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_a_wrong_setting_of_the_fork(uky: Uky, tree: Path, case: str) -> None:
+    text, told = CONFIGS[case]
+    (tree / "uky-patch.toml").write_text(text)
+    answer = uky("apply")
+    assert answer.code == 4
+    assert told in answer.err
+    assert (tree / "verl/server.py").read_text() == SERVER
+
+
+def test_two_records_of_one_name(uky: Uky, tree: Path, records: Path, tmp_path: Path) -> None:
+    other = tmp_path / "more"
+    other.mkdir()
+    (other / "log-flag.toml").write_text((records / "log-flag.toml").read_text())
+    answer = uky("--patches", str(other), "status")
+    assert answer.code == 4
+    assert "log-flag.toml" in answer.err
+
+
+def test_after_names_a_record_that_there_is_not(uky: Uky, records: Path) -> None:
+    path = records / "log-flag.toml"
+    path.write_text(path.read_text().replace("lifetime", 'after = ["nobody"]\nlifetime', 1))
+    answer = uky("status")
+    assert (answer.code, "'nobody'" in answer.err) == (4, True)
+
+
+def test_records_that_wait_for_each_other(uky: Uky, records: Path) -> None:
+    for name, other in (("log-flag", "utils-moved"), ("utils-moved", "log-flag")):
+        path = records / f"{name}.toml"
+        path.write_text(path.read_text().replace("lifetime", f'after = ["{other}"]\nlifetime', 1))
+    answer = uky("status")
+    assert (answer.code, "circle" in answer.err) == (4, True)
+
+
+def test_a_file_that_is_no_text(uky: Uky, tree: Path) -> None:
+    content = SERVER.encode() + b"# \xff\xfe\n"
+    (tree / "verl/server.py").write_bytes(content)
+    answer = uky("apply")
+    assert answer.code == 3
+    assert answer.outcomes == {"log-flag": "unparseable", "utils-moved": "unparseable"}
+    assert (tree / "verl/server.py").read_bytes() == content
+
+
+def test_a_damaged_ledger_is_not_overwritten(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    ledger = tree / ".uky-patch/ledger.json"
+    ledger.write_text(ledger.read_text()[:100])
+    for command in ("status", "apply", "revert", "verify"):
+        answer = uky(command)
+        assert answer.code == 5
+        assert "ledger.json" in answer.err
+    assert len(ledger.read_text()) == 100

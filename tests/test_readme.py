@@ -1,0 +1,67 @@
+"""The READMEs say of the command line what it says of itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from patcher.cli.app import COMMANDS, uky_patch
+from patcher.config import _KEYS
+from patcher.errors import ExitCode
+from patcher.language import Language, show
+from patcher.planning.outcome import FAILED, SETTLED
+
+ROOT = Path(__file__).parent.parent
+READMES: dict[str, Language] = {"README.md": "en", "README.zh-CN.md": "zh"}
+SHARED = ("root", "python", "assume", "patches", "output")
+
+
+def command_table(language: Language) -> str:
+    """One row a command: its name with its arguments and own options, and what it does."""
+    context = click.Context(uky_patch)
+    lines = ["| 命令 | 作用 |" if language == "zh" else "| command | does |", "| --- | --- |"]
+    for name, text in COMMANDS.items():
+        command = uky_patch.get_command(context, name)
+        assert command is not None
+        parts = [name, *(usage(item) for item in command.params if item.name not in SHARED)]
+        lines.append(f"| `{' '.join(parts)}` | {show(text, language)} |".replace("|zsh|", "\\|zsh\\|"))
+    return "\n".join(lines)
+
+
+def usage(item: click.Parameter) -> str:
+    if isinstance(item, click.Argument):
+        return item.make_metavar(click.Context(uky_patch)).strip("{}")
+    assert isinstance(item, click.Option)
+    if item.is_flag:
+        return f"[{item.opts[0]}]"
+    metavar = item.metavar or "/".join(getattr(item.type, "choices", ()))
+    return f"[{item.opts[0]} {metavar}]" + ("..." if item.multiple else "")
+
+
+@pytest.mark.parametrize(("name", "language"), READMES.items())
+def test_the_table_of_commands_is_that_of_the_command_line(name: str, language: Language) -> None:
+    assert command_table(language) in (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_exit_codes_outcomes_and_settings_are_all_told(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    told = set(re.findall(r"^\| ([a-z0-9`、, -]+) \|", text, re.MULTILINE))
+    told |= {part for entry in told for part in re.split("[、,] ?", entry)}
+    assert {str(code.value) for code in ExitCode} <= told
+    assert {f"`{kind}`" for kind in SETTLED | FAILED | {"pending"}} <= told
+    assert {f"`{key}`" for key in _KEYS} <= told
+
+
+def test_both_readmes_have_the_same_shape() -> None:
+    """Headings, tables and code blocks correspond, so that neither is left behind."""
+
+    def shape(name: str) -> list[str]:
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        kinds = [re.match(r"#+|```|\|(?: ---)?|- \*\*", line) for line in lines]
+        return [kind[0] for kind in kinds if kind]
+
+    assert shape("README.md") == shape("README.zh-CN.md")
