@@ -41,11 +41,11 @@ demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
 test: $(READY)  ## All tests but the slow lanes
 	$(PYTEST) -n $(JOBS) -m 'not slow'
 
-test-matrix: $(READY)  ## Every verl release on every vLLM release, reformatted and disturbed too
-	$(PYTEST) -n $(JOBS) tests/matrix
+test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
+	$(PYTEST) -n $(JOBS) -m slow
 
-test-crash: $(READY)  ## Crashes and races
-	$(PYTEST) -n $(JOBS) -m slow --ignore=tests/matrix
+test-crash: $(READY)  ## Crashes and races alone; they are in `make test` too
+	$(PYTEST) -n $(JOBS) tests/tree/test_crash.py tests/tree/test_race.py
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

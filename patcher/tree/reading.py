@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
 from patcher.tree import disk, lock
-from patcher.tree.transaction import transaction
 
 if TYPE_CHECKING:
     from patcher.tree.journal import Recovery
@@ -53,6 +52,8 @@ def reading(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> Iterator[
             if held is not None:
                 held.release()
                 held = None
+            from patcher.tree.transaction import transaction
+
             try:
                 with transaction(storage, "recovery", wait=wait, on_wait=on_wait) as ended:
                     recovered = ended.recovered

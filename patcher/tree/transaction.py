@@ -18,19 +18,11 @@ from patcher.tree.source import digest
 from patcher.tree.trouble import tree_error
 
 if TYPE_CHECKING:
+    from patcher.tree.change import Change
     from patcher.tree.storage import Storage
 
 _MARGIN = 1 << 20
 """Bytes that must stay free beside what is written: for the folders, the journal and others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """New content for a file that is there now with the digest `expect_sha`."""
-
-    path: str
-    expect_sha: str
-    content: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from patcher.tree.paths import resolve
 from patcher.tree.reading import Reading, reading
 from patcher.tree.source import Source, digest
 from patcher.tree.storage import Storage
-from patcher.tree.transaction import Transaction, transaction
 from patcher.tree.trouble import tree_error
 
 if TYPE_CHECKING:
     from patcher.tree.ledger import Ledger
     from patcher.tree.lock import OnWait, Owner
+    from patcher.tree.transaction import Transaction
 
 State: TypeAlias = Literal["as-applied", "original", "tampered", "missing"]
 """A file against the ledger: what was written, what was there before, neither, or gone."""
@@ -144,6 +144,8 @@ class Tree:
         self, purpose: str, *, wait: float = 0.0, on_wait: OnWait = _wait_silently
     ) -> AbstractContextManager[Transaction]:
         """Be the only writer; see `patcher.tree.transaction`. `wait` is in seconds."""
+        from patcher.tree.transaction import transaction
+
         return transaction(self.storage, purpose, wait=wait, on_wait=on_wait)
 
     def reading(self, *, wait: float = 30.0, on_wait: OnWait = _wait_silently) -> AbstractContextManager[Reading]:
