@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from patcher.committing import commit_steps, refuse_foreign_changes
 from patcher.planning.outcome import Plan, RecordOutcome
-from patcher.planning.plan import Request, plan
+from patcher.planning.plan import plan
+from patcher.planning.situation import Request
 from patcher.round import Round
 from patcher.standing import note
 from patcher.survey import Survey, record_file_names, survey

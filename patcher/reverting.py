@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from patcher.applying import changes, next_ledger
 from patcher.errors import UsageError
 from patcher.language import phrase
-from patcher.planning.plan import plan_revert
+from patcher.planning.withdrawal import plan_revert
 from patcher.round import Round
 from patcher.survey import Survey, survey
 from patcher.waiting import WAIT, tell_owner

@@ -16,7 +16,7 @@ from patcher.tree import Tree
 
 if TYPE_CHECKING:
     from patcher.planning.need import SymbolLookup
-    from patcher.planning.plan import Request
+    from patcher.planning.situation import Request
     from patcher.records.model import Record
     from patcher.symbols import Symbols
 
@@ -82,7 +82,7 @@ class Session:
 
     def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Request:
         """Which records are wanted. Raises UsageError for an id or tag that there is not."""
-        from patcher.planning.plan import Request
+        from patcher.planning.situation import Request
 
         enabled = [name for name in self.config.enable if not name.startswith("tag:")]
         tags = (*tags, *(name.removeprefix("tag:") for name in self.config.enable if name.startswith("tag:")))

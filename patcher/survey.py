@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from patcher.planning.outcome import Applied, FileState
-from patcher.planning.plan import Situation
+from patcher.planning.situation import Situation
 from patcher.rewriting.outcome import Unparseable
 from patcher.session import Session
 from patcher.tree import Ledger, Source

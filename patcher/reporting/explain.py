@@ -10,7 +10,8 @@ import click
 from patcher.errors import ExitCode
 from patcher.language import Language, language, show
 from patcher.planning.outcome import SETTLED
-from patcher.planning.plan import Request, plan
+from patcher.planning.plan import plan
+from patcher.planning.situation import Request
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header
 from patcher.reporting.outcomes import as_json, label
