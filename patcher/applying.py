@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patcher.committing import commit_steps, refuse_foreign_changes
+from patcher.looking import look, tell_recovery
 from patcher.planning.outcome import Plan, RecordOutcome
 from patcher.planning.plan import plan
 from patcher.planning.situation import Request
@@ -22,6 +23,7 @@ from patcher.waiting import WAIT, tell_owner
 if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session import Session
+    from patcher.tree.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,12 @@ def preview(session: Session, order: Order) -> Round:
 
 
 def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
-    with session.tree.reading() as reading:
+    def work(reading: Reading) -> tuple[Round, Survey]:
         found = survey(session, reading.ledger, record_file_names(session))
         planned = plan(session.records, order.request, found.situation)
         return _round(planned, found, changes(planned, found)), found
+
+    return look(session.tree, work)
 
 
 def apply(session: Session, order: Order) -> Round:
@@ -52,6 +56,7 @@ def apply(session: Session, order: Order) -> Round:
     if first.failed or not (first.would_change or first.plan.pending):
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("apply", wait=WAIT, on_wait=tell_owner) as transaction:
+        tell_recovery(transaction.recovered)
         found = survey(session, transaction.ledger, record_file_names(session))
         same = found.sources == seen.sources and found.ledger == seen.ledger
         planned = first.plan if same else plan(session.records, order.request, found.situation)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from patcher.applying import changes, next_ledger
 from patcher.errors import UsageError
 from patcher.language import phrase
+from patcher.looking import look, tell_recovery
 from patcher.planning.withdrawal import plan_revert
 from patcher.round import Round
 from patcher.survey import Survey, survey
@@ -26,11 +27,11 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, force: bool)
     folder. Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
     """
     started = time.monotonic()
-    with session.tree.reading() as reading:
-        first, _ = _planned(session, reading.ledger, ids, force)
+    first, _ = look(session.tree, lambda reading: _planned(session, reading.ledger, ids, force))
     if dry_run or first.failed or not first.plan.outcomes:
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("revert", wait=WAIT, on_wait=tell_owner) as transaction:
+        tell_recovery(transaction.recovered)
         done, found = _planned(session, transaction.ledger, ids, force)
         if done.failed:
             return done

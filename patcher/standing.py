@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.language import Phrase, Phrases
+from patcher.looking import look
 from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
 from patcher.session import Session
 from patcher.tree import Ledger
@@ -33,13 +34,16 @@ class Standing:
 
 def standing(session: Session) -> Standing:
     """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
-    with session.tree.reading() as reading:
-        noted = _noted(session, reading.ledger)
-        outcomes = noted.outcomes if noted else _planned(session, reading.ledger)[0].outcomes
-        known = {outcome.id for outcome in outcomes} | set(reading.ledger.records)
-        seen = reading.ledger.files if noted else ()
-        marks = marks_in_tree(session.tree, session.config.marker, known, outcomes, but=seen)
-        return Standing(outcomes, tuple(sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)))
+    return look(session.tree, lambda reading: _standing(session, reading.ledger))
+
+
+def _standing(session: Session, ledger: Ledger) -> Standing:
+    noted = _noted(session, ledger)
+    outcomes = noted.outcomes if noted else _planned(session, ledger)[0].outcomes
+    known = {outcome.id for outcome in outcomes} | set(ledger.records)
+    seen = ledger.files if noted else ()
+    marks = marks_in_tree(session.tree, session.config.marker, known, outcomes, but=seen)
+    return Standing(outcomes, tuple(sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)))
 
 
 def _place(mark: Mark) -> tuple[str, int]:

@@ -34,10 +34,8 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     planning = time.monotonic() - started
     share = planning / max(1, len(found.outcomes))
     checks = [_record_check(outcome, share) for outcome in found.outcomes]
-    with session.tree.reading() as reading:
-        checks += [
-            _file_check(session, path, entry.patched, entry.records) for path, entry in reading.ledger.files.items()
-        ]
+    ledger = session.tree.ledger()
+    checks += [_file_check(session, path, entry.patched, entry.records) for path, entry in ledger.files.items()]
     if found.unrecorded:
         places = ", ".join(f"{mark.file}:{mark.line}" for mark in found.unrecorded)
         text = phrase("marked lines that no record covers: {places}", places=places)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from patcher.planning.lines import on_base
 from patcher.records.model import Edit, Mark, Record, Style
 from patcher.rewriting import markers, matches, rewrite
 from patcher.rewriting.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
@@ -53,6 +54,7 @@ EditFilter = Callable[[Edit], bool | None]
 class Desk:
     """Texts that records are replayed on, and who changed each."""
 
+    base: Mapping[str, str]
     texts: dict[str, str]
     problems: Mapping[str, Unparseable]
     word: str
@@ -63,13 +65,17 @@ class Desk:
 
     @classmethod
     def of(cls, texts: Mapping[str, str], problems: Mapping[str, Unparseable], word: str, style: Style) -> Desk:
-        return cls(dict(texts), problems, word, style)
+        return cls(texts, dict(texts), problems, word, style)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the desk, or none of them."""
         mark = Mark(record.id, self.word, record.style or self.style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
-        fixed = {file: done for file, text in before.items() if (done := _resolved(text, record, self.word))}
+        fixed = {
+            file: on_base(done, self.base[file], text)
+            for file, text in before.items()
+            if (done := _resolved(text, record, self.word))
+        }
         kept = tuple(
             EditResult(
                 edit, fixed.get(edit.file) or self._edit(edit, mark, may_touch), certain is True, edit.file in fixed
@@ -94,7 +100,7 @@ class Desk:
         outcome = rewrite(source, edit, mark, may_touch=may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
-        return outcome
+        return on_base(outcome, self.base[edit.file], source)
 
 
 def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:

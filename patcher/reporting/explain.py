@@ -9,6 +9,7 @@ import click
 
 from patcher.errors import ExitCode
 from patcher.language import Language, language, show
+from patcher.looking import look
 from patcher.planning.outcome import SETTLED
 from patcher.planning.plan import plan
 from patcher.planning.situation import Request
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 def show_explanation(session: Session, record: Record) -> int:
     """Print it and give the exit code: 0 where nothing is to be done, else 1."""
-    with session.tree.reading() as reading:
-        found = survey(session, reading.ledger, record_file_names(session))
+    found = look(session.tree, lambda reading: survey(session, reading.ledger, record_file_names(session)))
     planned = plan(session.records, Request(ids=frozenset({record.id})), found.situation)
     outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
     code = ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
