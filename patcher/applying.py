@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from patcher.committing import commit_steps, refuse_foreign_changes
 from patcher.looking import look, tell_recovery
 from patcher.planning.outcome import Plan, RecordOutcome
-from patcher.planning.plan import plan
+from patcher.planning.plan import marked_spots, plan
 from patcher.planning.situation import Request
 from patcher.round import Round
 from patcher.standing import note
@@ -123,7 +123,8 @@ def settled(plan: Plan) -> Plan:
         if outcome.kind != "pending":
             return outcome
         written = any(outcome.id in file.records for file in plan.files.values())
-        return replace(outcome, kind="applied" if written else "not-needed")
+        spots = marked_spots(outcome, plan.files) or outcome.spots
+        return replace(outcome, kind="applied" if written else "not-needed", spots=spots)
 
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
 

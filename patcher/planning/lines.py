@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from patcher.rewriting.outcome import (
     AlreadyDone,
@@ -13,6 +15,9 @@ from patcher.rewriting.outcome import (
     Rewritten,
     Unparseable,
 )
+
+if TYPE_CHECKING:
+    from difflib import Match
 
 
 def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:
@@ -33,13 +38,20 @@ def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:
 
 
 def _mapped(lines: tuple[int, ...], base: str, changed: str) -> tuple[int, ...]:
-    """For each line the one that it was; for a new line, the one that it stands behind."""
+    return tuple(on_other(line, changed, base) for line in lines)
+
+
+def on_other(line: int, text: str, other: str) -> int:
+    """The line of `other` that a line of `text` is; for a new one, the one whose place it takes."""
+    blocks = _blocks(text, other)
+    block = max((block for block in blocks if block.a < line), key=lambda block: block.a, default=None)
+    if block is None:
+        return 1
+    return min(block.b + min(line - block.a, block.size + 1), max(1, len(other.splitlines())))
+
+
+@lru_cache(maxsize=32)
+def _blocks(text: str, other: str) -> list[Match]:
     from difflib import SequenceMatcher
 
-    blocks = SequenceMatcher(None, changed.splitlines(), base.splitlines(), autojunk=False).get_matching_blocks()
-
-    def map_one(line: int) -> int:
-        block = max((block for block in blocks if block.a < line), key=lambda block: block.a, default=blocks[0])
-        return max(1, block.b + min(line - block.a, block.size))
-
-    return tuple(map_one(line) for line in lines)
+    return SequenceMatcher(None, text.splitlines(), other.splitlines(), autojunk=False).get_matching_blocks()

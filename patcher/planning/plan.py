@@ -8,6 +8,7 @@ from pathlib import Path
 
 from patcher.language import phrase
 from patcher.planning.judging import judge
+from patcher.planning.lines import on_other
 from patcher.planning.need import need
 from patcher.planning.outcome import Applied, FilePlan, Plan, RecordOutcome, Spot
 from patcher.planning.replay import Missing, predecessors
@@ -92,24 +93,31 @@ def _settle(
             and _unchanged(outcome.id, planned, situation)
         )
 
-    return tuple(
-        replace(outcome, kind="applied" if stands(outcome) else outcome.kind, spots=_marked(outcome, plans))
-        for outcome in outcomes
-    )
+    return tuple(_placed(outcome, stands(outcome), plans, situation) for outcome in outcomes)
 
 
-def _marked(outcome: RecordOutcome, plans: Mapping[str, FilePlan]) -> tuple[Spot, ...]:
-    """Where a planned record's lines are in the texts as planned; for other outcomes, the spots they have."""
+def _placed(
+    outcome: RecordOutcome, applied: bool, plans: Mapping[str, FilePlan], situation: Situation
+) -> RecordOutcome:
+    """The outcome with its places: of a pending record, the lines that it will change; of an applied one, its lines."""
     if outcome.kind != "pending":
-        return outcome.spots
-    found = [
+        return outcome
+    spots = marked_spots(outcome, plans)
+    if not applied:
+        texts = {path: situation.files[path].current or "" for path in plans}
+        spots = tuple(Spot(s.file, on_other(s.line, plans[s.file].text, texts[s.file])) for s in spots)
+    return replace(outcome, kind="applied" if applied else "pending", spots=spots or outcome.spots)
+
+
+def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan]) -> tuple[Spot, ...]:
+    """The lines of the planned texts that carry a record's marker, old lines left out."""
+    return tuple(
         Spot(file, number)
         for file in outcome.files
         if file in plans
         for number, line in enumerate(plans[file].text.splitlines(), start=1)
         if f"[{outcome.id}]" in line and not line.lstrip().startswith("#")
-    ]
-    return tuple(found) or outcome.spots
+    )
 
 
 def _unchanged(name: str, planned: Iterable[FilePlan], situation: Situation) -> bool:

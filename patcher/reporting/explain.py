@@ -20,9 +20,12 @@ from patcher.reporting.records import conditions, record_json, text_of
 from patcher.survey import record_file_names, survey
 
 if TYPE_CHECKING:
-    from patcher.planning.outcome import RecordOutcome
+    from collections.abc import Iterator
+
+    from patcher.planning.outcome import Plan, RecordOutcome
     from patcher.records.model import Record
     from patcher.session import Session
+    from patcher.survey import Survey
 
 
 def show_explanation(session: Session, record: Record) -> int:
@@ -37,13 +40,19 @@ def show_explanation(session: Session, record: Record) -> int:
         return code
     tongue = language()
     click.echo("\n".join([*_about(record, tongue), "", *_here(outcome, session, tongue)]))
-    if outcome.kind in ("pending", "applied"):
-        for path in outcome.files:
-            state = found.situation.files[path]
-            if path in planned.files and state.base is not None:
-                click.echo()
-                show_diff(unified(path, state.base, planned.files[path].text))
+    for path, before, after in _own_change(record.id, planned, found):
+        click.echo()
+        show_diff(unified(path, before, after))
     return code
+
+
+def _own_change(name: str, planned: Plan, found: Survey) -> Iterator[tuple[str, str, str]]:
+    """Each file that the record changes, before and after this record alone."""
+    texts = {path: state.base for path, state in found.situation.files.items() if state.base is not None}
+    for step, files in planned.steps:
+        if step == name:
+            yield from ((path, texts[path], after) for path, after in files.items())
+        texts.update(files)
 
 
 def _about(record: Record, tongue: Language) -> list[str]:

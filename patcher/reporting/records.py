@@ -33,6 +33,7 @@ def record_rows(records: Sequence[Record], language: Language) -> list[Row]:
             Cell(show("" if record.enabled else "off", language)),
             Cell(text_of(record, language).title),
             Cell(conditions(When(record.when.versions, absent=record.when.absent), language)),
+            Cell(", ".join(record.tags)),
         )
         for record in records
     ]

@@ -150,6 +150,8 @@ def insert(code: Code, scopes: Sequence[Scope], edit: Insert) -> Sites:
         ]
         return Sites(tuple(anchors), tuple(effect.nodes[0] for effect in effects))
     lines = fill(template, {}, code)
+    if edit.where == "end" and isinstance(template.body[0], (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        lines = ["", *lines]
     anchors = [
         Anchor(scope, partial(_inside, code, scope, edit, lines), _never)
         for scope in scopes
