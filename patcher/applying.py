@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +14,10 @@ from patcher.planning.plan import marked_spots, plan
 from patcher.planning.situation import Request
 from patcher.round import Round
 from patcher.standing import note
-from patcher.survey import Survey, record_file_names, survey
+from patcher.survey import Survey, Tampering, record_file_names, survey
 from patcher.tree import Change, Ledger
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
+from patcher.tree.source import digest
 from patcher.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ class Order:
     request: Request
     allow_dirty: bool = False
     commit: bool = False
+    merge: bool = False
+    """Take changes over that people made in patched files since."""
+
+    @property
+    def tampering(self) -> Tampering:
+        return "merge" if self.merge else "refuse"
 
 
 def preview(session: Session, order: Order) -> Round:
@@ -42,7 +48,7 @@ def preview(session: Session, order: Order) -> Round:
 
 def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
     def work(reading: Reading) -> tuple[Round, Survey]:
-        found = survey(session, reading.ledger, record_file_names(session))
+        found = survey(session, reading.ledger, record_file_names(session), tampering=order.tampering)
         planned = plan(session.records, order.request, found.situation)
         return _round(planned, found, changes(planned, found)), found
 
@@ -53,11 +59,11 @@ def apply(session: Session, order: Order) -> Round:
     """Write what is needed. Raises TreeError where the tree cannot be written; then nothing has changed."""
     started = time.monotonic()
     first, seen = _preview(session, order)
-    if first.failed or not (first.would_change or first.plan.pending):
+    if first.failed or not (first.would_change or first.plan.pending or first.taken_over):
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("apply", wait=WAIT, on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
-        found = survey(session, transaction.ledger, record_file_names(session))
+        found = survey(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
         same = found.sources == seen.sources and found.ledger == seen.ledger
         planned = first.plan if same else plan(session.records, order.request, found.situation)
         todo = changes(planned, found)
@@ -70,7 +76,7 @@ def apply(session: Session, order: Order) -> Round:
         ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
         if order.request == session.request():
             ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo)))
-        transaction.commit(todo, ledger)
+        transaction.commit(todo, ledger, originals=found.originals)
     commits = commit_steps(session, planned, found, {change.path for change in todo}) if order.commit else ()
     written = tuple(change.path for change in todo)
     return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits)
@@ -94,16 +100,13 @@ def planned_bytes(path: str, plan: Plan, survey: Survey) -> bytes:
 
 def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versions: Mapping[str, str]) -> Ledger:
     """The ledger once `plan` is written: its files with their hashes, its records as they are now."""
-    files = dict(survey.ledger.files)
+    files = {path: file for path, file in survey.ledger.files.items() if path not in survey.gone}
     for path, planned in plan.files.items():
-        known = survey.ledger.files.get(path)
-        source = survey.sources[path]
         if not planned.records:
             files.pop(path, None)
             continue
-        ours = known is not None and known.patched == source.sha256
-        original = known.original if known is not None and ours else source.sha256
-        patched = hashlib.sha256(planned_bytes(path, plan, survey)).hexdigest()
+        original = _original_of(path, survey)
+        patched = digest(planned_bytes(path, plan, survey))
         files[path] = PatchedFile(original, patched, planned.records)
     entries = {}
     for name in dict.fromkeys(name for file in files.values() for name in file.records):
@@ -114,6 +117,14 @@ def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versi
         elif record is not None:
             entries[name] = AppliedRecord(record.source, dict(versions), now())
     return Ledger(files=files, records=entries)
+
+
+def _original_of(path: str, survey: Survey) -> str:
+    """The digest of what the file is without any record."""
+    if path in survey.merged:
+        return digest(survey.merged[path])
+    known, source = survey.ledger.files.get(path), survey.sources[path]
+    return known.original if known is not None and known.patched == source.sha256 else source.sha256
 
 
 def settled(plan: Plan) -> Plan:
@@ -131,9 +142,9 @@ def settled(plan: Plan) -> Plan:
 
 def _round(planned: Plan, found: Survey, todo: tuple[Change, ...]) -> Round:
     before = {change.path: found.situation.files[change.path].current or "" for change in todo}
-    return Round(planned, before, tuple(change.path for change in todo))
+    return Round(planned, before, tuple(change.path for change in todo), taken_over=(*found.merged, *found.gone))
 
 
 def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:
     shas = {path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files}
-    return shas | {change.path: hashlib.sha256(change.content).hexdigest() for change in todo}
+    return shas | {change.path: digest(change.content) for change in todo}

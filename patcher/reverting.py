@@ -12,7 +12,7 @@ from patcher.language import phrase
 from patcher.looking import look, tell_recovery
 from patcher.planning.withdrawal import plan_revert
 from patcher.round import Round
-from patcher.survey import Survey, survey
+from patcher.survey import Survey, Tampering, survey
 from patcher.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
@@ -20,36 +20,38 @@ if TYPE_CHECKING:
     from patcher.tree import Ledger
 
 
-def revert(session: Session, ids: frozenset[str], *, dry_run: bool, force: bool) -> Round:
+def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: Tampering = "refuse") -> Round:
     """Take records out: those of `ids`, or all.
 
-    With `force`, pre-images replace files that were changed since too; what they held is kept beside the tree's ledger
-    folder. Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
+    What becomes of files that were changed since: see `survey`; what a file held that is restored is kept aside.
+    Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
     """
     started = time.monotonic()
-    first, _ = look(session.tree, lambda reading: _planned(session, reading.ledger, ids, force))
+    first, _ = look(session.tree, lambda reading: _planned(session, reading.ledger, ids, tampering))
     if dry_run or first.failed or not first.plan.outcomes:
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("revert", wait=WAIT, on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
-        done, found = _planned(session, transaction.ledger, ids, force)
+        done, found = _planned(session, transaction.ledger, ids, tampering)
         if done.failed:
             return done
         todo = changes(done.plan, found)
-        kept = tuple(session.tree.keep(path, found.sources[path].content) for path in found.tampered)
-        transaction.commit(todo, next_ledger(done.plan, found, {}, {}))
+        lost = found.tampered if tampering == "restore" else ()
+        kept = tuple(session.tree.keep(path, found.sources[path].content) for path in lost)
+        transaction.commit(todo, next_ledger(done.plan, found, {}, {}), originals=found.originals)
     after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
     written = tuple(change.path for change in todo)
     plan = replace(done.plan, outcomes=after)
     return replace(done, plan=plan, written=written, kept=kept, seconds=time.monotonic() - started)
 
 
-def _planned(session: Session, ledger: Ledger, ids: frozenset[str], force: bool) -> tuple[Round, Survey]:
+def _planned(session: Session, ledger: Ledger, ids: frozenset[str], tampering: Tampering) -> tuple[Round, Survey]:
     for name in sorted(ids - set(ledger.records)):
         applied = ", ".join(ledger.records) or "none"
         raise UsageError(f"{name} is not applied to {session.tree.root}", advice=f"Applied are: {applied}.")
-    found = survey(session, ledger, (), despite_tampering=force)
+    found = survey(session, ledger, (), tampering=tampering)
     planned = plan_revert(ids, found.situation)
     todo = changes(planned, found)
     before = {change.path: found.situation.files[change.path].current or "" for change in todo}
-    return Round(planned, before, tuple(change.path for change in todo)), found
+    taken_over = (*found.merged, *found.gone)
+    return Round(planned, before, tuple(change.path for change in todo), taken_over=taken_over), found

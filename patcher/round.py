@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from patcher.planning.outcome import Plan
 
@@ -19,8 +19,10 @@ class Round:
     written: tuple[str, ...] = ()
     seconds: float = 0.0
     commits: tuple[str, ...] = ()
-    kept: tuple[str, ...] = field(default=())
+    kept: tuple[str, ...] = ()
     """Where changed files went that a forced revert replaced."""
+    taken_over: tuple[str, ...] = ()
+    """Patched files that people changed since, whose changes stay."""
 
     @property
     def failed(self) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from patcher.merging import without_ours
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.situation import Situation
 from patcher.rewriting.outcome import Unparseable
 from patcher.session import Session
 from patcher.tree import Ledger, Source
-from patcher.tree.source import Codec, Undecodable, decode, encode
+from patcher.tree.source import Codec, Undecodable, decode, digest, encode
+
+Tampering = Literal["refuse", "restore", "merge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +27,38 @@ class Survey:
     codecs: Mapping[str, Codec]
     tampered: tuple[str, ...] = ()
     """Files of the ledger that were changed since it was written."""
+    merged: Mapping[str, bytes] = field(default_factory=dict)
+    """For those, in `merge`, what they would be had they never been patched."""
+    gone: tuple[str, ...] = ()
+    """Files of the ledger that are not there any more, in `merge`."""
+
+    @property
+    def originals(self) -> dict[str, bytes]:
+        """The merged contents by digest: they become pre-images."""
+        return {digest(content): content for content in self.merged.values()}
 
     def encode(self, path: str, text: str) -> bytes:
         return encode(text, self.codecs[path], path)
 
 
-def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_tampering: bool = False) -> Survey:
+def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering: Tampering = "refuse") -> Survey:
     """Read `files` and the ledger's files. Unreadable ones become states that say so.
 
-    With `despite_tampering`, a file that was changed since it was patched still has its pre-image for a base.
+    What becomes of a file that was changed since it was patched: "refuse" says so in its state; "restore" takes its
+    pre-image for a base all the same; "merge" takes the change over into the base. Raises TreeError where it cannot.
     """
     states: dict[str, FileState] = {}
     sources: dict[str, Source] = {}
     codecs: dict[str, Codec] = {}
     tampered: list[str] = []
+    gone: list[str] = []
+    merged: dict[str, bytes] = {}
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         if source is None:
-            states[path] = FileState(path, None, None, path in ledger.files)
+            lost = path in ledger.files
+            gone += [path] if lost and tampering == "merge" else []
+            states[path] = FileState(path, None, None, lost and tampering != "merge")
             continue
         sources[path] = source
         known = ledger.files.get(path)
@@ -48,9 +66,12 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
         changed = known is not None and source.sha256 not in (known.patched, known.original)
         if changed:
             tampered.append(path)
-        refused = changed and not despite_tampering
+        refused = changed and tampering == "refuse"
         base = source
-        if known is not None and (ours or (changed and despite_tampering)):
+        if changed and tampering == "merge":
+            merged |= without_ours(session, ledger, (path,))
+            base = replace(source, content=merged[path])
+        elif known is not None and (ours or (changed and tampering == "restore")):
             base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
         before, now = decode(base), decode(source)
         if isinstance(before, Undecodable) or isinstance(now, Undecodable):
@@ -67,7 +88,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, despite_ta
     situation = Situation(
         session.environment, session.lookup, states, applied, session.config.marker, session.config.style
     )
-    return Survey(situation, ledger, sources, codecs, tuple(tampered))
+    return Survey(situation, ledger, sources, codecs, tuple(tampered), merged, tuple(gone))
 
 
 def _files_of(name: str, ledger: Ledger) -> tuple[str, ...]:

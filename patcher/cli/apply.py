@@ -17,6 +17,7 @@ from patcher.session import Session
 @click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if something would change.")
 @click.option("--diff", is_flag=True, help="Show what changes.")
 @click.option("--allow-dirty", is_flag=True, help="Touch files with uncommitted changes too.")
+@click.option("--merge", is_flag=True, help="Take over what people changed in patched files since.")
 @click.option("--commit", is_flag=True, help="Commit what was written, one commit a record.")
 @with_session
 def command(
@@ -26,12 +27,13 @@ def command(
     dry_run: bool,
     diff: bool,
     allow_dirty: bool,
+    merge: bool,
     commit: bool,
 ) -> int:
     """Apply the records that are needed here: all of them or none. With IDs, only these."""
     from patcher.applying import Order, apply, preview
     from patcher.reporting.round import show_round
 
-    order = Order(session.request(ids, tags), allow_dirty=allow_dirty, commit=commit)
+    order = Order(session.request(ids, tags), allow_dirty=allow_dirty, commit=commit, merge=merge)
     done = preview(session, order) if dry_run else apply(session, order)
     return show_round(done, session, verb="apply", diff=diff)

@@ -41,7 +41,7 @@ def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
             outcomes.append(RecordOutcome(record.id, "conflict", detail, known.files))
     for file in touched:
         state = situation.files[file]
-        if state.tampered or state.base is None:
+        if state.tampered or state.problem is not None:
             names = tuple(outcome.id for outcome in outcomes if file in outcome.files)
             outcomes = [tampered_outcome(outcome, file) if outcome.id in names else outcome for outcome in outcomes]
     plans = {

@@ -46,6 +46,8 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
         return
     for commit in done.commits:
         click.echo(f"  {show('committed', tongue)} {commit}")
+    for path in done.taken_over:
+        click.echo(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:
         click.echo(f"  {show('kept what was changed by hand', tongue)}: {path}")
     click.echo(f"\n{_sentence(done, verb).render(tongue)}")

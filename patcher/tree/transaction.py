@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
 from patcher.tree import disk, journal, lock
@@ -44,11 +44,13 @@ class Transaction:
     recovered: Recovery | None = None
     """What an interrupted run had left, and how it was ended when this transaction began."""
 
-    def commit(self, changes: Sequence[Change], ledger: Ledger) -> tuple[str, ...]:
+    def commit(
+        self, changes: Sequence[Change], ledger: Ledger, *, originals: Mapping[str, bytes] | None = None
+    ) -> tuple[str, ...]:
         """Make all changes and put `ledger` in the ledger's place, or do nothing at all.
 
         An empty ledger says that every file is as it was: the tool's folder then goes at the transaction's end.
-        Returns the files written.
+        `originals` holds, by digest, pre-images that are in no file of the tree. Returns the files written.
 
         Raises:
             TreeError: a file is not what `expect_sha` says, or something cannot be written.
@@ -63,7 +65,7 @@ class Transaction:
             return ()
         try:
             storage.make()
-            plan = self._stage(work, targets, ledger, before, after)
+            plan = self._stage(work, _pre_images(storage, targets, ledger, originals or {}), before, after)
             journal.write(storage, plan)
             journal.carry_out(storage, plan, "new", strict=True)
         except BaseException as error:
@@ -77,13 +79,10 @@ class Transaction:
         return tuple(target.change.path for target in work)
 
     def _stage(
-        self, work: list[_Target], targets: list[_Target], ledger: Ledger, before: bytes | None, after: bytes | None
+        self, work: list[_Target], pre_images: Mapping[str, _Origin], before: bytes | None, after: bytes | None
     ) -> Journal:
         storage, fresh = self.storage, []
-        pre_images = _pre_images(storage, targets, ledger)
-        sizes = [len(target.change.content) for target in work] + [
-            len(origin.content) for origin in pre_images.values()
-        ]
+        sizes = [len(target.change.content) for target in work] + [len(content) for content, _ in pre_images.values()]
         _require_space(storage, sum(sizes) + len(after or b""))
         for number, target in enumerate(work):
             new = storage.staged / f"{number}.new"
@@ -91,8 +90,8 @@ class Transaction:
             disk.copy_attributes(target.place, new)
             disk.keep(target.place, storage.staged / f"{number}.old")
             fresh.append(new)
-        for sha256, origin in pre_images.items():
-            disk.create(storage.staged / sha256, origin.content, like=origin.found)
+        for sha256, (content, like) in pre_images.items():
+            disk.create(storage.staged / sha256, content, like=like)
             fresh.append(storage.staged / sha256)
         if after is not None:
             disk.create(storage.staged / "ledger.new", after)
@@ -190,9 +189,16 @@ def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
             raise ValueError(f"the ledger gives {target.change.path} another digest than its new content has")
 
 
-def _pre_images(storage: Storage, targets: list[_Target], ledger: Ledger) -> dict[str, _Target]:
-    """The originals that the ledger needs and the folder lacks, by digest: each as the target that still has it."""
-    at_hand = {target.change.expect_sha: target for target in targets}
+_Origin: TypeAlias = "tuple[bytes, os.stat_result | None]"
+"""A pre-image's bytes, and the file whose rights it takes over."""
+
+
+def _pre_images(
+    storage: Storage, targets: list[_Target], ledger: Ledger, given: Mapping[str, bytes]
+) -> dict[str, _Origin]:
+    """The originals that the ledger needs and the folder lacks, by digest: given, or of the target that has it."""
+    at_hand: dict[str, _Origin] = {target.change.expect_sha: (target.content, target.found) for target in targets}
+    at_hand |= {sha256: (content, None) for sha256, content in given.items() if sha256 not in at_hand}
     missing = {}
     for file in ledger.files.values():
         if file.original in at_hand and not storage.has_original(file.original):

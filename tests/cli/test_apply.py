@@ -127,6 +127,61 @@ def test_a_forced_revert_keeps_what_was_changed(uky: Uky, tree: Path) -> None:
     assert changed in [path.read_text() for path in tree.rglob("*") if path.is_file()]
 
 
+def test_changes_made_since_can_be_taken_over(uky: Uky, tree: Path) -> None:
+    uky("apply", "log-flag")
+    path = tree / "verl/server.py"
+    changed = path.read_text().replace("return parser, get_uri", "return self, parser, get_uri") + "LIMIT = 3\n"
+    path.write_text(changed)
+    assert uky("apply", "--merge", json=False).code == 0
+    assert uky("status").outcomes == BOTH_APPLIED
+    assert "LIMIT = 3\n" in path.read_text()
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER.replace("return parser, get_uri", "return self, parser, get_uri") + "LIMIT = 3\n"
+    assert not (tree / ".uky-patch").exists()
+
+
+def test_taking_over_alone_writes_no_file(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text() + "LIMIT = 3\n")
+    done = uky("apply", "--merge")
+    assert (done.code, done.json["written"], done.outcomes) == (0, [], BOTH_APPLIED)
+    assert uky("status").code == 0
+    assert uky("verify").code == 0
+
+
+def test_changes_made_since_are_left_in_by_a_revert(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text("# mine\n" + path.read_text())
+    assert uky("revert", "log-flag", "--merge").code == 0
+    assert path.read_text().startswith("# mine\n")
+    assert "Uky[log-flag]" not in path.read_text()
+    assert uky("status").outcomes == {"log-flag": "pending", "utils-moved": "applied"}
+    uky("revert")
+    assert path.read_text() == "# mine\n" + SERVER
+
+
+def test_a_change_on_our_own_lines_is_no_merge(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    changed = path.read_text().replace("enable_log=args.enable_log", "enable_log=False")
+    path.write_text(changed)
+    for command in ("apply", "revert"):
+        answer = uky(command, "--merge")
+        assert (answer.code, "cannot be merged" in answer.err) == (5, True)
+        assert path.read_text() == changed
+
+
+def test_a_patched_file_that_upstream_removed_is_forgotten(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    (tree / "verl/server.py").unlink()
+    assert uky("status").outcomes == {"log-flag": "tampered", "utils-moved": "tampered"}
+    assert uky("revert").code == 3
+    assert uky("revert", "--merge").code == 0
+    assert not (tree / ".uky-patch").exists()
+
+
 def test_a_file_that_git_put_back_is_pending_again(uky: Uky, tree: Path) -> None:
     uky("apply")
     (tree / "verl/server.py").write_text(SERVER)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,6 +48,14 @@ def copy_of(verl: str, folder: Path) -> Path:
 
 def session(tree: Path, assume: Mapping[str, str]) -> Session:
     return Session(root_option=tree, assume=dict(assume))
+
+
+def parsed(source: str | bytes) -> ast.Module:
+    """The syntax tree; the releases' own escape sequences are none of our business."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=SyntaxWarning)
+        warnings.simplefilter("ignore", category=DeprecationWarning)
+        return ast.parse(source)
 
 
 def contents(tree: Path) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ from patcher.applying import Order, preview
 from patcher.records.load import load
 from patcher.round import Round
 from tests.disturb import comment_every, disturb
-from tests.matrix.pairs import VERL, copy_of, session, surroundings
+from tests.matrix.pairs import VERL, copy_of, parsed, session, surroundings
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -53,7 +53,7 @@ def same(found: Round, wanted: Round) -> None:
     assert {o.id: o.kind for o in found.plan.outcomes} == {o.id: o.kind for o in wanted.plan.outcomes}
     assert set(found.would_change) == set(wanted.would_change)
     for path in wanted.would_change:
-        got, want = (ast.dump(ast.parse(r.plan.files[path].text)) for r in (found, wanted))
+        got, want = (ast.dump(parsed(r.plan.files[path].text)) for r in (found, wanted))
         assert got == want, path
 
 
@@ -66,7 +66,8 @@ def test_after_ruff_format(
     paths = [str(tree / file) for file in texts]
     try:
         subprocess.run([sys.executable, "-m", "ruff", "format", "-q", *settings, *paths], check=True)
-        assert any((tree / file).read_text() != text for file, text in texts.items())
+        if (length, quotes) != (120, "double"):
+            assert any((tree / file).read_text() != text for file, text in texts.items())
         for vllm, wanted in expected.items():
             same(planned(tree, vllm), wanted)
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from patcher.applying import Order, apply
 from patcher.reverting import revert
 from patcher.standing import standing
-from tests.matrix.pairs import VERL, contents, copy_of, session, surroundings, vllm_releases
+from tests.matrix.pairs import VERL, contents, copy_of, parsed, session, surroundings, vllm_releases
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -35,14 +34,14 @@ def round_trip(tree: Path, vllm: str, before: dict[str, bytes]) -> None:
         by_hand = [o.id for o in first.plan.outcomes if o.kind == "adopted"]
         assert not by_hand, f"a pristine release has no hand edits: {by_hand}"
         for path in first.written:
-            ast.parse((tree / path).read_bytes())
+            parsed((tree / path).read_bytes())
             assert b"# Uky[" in (tree / path).read_bytes()
         assert standing(session(tree, surroundings(vllm))).clean
         assert not standing(session(tree, surroundings(vllm))).unrecorded
         second = session(tree, surroundings(vllm))
         assert not apply(second, Order(second.request())).written
     finally:
-        revert(session(tree, surroundings(vllm)), frozenset(), dry_run=False, force=True)
+        revert(session(tree, surroundings(vllm)), frozenset(), dry_run=False, tampering="restore")
     assert contents(tree) == before
 
 
@@ -53,6 +52,6 @@ def test_opt_in_records_land_too(tree: Path) -> None:
     done = apply(here, Order(here.request(tags=tags)))
     assert not done.failed, [(o.id, o.kind, str(o.detail)) for o in done.plan.failed]
     for path in done.written:
-        ast.parse((tree / path).read_bytes())
-    revert(session(tree, surroundings("0.20.2")), frozenset(), dry_run=False, force=False)
+        parsed((tree / path).read_bytes())
+    revert(session(tree, surroundings("0.20.2")), frozenset(), dry_run=False)
     assert contents(tree) == before

@@ -1,0 +1,79 @@
+"""A patched file that people have changed since: their changes without ours, by a three-way merge."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.errors import TreeError
+from patcher.language import phrase
+from patcher.planning.replay import Desk, predecessors
+from patcher.planning.situation import belongs
+from patcher.records.load import in_order
+from patcher.records.model import Record
+from patcher.tree.source import Codec, Source, Undecodable, decode, digest, encode
+
+if TYPE_CHECKING:
+    from patcher.session import Session
+    from patcher.tree import Ledger
+
+
+def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> dict[str, bytes]:
+    """For each patched file that was changed since, what it would be had it never been patched.
+
+    Raises TreeError where both changed the same lines, and where this version makes other edits than the ledger's did.
+    """
+    patched = _as_patched(session, ledger)
+    merged = {}
+    for path in paths:
+        source = session.tree.read(path)
+        known = ledger.files[path]
+        if source is None or digest(patched.get(path, b"")) != known.patched:
+            raise TreeError(
+                phrase("{file}: cannot be merged; nothing was written", file=path),
+                cause=phrase("what the records made of it cannot be made again from its pre-image"),
+                advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
+            )
+        merged[path] = _merge(path, source.content, patched[path], session.tree.pre_image(known.original))
+    return merged
+
+
+def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
+    """Every file of the ledger as its records made it."""
+    from patcher.records.parse import parse
+
+    texts: dict[str, str] = {}
+    codecs: dict[str, Codec] = {}
+    for path, known in ledger.files.items():
+        read = decode(Source(path, session.tree.pre_image(known.original), known.original, 0))
+        if not isinstance(read, Undecodable):
+            texts[path], codecs[path] = read
+    parsed = (parse(entry.source, Path(f"{name}.toml")) for name, entry in ledger.records.items())
+    records = in_order(record for record in parsed if isinstance(record, Record))
+    desk = Desk.of(texts, {}, session.config.marker, session.config.style)
+    earlier = predecessors(records)
+    for record in records:
+        desk.replay(record, belongs(ledger.records[record.id].versions.get("verl", "")), earlier[record.id])
+    return {path: encode(text, codecs[path], path) for path, text in desk.texts.items()}
+
+
+def _merge(path: str, current: bytes, patched: bytes, original: bytes) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="uky-patch-") as folder:
+        names = [Path(folder) / name for name in ("current", "patched", "original")]
+        for name, content in zip(names, (current, patched, original), strict=True):
+            name.write_bytes(content)
+        try:
+            done = subprocess.run(["git", "merge-file", "-p", "--quiet", *map(str, names)], capture_output=True)
+        except FileNotFoundError as error:
+            advice = phrase("Install git, or put it on PATH.")
+            raise TreeError(phrase("git is needed to merge and was not found"), advice=advice) from error
+    if done.returncode == 0:
+        return done.stdout
+    raise TreeError(
+        phrase("{file}: cannot be merged; nothing was written", file=path),
+        cause=phrase("lines that the records changed were changed by hand too"),
+        advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
+    )
