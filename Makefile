@@ -27,12 +27,13 @@ $(READY): pyproject.toml
 	@rm -f $@
 	@if uv --version >/dev/null 2>&1; then \
 	  uv venv --quiet --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV) && \
-	  uv pip install --quiet --python $(BIN)/python --editable . --group dev; \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable . --group dev; \
 	else \
 	  $(PYTHON) -m venv $(VENV) && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
 	  $(BIN)/python -m pip install --quiet --editable . --group dev; \
 	fi
+	@$(BIN)/python -m compileall -q patcher
 	@touch $@
 
 demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
