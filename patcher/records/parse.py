@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -128,12 +129,19 @@ def _when(check: Checker, data: Mapping[str, Any]) -> When:
 
 
 def _specifier(check: Checker, path: KeyPath, value: str) -> None:
+    if not _is_specifier(value):
+        check.note(path, f"{value!r} is no version specifier; write for example '>=0.11.1,<0.14'")
+
+
+@lru_cache(maxsize=256)
+def _is_specifier(value: str) -> bool:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
         SpecifierSet(value)
     except InvalidSpecifier:
-        check.note(path, f"{value!r} is no version specifier; write for example '>=0.11.1,<0.14'")
+        return False
+    return True
 
 
 def _edits(check: Checker, data: Mapping[str, Any]) -> tuple[Edit, ...]:

@@ -30,6 +30,8 @@ class Match:
 
 def find(code: Code, scopes: Sequence[Scope], pattern: Pattern) -> list[Match]:
     """Every place in `scopes` that the pattern matches, in order."""
+    if not all(name in code.text for name in pattern.names):
+        return []
     expression, argument = pattern.expression, pattern.argument
     if expression is not None:
         kind = None if isinstance(expression, ast.Name) and meta(expression.id) else type(expression)

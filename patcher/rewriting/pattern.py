@@ -7,7 +7,7 @@ import re
 import textwrap
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 _ONE, _RUN = "__uky_one_", "__uky_run_"
 _SKIPPED = r"""\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'"""
@@ -31,6 +31,21 @@ class Pattern:
     source: str
     placed: str
     body: tuple[ast.stmt, ...]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The identifiers that a text must hold somewhere if the pattern is to match in it."""
+        found: set[str] = set()
+        for statement in self.body:
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+                        found.add(name)
+                    case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                        found.add(name)
+                    case ast.alias(name=name):
+                        found.update(name.split("."))
+        return frozenset(name for name in found if name.isascii() and meta(name) is None)
 
     @property
     def expression(self) -> ast.expr | None:
