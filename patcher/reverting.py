@@ -46,8 +46,11 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, force: bool)
 
 def _planned(session: Session, ledger: Ledger, ids: frozenset[str], force: bool) -> tuple[Round, Survey]:
     for name in sorted(ids - set(ledger.records)):
-        applied = ", ".join(ledger.records) or "none"
-        raise UsageError(f"{name} is not applied to {session.tree.root}", advice=f"Applied are: {applied}.")
+        applied = ", ".join(ledger.records)
+        raise UsageError(
+            phrase("{name} is not applied to {root}", name=name, root=session.tree.root),
+            advice=phrase("Applied are: {records}.", records=applied) if applied else phrase("Applied are: none."),
+        )
     found = survey(session, ledger, (), despite_tampering=force)
     planned = plan_revert(ids, found.situation)
     todo = changes(planned, found)
