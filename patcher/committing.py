@@ -26,7 +26,7 @@ def refuse_foreign_changes(session: Session, found: Survey, paths: AbstractSet[s
     foreign = place.foreign_changes(sorted(paths), found.ledger, session.tree.read)
     if foreign:
         raise TreeError(
-            f"uncommitted changes in {', '.join(foreign)}",
+            phrase("uncommitted changes in {files}", files=", ".join(foreign)),
             cause=phrase("apply would write into files that somebody is working on; nothing was written"),
             advice=phrase("Commit or stash them, or say --allow-dirty."),
         )
@@ -37,7 +37,7 @@ def commit_steps(session: Session, plan: Plan, found: Survey, paths: AbstractSet
     place = checkout(session.tree.root)
     if place is None:
         raise TreeError(
-            f"{session.tree.root} is no git checkout, so nothing was committed",
+            phrase("{root} is no git checkout, so nothing was committed", root=session.tree.root),
             cause=phrase("the edits themselves are made"),
             advice=phrase("Leave --commit out here."),
         )

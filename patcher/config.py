@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from patcher.errors import RecordError
+from patcher.language import Phrases, phrase
+from patcher.language.said import said
 from patcher.records.model import Style
 
 NAME = "uky-patch.toml"
@@ -39,7 +41,7 @@ def load(root: Path) -> Config:
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: cannot be read", cause=str(error)) from error
+        raise RecordError(phrase("{path}: cannot be read", path=path), cause=said(error)) from error
     return _parse(text, path, root)
 
 
@@ -49,12 +51,13 @@ def _parse(text: str, path: Path, root: Path) -> Config:
 
     data = decode(text, path)
     if isinstance(data, Mistake):
-        raise RecordError(str(data))
+        raise RecordError(data.told)
     check = Checker(str(path), text)
     check.table(data, (), _KEYS)
     marker = check.string(data, (), "marker") if "marker" in data else "Uky"
     if marker and not _WORD.fullmatch(marker):
-        check.note(("marker",), f"{marker!r} must be one word of letters, digits, '-' and '_', a letter first")
+        rule = "{marker!r} must be one word of letters, digits, '-' and '_', a letter first"
+        check.note(("marker",), phrase(rule, marker=marker))
     style = check.choice(data, (), "style", get_args(Style)) if "style" in data else "comment"
     pins = check.table(
         data.get("pins", {}), ("pins",), data.get("pins", {}) if isinstance(data.get("pins"), dict) else ()
@@ -75,6 +78,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     )
     if check.mistakes:
         raise RecordError(
-            f"{len(check.mistakes)} in {path.name}", cause="\n  ".join(str(mistake) for mistake in check.mistakes)
+            phrase("{count} in {name}", count=len(check.mistakes), name=path.name),
+            cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
         )
     return config

@@ -80,7 +80,9 @@ def scratch(verl: str, keep: Path | None, progress: Progress) -> Iterator[Path]:
     with TemporaryDirectory(prefix="uky-patch-demo-") as temporary:
         root = keep or Path(temporary) / f"verl-{verl}"
         if keep is not None and keep.exists() and not (keep.is_dir() and not any(keep.iterdir())):
-            raise UsageError(f"{keep}: not empty", advice="Give --keep a folder that is new or empty.")
+            raise UsageError(
+                phrase("{folder}: not empty", folder=keep), advice=phrase("Give --keep a folder that is new or empty.")
+            )
         shutil.copytree(source / "verl", root / "verl", ignore=shutil.ignore_patterns("__pycache__"))
         yield root
 

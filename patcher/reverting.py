@@ -47,8 +47,11 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
 
 def _planned(session: Session, ledger: Ledger, ids: frozenset[str], tampering: Tampering) -> tuple[Round, Survey]:
     for name in sorted(ids - set(ledger.records)):
-        applied = ", ".join(ledger.records) or "none"
-        raise UsageError(f"{name} is not applied to {session.tree.root}", advice=f"Applied are: {applied}.")
+        applied = ", ".join(ledger.records)
+        raise UsageError(
+            phrase("{name} is not applied to {root}", name=name, root=session.tree.root),
+            advice=phrase("Applied are: {records}.", records=applied) if applied else phrase("Applied are: none."),
+        )
     found = survey(session, ledger, (), tampering=tampering)
     planned = plan_revert(ids, found.situation)
     todo = changes(planned, found)

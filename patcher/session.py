@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from patcher import config as settings
 from patcher.environment import Environment, probe
 from patcher.errors import ReleaseError, UsageError
+from patcher.language import phrase
 from patcher.tree import Tree
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Session:
         if installed is not None and installed.location is not None:
             return Tree.open(installed.location.parent)
         raise UsageError(
-            f"no verl tree at {Path.cwd()} or above it, and none installed",
+            phrase("no verl tree at {folder} or above it, and none installed", folder=Path.cwd()),
             advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/.",
         )
 
@@ -90,7 +91,8 @@ class Session:
         unknown = set(tags) - {tag for record in self.records for tag in record.tags}
         if unknown:
             raise UsageError(
-                f"no record has the tag {', '.join(sorted(unknown))}", advice="Tags are shown by: uky-patch list"
+                phrase("no record has the tag {tags}", tags=", ".join(sorted(unknown))),
+                advice=phrase("Tags are shown by: uky-patch list"),
             )
         return Request(frozenset(ids), frozenset(tags), frozenset(enabled), frozenset(self.config.disable))
 
@@ -105,8 +107,9 @@ class Session:
                 from difflib import get_close_matches
 
                 near = get_close_matches(name, names, n=3)
-                advice = f"Did you mean {', '.join(near)}?" if near else "The records are shown by: uky-patch list"
-                raise UsageError(f"there is no record {name!r}", advice=advice)
+                names_near = phrase("Did you mean {names}?", names=", ".join(near))
+                advice = names_near if near else phrase("The records are shown by: uky-patch list")
+                raise UsageError(phrase("there is no record {name!r}", name=name), advice=advice)
 
     @cached_property
     def lookup(self) -> SymbolLookup:

@@ -15,5 +15,5 @@ WAIT = 60.0
 
 
 def tell_owner(owner: Owner | None) -> None:
-    text = phrase("waiting for {owner}", owner=str(owner) if owner is not None else "another run")
+    text = phrase("waiting for {owner}", owner=owner.told if owner is not None else phrase("another run"))
     sys.stderr.write(f"{text.render(language())}\n")

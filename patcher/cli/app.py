@@ -74,7 +74,7 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        click.echo(show("interrupted", language()), err=True)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

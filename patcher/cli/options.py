@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from patcher.errors import UsageError
+from patcher.language import phrase
 from patcher.session import Session
 
 P = ParamSpec("P")
@@ -84,6 +85,7 @@ def _pair(item: str) -> tuple[str, str]:
     name, separator, version = item.partition("==")
     if not (name.strip() and separator and version.strip()):
         raise UsageError(
-            f"--assume {item!r} cannot be read", advice="Write it as PACKAGE==VERSION, for example vllm==0.20.2."
+            phrase("--assume {item!r} cannot be read", item=item),
+            advice=phrase("Write it as PACKAGE==VERSION, for example vllm==0.20.2."),
         )
     return name.strip().lower().replace("_", "-"), version.strip()

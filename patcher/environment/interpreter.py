@@ -10,6 +10,8 @@ from pathlib import Path
 
 from patcher.environment.layout import Interpreter, from_files
 from patcher.errors import EnvironmentProbeError
+from patcher.language import Phrase, phrase
+from patcher.language.said import said
 
 ASK_SECONDS = 20
 _SITE_NAMES = ("site-packages", "dist-packages")
@@ -30,13 +32,14 @@ def find_interpreter(python: Path | None) -> Interpreter:
         try:
             found = _read(_executable(Path(value)))
         except EnvironmentProbeError as error:
-            problems.append(f"${variable} is {value}, which is passed over: {error.title}")
+            passed = "${variable} is {value}, which is passed over: {why}"
+            problems.append(phrase(passed, variable=variable, value=value, why=error.title))
             continue
-        return _with(found, tuple(problems), (f"the environment is that of ${variable}",))
-    return _with(_running(), tuple(problems), ("the environment is the one that uky-patch itself runs in",))
+        return _with(found, tuple(problems), (phrase("the environment is that of ${variable}", variable=variable),))
+    return _with(_running(), tuple(problems), (phrase("the environment is the one that uky-patch itself runs in"),))
 
 
-def _with(found: Interpreter, problems: tuple[str, ...], notes: tuple[str, ...]) -> Interpreter:
+def _with(found: Interpreter, problems: tuple[Phrase, ...], notes: tuple[Phrase, ...]) -> Interpreter:
     return Interpreter(
         found.python, found.version, found.site, found.extra, problems + found.problems, found.notes + notes
     )
@@ -54,13 +57,13 @@ def _executable(given: Path) -> Path:
             if os.path.lexists(folder / name):
                 return folder / name
         raise EnvironmentProbeError(
-            f"no interpreter in {given}",
-            cause=f"{folder} has neither python nor python3",
+            phrase("no interpreter in {path}", path=given),
+            cause=phrase("{folder} has neither python nor python3", folder=folder),
             advice="Give --python an interpreter, a virtual environment or its bin folder.",
         )
     if not os.path.lexists(path):
         raise EnvironmentProbeError(
-            f"no interpreter at {given}",
+            phrase("no interpreter at {path}", path=given),
             cause="there is no such file",
             advice="Give --python an interpreter, a virtual environment or its bin folder.",
         )
@@ -92,15 +95,20 @@ def _ask(python: Path) -> Interpreter:
             [python, "-I", "-c", _ASK], capture_output=True, text=True, timeout=ASK_SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
-        cause = f"it did not tell its paths within {ASK_SECONDS} s"
-        raise EnvironmentProbeError(f"cannot use {python}", cause=cause, advice=advice) from error
+        cause = phrase("it did not tell its paths within {seconds} s", seconds=ASK_SECONDS)
+        raise EnvironmentProbeError(phrase("cannot use {path}", path=python), cause=cause, advice=advice) from error
     except OSError as error:
-        raise EnvironmentProbeError(f"cannot use {python}", cause=str(error), advice=advice) from error
+        title = phrase("cannot use {path}", path=python)
+        raise EnvironmentProbeError(title, cause=said(error), advice=advice) from error
     try:
         entries, version, user_sites = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError) as error:
-        cause = (done.stderr.strip().splitlines() or ["it printed no paths"])[-1]
-        raise EnvironmentProbeError(f"{python} is no Python interpreter", cause=cause, advice=advice) from error
+        lines = done.stderr.strip().splitlines()
+        raise EnvironmentProbeError(
+            phrase("{path} is no Python interpreter", path=python),
+            cause=lines[-1] if lines else phrase("it printed no paths"),
+            advice=advice,
+        ) from error
     site = [Path(entry) for entry in entries if Path(entry).name in _SITE_NAMES]
     users = [Path(user) for user in user_sites if not os.environ.get("PYTHONNOUSERSITE") and Path(user).is_dir()]
     return Interpreter(python, version, tuple(dict.fromkeys(users + site)))

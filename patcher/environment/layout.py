@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.errors import EnvironmentProbeError
+from patcher.language import Phrase, phrase
+from patcher.language.said import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +22,14 @@ class Interpreter:
     """Site folders in import order; their `.pth` files are still to be followed."""
     extra: tuple[Path, ...] = ()
     """Folders before the site folders, without `.pth` files (PYTHONPATH of the running interpreter)."""
-    problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    problems: tuple[Phrase, ...] = ()
+    notes: tuple[Phrase, ...] = ()
 
 
 def from_files(python: Path) -> Interpreter | None:
     """Read the layout of a virtual environment, conda, a build in a prefix, or the system; None for any other."""
-    problems = [] if python.exists() else [f"{python} is a broken link: the interpreter it stood for is gone"]
+    broken = phrase("{path} is a broken link: the interpreter it stood for is gone", path=python)
+    problems = () if python.exists() else (broken,)
     prefix = python.parent.parent
     config = _pyvenv(prefix)
     if config is None:
@@ -46,7 +49,7 @@ def from_files(python: Path) -> Interpreter | None:
         home = Path(os.path.realpath(Path(config["home"]) / "python3"))
         base = home.parent.parent if home.exists() else Path(config["home"]).parent
         site = (*site, *_user_site(series), *_site_folders(base, series))
-    return Interpreter(python, version if version.startswith(series) else series, site, (), tuple(problems))
+    return Interpreter(python, version if version.startswith(series) else series, site, (), problems)
 
 
 def _pyvenv(prefix: Path) -> dict[str, str] | None:
@@ -64,7 +67,7 @@ def _is_binary(python: Path) -> bool:
         with python.open("rb") as file:
             return file.read(2) != b"#!"
     except OSError as error:
-        raise EnvironmentProbeError(f"cannot read {python}", cause=str(error)) from error
+        raise EnvironmentProbeError(phrase("cannot read {path}", path=python), cause=said(error)) from error
 
 
 def _series(name: str, prefix: Path, hint: str = "") -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from patcher.environment.folders import Metadata
+from patcher.language import Phrase, phrase
 
 _PEP440 = re.compile(
     r"v?(\d+!)?\d+(\.\d+)*"
@@ -39,8 +40,8 @@ def literal_version(package: Path) -> str | None:
     return None
 
 
-def stated_version(metadata: Metadata) -> tuple[str, str]:
-    """The version by METADATA, else by the folder's name, and what is wrong with it ("" if nothing is)."""
+def stated_version(metadata: Metadata) -> tuple[str, Phrase | None]:
+    """The version by METADATA, else by the folder's name, and what is wrong with it (None if nothing is)."""
     for name in ("METADATA", "PKG-INFO"):
         try:
             with (metadata.path / name if metadata.path.is_dir() else metadata.path).open("rb") as file:
@@ -49,14 +50,15 @@ def stated_version(metadata: Metadata) -> tuple[str, str]:
         except OSError:
             continue
     else:
-        return metadata.version, f"{metadata.path} has no METADATA that can be read"
+        return metadata.version, phrase("{path} has no METADATA that can be read", path=metadata.path)
     header = head.partition("\n\n")[0]
     found = re.search(r"^Version:[ \t]*(\S.*?)[ \t]*\r?$", header, re.MULTILINE)
     if found is None:
-        return metadata.version, f"METADATA in {metadata.path} is broken: it states no version"
+        return metadata.version, phrase("METADATA in {path} is broken: it states no version", path=metadata.path)
     if metadata.version and _comparable(found[1]) != _comparable(metadata.version):
-        return found[1], f"METADATA in {metadata.path} says {found[1]}, the folder's name {metadata.version}"
-    return found[1], ""
+        differs = "METADATA in {path} says {version}, the folder's name {other}"
+        return found[1], phrase(differs, path=metadata.path, version=found[1], other=metadata.version)
+    return found[1], None
 
 
 def _comparable(version: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from patcher.language import Phrase
 
 Origin: TypeAlias = Literal["wheel", "editable", "checkout", "folder", "assumed", "interpreter", "file"]
 """How a version came to be known: `wheel` is a distribution with metadata, `folder` a package without any,
@@ -49,9 +52,9 @@ class Environment:
 
     python: Path | None
     packages: Mapping[str, Installed]
-    problems: tuple[str, ...] = ()
+    problems: tuple[Phrase, ...] = ()
     """What was odd, in sentences: two installs, leftovers, versions that are not PEP 440."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Phrase, ...] = ()
     """Where was looked, where that may surprise."""
 
     def version(self, name: str) -> str | None:

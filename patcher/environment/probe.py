@@ -13,6 +13,7 @@ from patcher.environment.model import MODULES, NAMES, Environment, Installed
 from patcher.environment.resolve import resolve
 from patcher.environment.trees import cuda, verl_tree
 from patcher.errors import UsageError
+from patcher.language import Phrase, phrase
 
 ABSENT = "none"
 """What `assume` gives for a package that is to count as not installed."""
@@ -46,7 +47,7 @@ def probe(python: Path | None, root: Path | None, assume: Mapping[str, str] | No
         if version != ABSENT:
             packages[name] = Installed(name, version, None, None, "assumed")
     if python is None and "vllm" not in packages and "torch" not in packages:
-        notes.append("neither vllm nor torch is installed there; --python names the environment that trains")
+        notes.append(phrase("neither vllm nor torch is installed there; --python names the environment that trains"))
     ordered = {name: packages[name] for name in NAMES if name in packages}
     return Environment(interpreter.python, ordered, tuple(problems), tuple(notes))
 
@@ -57,20 +58,23 @@ def _assumed(given: Mapping[str, str]) -> dict[str, str]:
         name = normalise(spelled.strip())
         if name not in NAMES:
             raise UsageError(
-                f"no version can be assumed for {spelled}",
-                advice=f"The names known are {', '.join(NAMES)}.",
+                phrase("no version can be assumed for {name}", name=spelled),
+                advice=phrase("The names known are {names}.", names=", ".join(NAMES)),
             )
         if version != ABSENT and not is_pep440(version):
             raise UsageError(
-                f"cannot assume {name} {version}",
-                cause=f"{version!r} is no PEP 440 version",
-                advice=f"Give a version such as 0.20.2, or {ABSENT} for a package that is to count as not installed.",
+                phrase("cannot assume {name} {version}", name=name, version=version),
+                cause=phrase("{version} is no PEP 440 version", version=repr(version)),
+                advice=phrase(
+                    "Give a version such as 0.20.2, or {absent} for a package that is to count as not installed.",
+                    absent=ABSENT,
+                ),
             )
         found[name] = version.strip()
     return found
 
 
-def _take_tree(root: Path, packages: dict[str, Installed]) -> list[str]:
+def _take_tree(root: Path, packages: dict[str, Installed]) -> list[Phrase]:
     """Put the tree's verl into `packages`; the installed one, if it is another, is named."""
     tree, problems = verl_tree(root)
     installed = packages.pop("verl", None)
@@ -85,5 +89,10 @@ def _take_tree(root: Path, packages: dict[str, Installed]) -> list[str]:
         return problems
     return [
         *problems,
-        f"verl {installed.version} is installed at {installed.location} as well, apart from the tree at {root}",
+        phrase(
+            "verl {version} is installed at {location} as well, apart from the tree at {root}",
+            version=installed.version,
+            location=installed.location,
+            root=root,
+        ),
     ]

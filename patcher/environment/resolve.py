@@ -17,6 +17,7 @@ from patcher.environment.metadata import (
     stated_version,
 )
 from patcher.environment.model import MODULES, Installed, Origin
+from patcher.language import Phrase, phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +30,19 @@ class _Place:
     claims: tuple[Metadata, ...]
 
 
-def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, list[str]]:
+def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, list[Phrase]]:
     """The installation of `name` (one of `MODULES`) that an import finds, and sentences on what is odd about it."""
     module = MODULES[name]
     claims = {id(folder): _claims(name, module, folder) for folder in folders}
     places = [*_on_path(module, folders, claims), *_by_finder(module, folders, claims)]
     if not places:
         leftovers = [claim.path for folder in folders for claim in claims[id(folder)]]
-        problems = [f"{path} is a leftover: the package {module} that it describes is not there" for path in leftovers]
+        gone = "{path} is a leftover: the package {module} that it describes is not there"
+        problems = [phrase(gone, path=path, module=module) for path in leftovers]
         return None, problems + _half_removed(name, folders)
     chosen, problems = places[0], _half_removed(name, folders)
-    problems += [
-        f"{name} is installed twice: {chosen.package} is imported, {other.package} is not" for other in places[1:]
-    ]
+    twice = "{name} is installed twice: {first} is imported, {second} is not"
+    problems += [phrase(twice, name=name, first=chosen.package, second=other.package) for other in places[1:]]
     installed, odd = _installed(name, chosen)
     return installed, problems + odd
 
@@ -85,10 +86,10 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
     return places
 
 
-def _installed(name: str, place: _Place) -> tuple[Installed, list[str]]:
+def _installed(name: str, place: _Place) -> tuple[Installed, list[Phrase]]:
     literal = literal_version(place.package)
     claim, problems = _choose(name, place, literal)
-    version, problem = stated_version(claim) if claim else (literal or "", "")
+    version, problem = stated_version(claim) if claim else (literal or "", None)
     problems += [problem] if problem else []
     origin: Origin = "editable" if place.editable else "wheel" if claim else "folder"
     note = ""
@@ -101,26 +102,28 @@ def _installed(name: str, place: _Place) -> tuple[Installed, list[str]]:
     if version.partition("+")[2].split(".")[0] == "empty":
         note = "built without device code (+empty)"
     if not is_pep440(version):
-        problems.append(f"{name} {version} at {place.package} is no PEP 440 version, so no specifier can be held to it")
+        odd = "{name} {version} at {place} is no PEP 440 version, so no specifier can be held to it"
+        problems.append(phrase(odd, name=name, version=version, place=place.package))
     distribution = claim.distribution if claim else None
     return Installed(name, version, distribution, place.package, origin, note), problems
 
 
-def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[str]]:
+def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[Phrase]]:
     """The distribution that the files belong to: of several, the one whose version the files themselves state."""
     if len(place.claims) <= 1:
         return next(iter(place.claims), None), []
     agreeing = [claim for claim in place.claims if literal is not None and stated_version(claim)[0] == literal]
     chosen = (agreeing or place.claims)[0]
     others = ", ".join(claim.path.name for claim in place.claims)
-    why = "its version is the one that the files state" if agreeing else "it is the first that Python finds"
-    return chosen, [f"{name} has several metadata folders for one package ({others}): {chosen.path.name} counts, {why}"]
+    why = phrase("its version is the one that the files state" if agreeing else "it is the first that Python finds")
+    several = "{name} has several metadata folders for one package ({folders}): {chosen} counts, {why}"
+    return chosen, [phrase(several, name=name, folders=others, chosen=chosen.path.name, why=why)]
 
 
-def _half_removed(name: str, folders: Sequence[Folder]) -> list[str]:
+def _half_removed(name: str, folders: Sequence[Folder]) -> list[Phrase]:
     tail = MODULES[name][1:]
     return [
-        f"{folder.path / broken} is what an interrupted uninstall of {name} left behind"
+        phrase("{path} is what an interrupted uninstall of {name} left behind", path=folder.path / broken, name=name)
         for folder in folders
         for broken in folder.broken
         if normalise(broken[1:].partition("-")[0]) == normalise(tail)

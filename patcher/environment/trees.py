@@ -8,20 +8,23 @@ from pathlib import Path
 
 from patcher.environment.metadata import is_pep440, literal_version
 from patcher.environment.model import Installed
+from patcher.language import Phrase, phrase
 
 
-def verl_tree(root: Path) -> tuple[Installed | None, list[str]]:
+def verl_tree(root: Path) -> tuple[Installed | None, list[Phrase]]:
     """The verl in `root` (the folder that holds `verl/`), by `verl/version/version`."""
     package = root / "verl"
     if not package.is_dir():
-        return None, [f"{root} holds no folder verl"]
+        return None, [phrase("{root} holds no folder verl", root=root)]
     version = literal_version(package)
     metadata = sorted(root.glob("verl-*.dist-info"))
     if version is None and metadata:
         version = metadata[0].name.removesuffix(".dist-info").partition("-")[2]
     if version is None:
-        return None, [f"{package} states no version: {package / 'version' / 'version'} is missing or empty"]
-    problems = [] if is_pep440(version) else [f"verl {version} in {root} is no PEP 440 version"]
+        silent = "{package} states no version: {file} is missing or empty"
+        return None, [phrase(silent, package=package, file=package / "version" / "version")]
+    odd = phrase("verl {version} in {root} is no PEP 440 version", version=version, root=root)
+    problems = [] if is_pep440(version) else [odd]
     checkout = any((folder / ".git").exists() for folder in (root.absolute(), *root.absolute().parents))
     if metadata:
         return Installed("verl", version, "verl", package, "wheel"), problems

@@ -26,15 +26,26 @@ class Phrase:
         return bool(self.template)
 
     def render(self, language: Language) -> str:
-        """The sentence in `language`; English where the catalogue has no translation."""
+        """The sentence in `language`; English where the catalogue has no translation.
+
+        Of the fields, only phrases are translated: a plain text may be a name.
+        """
         if language == "en":
             return str(self)
-        fields = {name: show(value, language) for name, value in self.fields.items()}
+        fields = {
+            name: show(value, language) if isinstance(value, Phrase | Phrases) else value
+            for name, value in self.fields.items()
+        }
         return _catalogue().get(self.template, self.template).format_map(fields)
 
 
 def phrase(template: str, **fields: Any) -> Phrase:
     return Phrase(template, fields)
+
+
+def listed(text: str) -> Phrases:
+    """Somebody else's sentence, such as the operating system's, in Chinese where the catalogue lists it."""
+    return Phrases((text,))
 
 
 def show(value: object, language: Language) -> str:

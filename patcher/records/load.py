@@ -9,6 +9,7 @@ from pathlib import Path
 
 from patcher.data import shipped
 from patcher.errors import RecordError
+from patcher.language import Phrases, listed, phrase
 from patcher.records.mistakes import Mistake
 from patcher.records.model import Record
 
@@ -24,7 +25,7 @@ def record_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
         for path in _toml_files(folder):
             if path.name in own:
                 raise RecordError(
-                    f"{path}: a record of this name is in {own[path.name].parent} too",
+                    phrase("{path}: a record of this name is in {folder} too", path=path, folder=own[path.name].parent),
                     advice="Rename one of them, or leave one folder out.",
                 )
             own[path.name] = path
@@ -54,10 +55,10 @@ def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
     if not mistakes:
         mistakes = [*_unknown_neighbours(records), *_circles(records)]
     if mistakes:
-        count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        title = "1 mistake in the records" if len(mistakes) == 1 else "{count} mistakes in the records"
         raise RecordError(
-            f"{count} in the records",
-            cause="\n  ".join(str(mistake) for mistake in mistakes),
+            phrase(title, count=len(mistakes)),
+            cause=Phrases(tuple(mistake.told for mistake in mistakes), "\n  "),
             advice="The format is described in docs/records.md.",
         )
     return in_order(records)
@@ -89,7 +90,7 @@ def _toml_files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.suffix == ".toml" and not path.name.startswith("."))
     except OSError as error:
         raise RecordError(
-            f"{folder}: the record folder cannot be read",
+            phrase("{folder}: the record folder cannot be read", folder=folder),
             cause=error.strerror or "",
             advice="Check --patches and uky-patch.toml.",
         ) from error
@@ -99,15 +100,15 @@ def _read(path: Path) -> str | Mistake:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        return Mistake(str(path), 0, "", f"is not UTF-8: byte {error.start}")
+        return Mistake(str(path), 0, "", phrase("is not UTF-8: byte {position}", position=error.start))
     except OSError as error:
-        return Mistake(str(path), 0, "", f"cannot be read: {error.strerror}")
+        return Mistake(str(path), 0, "", phrase("cannot be read: {problem}", problem=listed(error.strerror or "")))
 
 
 def _unknown_neighbours(records: Sequence[Record]) -> list[Mistake]:
     known = {record.id for record in records}
     return [
-        Mistake(str(record.path), 0, "after", f"there is no record {name!r}")
+        Mistake(str(record.path), 0, "after", phrase("there is no record {name!r}", name=name))
         for record in records
         for name in record.after
         if name not in known
@@ -118,5 +119,6 @@ def _circles(records: Sequence[Record]) -> list[Mistake]:
     try:
         TopologicalSorter({record.id: record.after for record in records}).prepare()
     except CycleError as error:
-        return [Mistake(str(records[0].path), 0, "after", f"goes round in a circle: {' -> '.join(error.args[1])}")]
+        circle = phrase("goes round in a circle: {records}", records=" -> ".join(error.args[1]))
+        return [Mistake(str(records[0].path), 0, "after", circle)]
     return []

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from patcher.language import Phrase, Phrases, phrase
 from patcher.records.lines import KeyPath, key_lines
 
 
@@ -17,11 +18,17 @@ class Mistake:
     file: str
     line: int
     key: str
-    message: str
+    message: Phrase | Phrases | str
 
     def __str__(self) -> str:
+        return str(self.told)
+
+    @property
+    def told(self) -> Phrase:
+        """All of it in a sentence."""
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.key + ': ' if self.key else ''}{self.message}"
+        template = "{place}: {key}: {message}" if self.key else "{place}: {message}"
+        return phrase(template, place=place, key=self.key, message=Phrases((self.message,)))
 
 
 @dataclass
@@ -33,26 +40,27 @@ class Checker:
     mistakes: list[Mistake] = field(default_factory=list)
     _lines: dict[KeyPath, int] | None = None
 
-    def note(self, path: KeyPath, message: str) -> None:
+    def note(self, path: KeyPath, message: Phrase | Phrases | str) -> None:
         self.mistakes.append(Mistake(self.file, self._line(path), _dotted(path), message))
 
     def table(self, value: object, path: KeyPath, allowed: Iterable[str]) -> Mapping[str, Any]:
         """`value` as a table; each key outside `allowed` is a mistake that names the nearest one."""
         if not isinstance(value, dict):
-            self.note(path, f"must be a table, not {_kind(value)}")
+            self.note(path, phrase("must be a table, not {kind}", kind=_kind(value)))
             return {}
         names = tuple(allowed)
         for key in value:
             if key not in names:
                 near = difflib.get_close_matches(key, names, n=1)
-                hint = f"did you mean {near[0]}? " if near else ""
-                self.note((*path, key), f"unknown key; {hint}allowed here: {', '.join(names)}")
+                meant = "unknown key; did you mean {near}? allowed here: {names}"
+                template = meant if near else "unknown key; allowed here: {names}"
+                self.note((*path, key), phrase(template, near="".join(near), names=", ".join(names)))
         return value
 
     def tables(self, data: Mapping[str, Any], key: str) -> list[tuple[KeyPath, Any]]:
         value = data.get(key, [])
         if not isinstance(value, list):
-            self.note((key,), f"must be an array of tables ([[{key}]]), not {_kind(value)}")
+            self.note((key,), phrase("must be an array of tables ([[{key}]]), not {kind}", key=key, kind=_kind(value)))
             return []
         return [((key, index), item) for index, item in enumerate(value)]
 
@@ -63,7 +71,7 @@ class Checker:
             return None
         value = data[key]
         if not isinstance(value, str):
-            self.note((*path, key), f"must be a string, not {_kind(value)}")
+            self.note((*path, key), phrase("must be a string, not {kind}", kind=_kind(value)))
             return None
         if required and not value.strip():
             self.note((*path, key), "must not be empty")
@@ -81,14 +89,14 @@ class Checker:
         names = tuple(allowed)
         value = self.string(data, path, key)
         if value is not None and value not in names:
-            self.note((*path, key), f"{value!r} is none of: {', '.join(names)}")
+            self.note((*path, key), phrase("{value!r} is none of: {names}", value=value, names=", ".join(names)))
             return None
         return value
 
     def boolean(self, data: Mapping[str, Any], path: KeyPath, key: str, default: bool) -> bool:
         value = data.get(key, default)
         if not isinstance(value, bool):
-            self.note((*path, key), f"must be true or false, not {_kind(value)}")
+            self.note((*path, key), phrase("must be true or false, not {kind}", kind=_kind(value)))
             return default
         return value
 
@@ -115,13 +123,13 @@ def _dotted(path: KeyPath) -> str:
     return text
 
 
-def _kind(value: object) -> str:
+def _kind(value: object) -> Phrase:
     names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-        list: "a list",
-        dict: "a table",
+        bool: phrase("true or false"),
+        int: phrase("a number"),
+        float: phrase("a number"),
+        str: phrase("a string"),
+        list: phrase("a list"),
+        dict: phrase("a table"),
     }
-    return names.get(type(value), "a date")
+    return names.get(type(value), phrase("a date"))

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
+from patcher.language import phrase
+from patcher.language.said import said
 from patcher.records.lines import KeyPath
 from patcher.records.mistakes import Checker, Mistake
 from patcher.records.model import (
@@ -96,9 +98,9 @@ def parse(text: str, path: Path) -> Record | list[Mistake]:
 def _identifier(check: Checker, data: Mapping[str, Any], path: Path) -> str:
     value = check.string(data, (), "id") or ""
     if value and not _ID.fullmatch(value):
-        check.note(("id",), f"{value!r} must be lower-case letters, digits and single hyphens")
+        check.note(("id",), phrase("{value!r} must be lower-case letters, digits and single hyphens", value=value))
     elif value and value != path.stem:
-        check.note(("id",), f"{value!r} must be the file's name, {path.stem!r}")
+        check.note(("id",), phrase("{id!r} must be the file's name, {stem!r}", id=value, stem=path.stem))
     return value
 
 
@@ -121,16 +123,19 @@ def _when(check: Checker, data: Mapping[str, Any]) -> When:
     for key, symbols in (("has", has), ("lacks", lacks)):
         for symbol in symbols:
             if not _SYMBOL.fullmatch(symbol):
-                check.note(("when", key), f"{symbol!r} must be a full dotted name, or one with (parameter)")
+                form = "{symbol!r} must be a full dotted name, or one with (parameter)"
+                check.note(("when", key), phrase(form, symbol=symbol))
     for name in absent:
         if name not in DISTRIBUTIONS:
-            check.note(("when", "absent"), f"{name!r} is none of: {', '.join(DISTRIBUTIONS)}")
+            known = ", ".join(DISTRIBUTIONS)
+            check.note(("when", "absent"), phrase("{value!r} is none of: {names}", value=name, names=known))
     return When(versions, has, lacks, absent)
 
 
 def _specifier(check: Checker, path: KeyPath, value: str) -> None:
     if not _is_specifier(value):
-        check.note(path, f"{value!r} is no version specifier; write for example '>=0.11.1,<0.14'")
+        wrong = "{value!r} is no version specifier; write for example '>=0.11.1,<0.14'"
+        check.note(path, phrase(wrong, value=value))
 
 
 @lru_cache(maxsize=256)
@@ -166,7 +171,7 @@ def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) ->
             try:
                 test(value)
             except ValueError as error:
-                check.note((*path, key), str(error))
+                check.note((*path, key), said(error))
         return value or ""
 
     verl = check.string(table, path, "verl") if "verl" in table else None
@@ -203,9 +208,10 @@ def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) ->
             where = check.choice(table, path, "where", get_args(Where)) or "prologue"
             beside = where in ("before", "after")
             if beside != ("anchor" in table):
-                check.note((*path, "anchor"), f"is {'needed' if beside else 'not allowed'} where = {where!r}")
+                rule = "is needed where = {where!r}" if beside else "is not allowed where = {where!r}"
+                check.note((*path, "anchor"), phrase(rule, where=where))
             if where in ("start", "end") and place["within"] is None:
-                check.note((*path, "within"), f"is needed where = {where!r}")
+                check.note((*path, "within"), phrase("is needed where = {where!r}", where=where))
             anchor = text("anchor", check_pattern) if "anchor" in table else None
             code = text("code", check_code)
             _bound(check, (*path, "code"), code, anchor or "")
@@ -216,7 +222,9 @@ def _bound(check: Checker, path: KeyPath, text: str, pattern: str) -> None:
     from patcher.rewriting import metavariables
 
     for name in sorted(metavariables(text) - metavariables(pattern)):
-        check.note(path, f"${name} is bound by no metavariable of the {'anchor' if path[-1] == 'code' else 'pattern'}")
+        anchor = "${name} is bound by no metavariable of the anchor"
+        pattern = "${name} is bound by no metavariable of the pattern"
+        check.note(path, phrase(anchor if path[-1] == "code" else pattern, name=name))
 
 
 def _resolved(check: Checker, data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -237,7 +245,7 @@ def _resolved(check: Checker, data: Mapping[str, Any]) -> tuple[str, ...]:
         try:
             check_pattern(pattern)
         except ValueError as error:
-            check.note((*path, "pattern"), str(error))
+            check.note((*path, "pattern"), said(error))
     return patterns
 
 
@@ -259,11 +267,13 @@ def _examples(check: Checker, data: Mapping[str, Any]) -> tuple[Example, ...]:
 
 
 def _cross_check(check: Checker, record: Record) -> None:
+    files = ", ".join(record.files)
     for index, example in enumerate(record.examples):
         if example.file is None and len(record.files) > 1:
-            check.note(("example", index, "file"), f"is needed; the record edits {', '.join(record.files)}")
+            check.note(("example", index, "file"), phrase("is needed; the record edits {files}", files=files))
         elif example.file is not None and example.file not in record.files:
-            check.note(("example", index, "file"), f"{example.file!r} is none of: {', '.join(record.files)}")
+            text = phrase("{value!r} is none of: {names}", value=example.file, names=files)
+            check.note(("example", index, "file"), text)
     if record.id in record.after:
         check.note(("after",), "a record cannot come after itself")
 
@@ -277,16 +287,17 @@ def _tree_path(value: str) -> None:
         or ".." in parts
         or str(PurePosixPath(value)) != value
     ):
-        raise ValueError(f"{value!r} must be a plain path below the tree's root, with forward slashes")
+        rule = "{value!r} must be a plain path below the tree's root, with forward slashes"
+        raise ValueError(phrase(rule, value=value))
     if not value.endswith(".py"):
-        raise ValueError(f"{value!r} must be a .py file")
+        raise ValueError(phrase("{value!r} must be a .py file", value=value))
 
 
 def _dotted(value: str) -> None:
     if not _DOTTED.fullmatch(value):
-        raise ValueError(f"{value!r} must be a dotted name")
+        raise ValueError(phrase("{value!r} must be a dotted name", value=value))
 
 
 def _name(value: str) -> None:
     if not value.isidentifier():
-        raise ValueError(f"{value!r} must be a name")
+        raise ValueError(phrase("{value!r} must be a name", value=value))

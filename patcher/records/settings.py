@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from patcher.data import shipped
 from patcher.errors import RecordError
+from patcher.language import Phrases, phrase
 from patcher.records.mistakes import Checker, Mistake
 from patcher.records.parse import DISTRIBUTIONS
 from patcher.records.toml import decode
@@ -60,8 +61,9 @@ def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
             case found:
                 mistakes.extend(found)
     if mistakes:
-        count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-        raise RecordError(f"{count} in the settings", cause="\n  ".join(str(mistake) for mistake in mistakes))
+        title = "1 mistake in the settings" if len(mistakes) == 1 else "{count} mistakes in the settings"
+        cause = Phrases(tuple(mistake.told for mistake in mistakes), "\n  ")
+        raise RecordError(phrase(title, count=len(mistakes)), cause=cause)
     return tuple(settings)
 
 
@@ -84,9 +86,9 @@ def parse_setting(text: str, path: Path) -> Setting | Iterable[Mistake]:
         path=path,
     )
     if setting.id and setting.id != path.stem:
-        check.note(("id",), f"{setting.id!r} must be the file's name, {path.stem!r}")
+        check.note(("id",), phrase("{id!r} must be the file's name, {stem!r}", id=setting.id, stem=path.stem))
     if setting.variable and not _VARIABLE.fullmatch(setting.variable):
-        check.note(("variable",), f"{setting.variable!r} is no name of a variable")
+        check.note(("variable",), phrase("{name!r} is no name of a variable", name=setting.variable))
     if (setting.value is None) != (not setting.profiles):
         check.note(("profiles",), "goes with a value: the profiles that set it")
     if data.get("reader") == "nothing" and (setting.value is not None or setting.when):
@@ -103,7 +105,8 @@ def _profiles(check: Checker, data: Mapping[str, Any]) -> tuple[Profile, ...]:
     profiles = check.strings(data, (), "profiles")
     for profile in profiles:
         if profile not in get_args(Profile):
-            check.note(("profiles",), f"{profile!r} is none of: {', '.join(get_args(Profile))}")
+            names = ", ".join(get_args(Profile))
+            check.note(("profiles",), phrase("{value!r} is none of: {names}", value=profile, names=names))
     return profiles  # type: ignore[return-value]
 
 
@@ -116,5 +119,6 @@ def _when(check: Checker, data: Mapping[str, Any]) -> Mapping[str, str]:
         try:
             SpecifierSet(value)
         except InvalidSpecifier:
-            check.note(("when", name), f"{value!r} is no version specifier; write for example '>=0.11.1,<0.14'")
+            wrong = "{value!r} is no version specifier; write for example '>=0.11.1,<0.14'"
+            check.note(("when", name), phrase(wrong, value=value))
     return versions

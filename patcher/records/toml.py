@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from patcher.language import listed, phrase
 from patcher.records.mistakes import Mistake
 
 if sys.version_info >= (3, 11):
@@ -21,15 +22,18 @@ LIMIT = 512 * 1024
 def decode(text: str, path: Path) -> dict[str, Any] | Mistake:
     """Parse `text`, which `path` names in messages."""
     if len(text) > LIMIT:
-        return Mistake(str(path), 0, "", f"is too large: {len(text):,} characters, at most {LIMIT:,} are read")
+        large = "is too large: {count} characters, at most {most} are read"
+        return Mistake(str(path), 0, "", phrase(large, count=f"{len(text):,}", most=f"{LIMIT:,}"))
     try:
         data: dict[str, Any] = tomllib.loads(text)
         return data
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+)", str(error))
         reason = re.sub(r" \(at .*\)$", "", str(error))
-        return Mistake(str(path), int(place[1]) if place else 0, "", f"is no TOML: {reason}")
+        return Mistake(
+            str(path), int(place[1]) if place else 0, "", phrase("is no TOML: {reason}", reason=listed(reason))
+        )
     except RecursionError:
         return Mistake(str(path), 0, "", "is nested too deeply")
     except ValueError as error:
-        return Mistake(str(path), 0, "", f"is no TOML: {error}")
+        return Mistake(str(path), 0, "", phrase("is no TOML: {reason}", reason=error))

@@ -9,11 +9,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import ReleaseError
+from patcher.language import phrase
+from patcher.language.said import said
 
-Progress: TypeAlias = Callable[[str, int, "int | None"], None]
+if TYPE_CHECKING:
+    from patcher.language import Phrase
+
+Progress: TypeAlias = Callable[["Phrase | str", int, "int | None"], None]
 """Told what is being done, how many bytes of it are done, and how many there are (None: not known)."""
 
 
@@ -51,8 +56,8 @@ def build(place: Path, make: Callable[[Path], None], progress: Progress) -> Path
                 shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise ReleaseError(
-            f"cannot write to the cache {place.parent}",
-            cause=str(error),
+            phrase("cannot write to the cache {folder}", folder=place.parent),
+            cause=said(error),
             advice="Set UKY_PATCH_CACHE to a folder that can be written to and has room.",
         ) from error
     return place
@@ -65,6 +70,6 @@ def _locked(path: Path, progress: Progress, name: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress(f"waiting for another process that fetches {name}", 0, None)
+            progress(phrase("waiting for another process that fetches {name}", name=name), 0, None)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -15,6 +15,7 @@ from patcher.environment.folders import normalise
 from patcher.environment.metadata import is_pep440
 from patcher.environment.model import MODULES
 from patcher.errors import ReleaseError
+from patcher.language import Phrase, phrase
 from patcher.releases.cache import Progress, build, cache_root
 from patcher.releases.index import ELSEWHERE, File, Index
 from patcher.releases.pipconfig import read_pip_config
@@ -59,7 +60,7 @@ def versions(name: str, *, cache: Path | None = None, offline: bool = False) -> 
     if offline and folder.is_dir():
         found |= {path.name for path in folder.iterdir() if path.is_dir()}
     if not found:
-        raise ReleaseError(f"no release of {name} was found", advice=ELSEWHERE)
+        raise ReleaseError(phrase("no release of {name} was found", name=name), advice=ELSEWHERE)
     ordered = sorted(filter(is_pep440, found), key=Version, reverse=True)
     if not offline:
         _write_versions(listed, ordered)
@@ -97,21 +98,23 @@ class _Request:
         found = _of_version(every, self.version)
         if found:
             if all(file.yanked is not None for file in found):
-                why = found[0].yanked or "no reason given"
-                self.progress(f"{self.name} {self.version} was withdrawn from the index: {why}", 0, None)
+                text = "{name} {version} was withdrawn from the index: {why}"
+                why = found[0].yanked or phrase("no reason given")
+                self.progress(phrase(text, name=self.name, version=self.version, why=why), 0, None)
             return sorted(found, key=lambda file: file.local is None)
+        asked = {"name": self.name, "version": self.version, "places": self.index.places}
         if self.offline:
             raise ReleaseError(
-                f"{self.name} {self.version} is not in the cache, and the network is not to be used",
-                cause=f"also looked in {self.index.places}",
+                phrase("{name} {version} is not in the cache, and the network is not to be used", **asked),
+                cause=phrase("also looked in {places}", **asked),
                 advice=ELSEWHERE,
             )
         if not every:
-            raise ReleaseError(f"no release of {self.name} was found in {self.index.places}", advice=ELSEWHERE)
+            raise ReleaseError(phrase("no release of {name} was found in {places}", **asked), advice=ELSEWHERE)
         near = ", ".join(nearest(self.version, [file.version for file in every]))
         raise ReleaseError(
-            f"there is no {self.name} {self.version} in {self.index.places}",
-            advice=f"The nearest releases are {near}." if near else ELSEWHERE,
+            phrase("there is no {name} {version} in {places}", **asked),
+            advice=phrase("The nearest releases are {versions}.", versions=near) if near else ELSEWHERE,
         )
 
     def whole(self, file: File, folder: Path) -> Path:
@@ -132,7 +135,8 @@ def _cached(
     name, version = normalise(name), version.strip()
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name) or not re.fullmatch(r"[A-Za-z0-9][\w.+!-]*", version):
         raise ReleaseError(
-            f"{name} {version} cannot be a release", advice="Give a name and a version, as in vllm 0.20.2."
+            phrase("{name} {version} cannot be a release", name=name, version=version),
+            advice=phrase("Give a name and a version, as in vllm 0.20.2."),
         )
     place = cache_root(cache) / "releases" / name / version / kind
     if place.is_dir():
@@ -173,7 +177,10 @@ def _fill_sources(request: _Request, files: list[File], folder: Path) -> None:
 def _fill_wheel(request: _Request, files: list[File], folder: Path, *, only_sources: bool = False) -> None:
     wheels = sorted((file for file in files if file.is_wheel), key=_preference)
     if not wheels:
-        raise ReleaseError(f"{request.name} {request.version} has no wheel", cause=f"looked in {request.index.places}")
+        raise ReleaseError(
+            phrase("{name} {version} has no wheel", name=request.name, version=request.version),
+            cause=phrase("looked in {places}", places=request.index.places),
+        )
     path = request.whole(wheels[0], folder)
     _expect_some(request, wheels[0], unpack_zip(path, folder, wheel_sources if only_sources else whole_wheel))
     if wheels[0].local is None:
@@ -182,7 +189,10 @@ def _fill_wheel(request: _Request, files: list[File], folder: Path, *, only_sour
 
 def _expect_some(request: _Request, file: File, count: int) -> None:
     if count == 0:
-        raise ReleaseError(f"{file.filename} holds no sources of {request.name}", cause=f"fetched from {file.shown}")
+        raise ReleaseError(
+            phrase("{file} holds no sources of {name}", file=file.filename, name=request.name),
+            cause=phrase("fetched from {url}", url=file.shown),
+        )
 
 
 def _preference(file: File) -> tuple[bool, bool, bool, str]:
@@ -224,5 +234,5 @@ def nearest(version: str, known: Iterable[str], count: int = 4) -> list[str]:
     return [str(number) for number in (*chosen, *above[: count - len(chosen)])]
 
 
-def _silent(_message: str, _done: int, _total: int | None) -> None:
+def _silent(_message: Phrase | str, _done: int, _total: int | None) -> None:
     return

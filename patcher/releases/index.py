@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.errors import ReleaseError
+from patcher.language import Phrase, phrase
 
 if TYPE_CHECKING:
     from unearth import PackageFinder
 
     from patcher.releases.pipconfig import PipConfig
 
-ELSEWHERE = (
+ELSEWHERE = phrase(
     "Give the release from elsewhere: a folder of wheels in PIP_FIND_LINKS (or find-links in pip.conf), "
     "or a cache filled on another machine in UKY_PATCH_CACHE."
 )
@@ -110,12 +111,12 @@ class Index:
         )
 
     @property
-    def places(self) -> str:
+    def places(self) -> Phrase | str:
         """The indexes and folders asked, without credentials, for messages."""
         from unearth.link import Link
 
         sources = self._finder.sources if self._finder is not None else []
-        return ", ".join(Link(str(source["url"])).redacted for source in sources) or "no index and no folder"
+        return ", ".join(Link(str(source["url"])).redacted for source in sources) or phrase("no index and no folder")
 
     def files(self, name: str) -> list[File]:
         """All files of the package, newest version first. Raises `ReleaseError` if no place could be asked."""
@@ -127,13 +128,14 @@ class Index:
             except Exception as error:
                 if not any(base.__name__ == "HTTPError" for base in type(error).__mro__):
                     raise
-                cause = f"{error or type(error).__name__} (asked {self.places})"
-                raise ReleaseError(f"cannot ask for the releases of {name}", cause=cause, advice=ELSEWHERE) from error
+                why = str(error) or type(error).__name__
+                cause = phrase("{why} (asked {places})", why=why, places=self.places)
+                raise ReleaseError(_unanswered(name), cause=cause, advice=ELSEWHERE) from error
         severe = [
             message for message in warnings.messages if "Error(404)" not in message and "FileNotFound" not in message
         ]
         if not packages and severe:
-            raise ReleaseError(f"cannot ask for the releases of {name}", cause=severe[0], advice=ELSEWHERE)
+            raise ReleaseError(_unanswered(name), cause=severe[0], advice=ELSEWHERE)
         return [
             File(
                 package.version,
@@ -147,6 +149,10 @@ class Index:
             for package in packages
             if package.version is not None
         ]
+
+
+def _unanswered(name: str) -> Phrase:
+    return phrase("cannot ask for the releases of {name}", name=name)
 
 
 def _is_local(url: str) -> bool:

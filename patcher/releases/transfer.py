@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from patcher.errors import ReleaseError
+from patcher.language import phrase
+from patcher.language.said import said
 
 if TYPE_CHECKING:
     from patcher.releases.cache import Progress
@@ -52,12 +54,13 @@ def download(
                 done += len(part)
                 for digest in kinds.values():
                     digest.update(part)
-                progress(f"fetching {shown}", done, expected)
+                progress(phrase("fetching {name}", name=shown), done, expected)
         if expected is not None and done != expected:
-            raise _FailedError(f"{done} of {expected} bytes arrived")
+            raise _FailedError(phrase("{done} of {expected} bytes arrived", done=done, expected=expected))
         for kind, digest in kinds.items():
             if digest.hexdigest() not in hashes[kind]:
-                raise _FailedError(f"its {kind} is {digest.hexdigest()}, the index says {hashes[kind][0]}")
+                wrong = {"kind": kind, "found": digest.hexdigest(), "said": hashes[kind][0]}
+                raise _FailedError(phrase("its {kind} is {found}, the index says {said}", **wrong))
 
     _retry(attempt, shown)
 
@@ -103,7 +106,7 @@ class RangeFile(io.RawIOBase):
             body, _ = self._ask(first, min(first + BLOCK, self.size) - 1)
             self._blocks[number] = body
             self.fetched += len(body)
-            self._progress(f"reading parts of {self._shown}", self.fetched, None)
+            self._progress(phrase("reading parts of {name}", name=self._shown), self.fetched, None)
         return self._blocks[number]
 
     def _ask(self, first: int, last: int) -> tuple[bytes, int]:
@@ -117,10 +120,11 @@ class RangeFile(io.RawIOBase):
                 if answer.status_code != 206 or not size.isdigit() or span != f"{first}-{last}":
                     raise RangeRefusedError
                 if self.size and int(size) != self.size:
-                    raise _FailedError("the file changed while it was read")
+                    raise _FailedError(phrase("the file changed while it was read"))
                 body = b"".join(answer.iter_raw())
             if len(body) != last - first + 1:
-                raise _FailedError(f"{len(body)} of {last - first + 1} bytes arrived")
+                counts = {"done": len(body), "expected": last - first + 1}
+                raise _FailedError(phrase("{done} of {expected} bytes arrived", **counts))
             return body, int(size)
 
         return _retry(attempt, self._shown)
@@ -128,9 +132,9 @@ class RangeFile(io.RawIOBase):
 
 def _check_status(answer: Any) -> None:
     if answer.status_code >= 500 or answer.status_code in (408, 429):
-        raise _FailedError(f"the server answered {answer.status_code}")
+        raise _FailedError(phrase("the server answered {status}", status=answer.status_code))
     if answer.status_code >= 400:
-        raise ReleaseError(f"the server answered {answer.status_code}")
+        raise ReleaseError(phrase("the server answered {status}", status=answer.status_code))
 
 
 def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
@@ -139,7 +143,7 @@ def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
         try:
             return attempt()
         except ReleaseError as error:
-            raise ReleaseError(f"cannot fetch {shown}", cause=str(error), advice=_ADVICE) from error
+            raise ReleaseError(phrase("cannot fetch {name}", name=shown), cause=said(error), advice=_ADVICE) from error
         except _FailedError as error:
             cause: Exception = error
         except Exception as error:
@@ -149,7 +153,7 @@ def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
         if number < _TRIES:
             time.sleep(0.2 * 4 ** (number - 1))
     raise ReleaseError(
-        f"cannot fetch {shown}",
-        cause=f"{cause} (tried {_TRIES} times)" if str(cause) else f"{type(cause).__name__} (tried {_TRIES} times)",
+        phrase("cannot fetch {name}", name=shown),
+        cause=phrase("{why} (tried {count} times)", why=said(cause) or type(cause).__name__, count=_TRIES),
         advice=_ADVICE,
     )

@@ -10,6 +10,7 @@ from io import RawIOBase
 from pathlib import Path, PurePosixPath
 
 from patcher.errors import ReleaseError
+from patcher.language import phrase
 
 KEPT = (".py", ".yaml", ".yml")
 MOST_BYTES = 1 << 30
@@ -82,7 +83,7 @@ def _write(target: Path, name: str, content: bytes) -> None:
     pure = PurePosixPath(name)
     if pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name or not pure.parts:
         raise ReleaseError(
-            f"the archive holds a member with an unsafe path: {name!r}",
+            phrase("the archive holds a member with an unsafe path: {name!r}", name=name),
             advice="Do not use this file; report it to whoever runs the index.",
         )
     path = target.joinpath(*pure.parts)
@@ -92,7 +93,9 @@ def _write(target: Path, name: str, content: bytes) -> None:
 
 def _check_size(sizes: Iterable[int]) -> None:
     if (total := sum(sizes)) > MOST_BYTES:
-        raise ReleaseError(f"the archive would unpack to {total >> 20} MB, more than any release does")
+        raise ReleaseError(
+            phrase("the archive would unpack to {size} MB, more than any release does", size=total >> 20)
+        )
 
 
 def _is_metadata(name: str, files: tuple[str, ...]) -> bool:

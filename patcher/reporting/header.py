@@ -36,4 +36,5 @@ def header(session: Session, language: Language) -> str:
 
 def problems(session: Session, language: Language) -> list[str]:
     """What is odd about the environment, a line each."""
-    return [f"{show('note', language)}: {text}" for text in (*session.environment.notes, *session.environment.problems)]
+    texts = (*session.environment.notes, *session.environment.problems)
+    return [f"{show('note', language)}: {show(text, language)}" for text in texts]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.errors import TreeError
+from patcher.language import phrase
 from patcher.tree.head import Head, head
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Checkout:
         except failures as error:
             said = str(getattr(error, "stderr", "") or getattr(error, "stdout", "") or error).strip()
             raise TreeError(
-                f"git {command} failed in {self.root}",
+                phrase("git {command} failed in {root}", command=command, root=self.root),
                 cause=said.removeprefix("stderr: ").strip("'\n "),
                 advice="Set right what git names and run the command again.",
             ) from error

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher import __version__
 from patcher.errors import TreeError
+from patcher.language import phrase
+from patcher.language.said import said
 from patcher.tree import disk
 from patcher.tree.ledger import is_digest
 from patcher.tree.paths import FOLDER, resolve
@@ -87,12 +89,16 @@ def read(storage: Storage) -> Journal | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise tree_error(error, f"{FOLDER}/journal.json: cannot be read") from error
+        raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
     try:
         data = json.loads(content)
         if data["format"] != FORMAT:
             raise TreeError(
-                f"{FOLDER}/journal.json: written by another uky-patch ({data.get('tool', 'of unknown version')})",
+                phrase(
+                    "{path}: written by another uky-patch ({version})",
+                    path=f"{FOLDER}/journal.json",
+                    version=data.get("tool", phrase("of unknown version")),
+                ),
                 cause="that run was interrupted, and only its own version knows how to end it",
                 advice="Run any command of that version once, such as `uky-patch status`.",
             )
@@ -101,13 +107,16 @@ def read(storage: Storage) -> Journal | None:
         digests = [sha for step in steps for sha in (step.old, step.new)]
         digests += [sha for sha in (journal.ledger_old, journal.ledger_new) if sha is not None]
         if not all(map(is_digest, digests)):
-            raise ValueError("a digest is no SHA-256")
+            raise ValueError(phrase("a digest is no SHA-256"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TreeError(
-            f"{FOLDER}/journal.json: damaged",
-            cause=str(error),
-            advice=f"The files before and after are in {FOLDER}/staged. Set the tree right by hand or with git, "
-            f"then remove {FOLDER}/journal.json and {FOLDER}/staged.",
+            phrase("{path}: damaged", path=f"{FOLDER}/journal.json"),
+            cause=said(error),
+            advice=phrase(
+                "The files before and after are in {folder}/staged. Set the tree right by hand or with git, "
+                "then remove {folder}/journal.json and {folder}/staged.",
+                folder=FOLDER,
+            ),
         ) from error
     return journal
 
@@ -153,7 +162,11 @@ def recover(storage: Storage) -> Recovery | None:
     journal = read(storage)
     if journal is None:
         return None
-    title = f"{storage.root}: an interrupted run ({journal.purpose}) can be neither finished nor taken back"
+    title = phrase(
+        "{root}: an interrupted run ({purpose}) can be neither finished nor taken back",
+        root=storage.root,
+        purpose=journal.purpose,
+    )
     forwards = _try(storage, journal, "new")
     outcome = _try(storage, journal, "old") if forwards is None or isinstance(forwards, OSError) else forwards
     match outcome or forwards:
@@ -163,8 +176,8 @@ def recover(storage: Storage) -> Recovery | None:
             raise tree_error(trouble, title) from trouble
     raise TreeError(
         title,
-        cause=f"files that it had laid by in {FOLDER}/staged are missing or damaged",
-        advice=f"Set the tree right by hand or with git, then remove {FOLDER}/journal.json.",
+        cause=phrase("files that it had laid by in {folder}/staged are missing or damaged", folder=FOLDER),
+        advice=phrase("Set the tree right by hand or with git, then remove {folder}/journal.json.", folder=FOLDER),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from patcher.language import phrase
 from patcher.tree import disk
 from patcher.tree.paths import parts
 from patcher.tree.source import digest
@@ -34,5 +35,6 @@ def keep(root: Path, path: str, content: bytes) -> str:
         disk.replace(draft, folder / name)
         disk.sync(folder)
     except OSError as error:
-        raise tree_error(error, f"{path}: its changes cannot be kept, so nothing was changed") from error
+        title = phrase("{path}: its changes cannot be kept, so nothing was changed", path=path)
+        raise tree_error(error, title) from error
     return f"{KEPT}/{name}"

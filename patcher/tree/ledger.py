@@ -10,6 +10,8 @@ from typing import Any
 
 from patcher import __version__
 from patcher.errors import TreeError
+from patcher.language import phrase
+from patcher.language.said import said
 from patcher.tree.source import digest
 
 FORMAT = 1
@@ -84,11 +86,20 @@ def parse(content: bytes, where: str) -> Ledger:
         data = json.loads(content)
         found = data["format"]
         if type(found) is not int:
-            raise TypeError("format is no number")
+            raise TypeError(phrase("format is no number"))
         if found > FORMAT:
             raise TreeError(
-                f"{where}: written by a newer uky-patch ({data.get('tool', 'of unknown version')})",
-                cause=f"its format is {found}; this is uky-patch {__version__}, which reads up to {FORMAT}",
+                phrase(
+                    "{path}: written by a newer uky-patch ({version})",
+                    path=where,
+                    version=data.get("tool", phrase("of unknown version")),
+                ),
+                cause=phrase(
+                    "its format is {found}; this is uky-patch {version}, which reads up to {most}",
+                    found=found,
+                    version=__version__,
+                    most=FORMAT,
+                ),
                 advice="Upgrade uky-patch and run the command again.",
             )
         return Ledger(
@@ -98,10 +109,9 @@ def parse(content: bytes, where: str) -> Ledger:
             tool=_text(data["tool"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise TreeError(
-            f"{where}: damaged",
-            cause=reason,
+            phrase("{path}: damaged", path=where),
+            cause=phrase("no {key}", key=error) if isinstance(error, KeyError) else said(error),
             advice="Restore it from a copy. Or take the patched files back with git, and then remove .uky-patch.",
         ) from error
 
@@ -113,7 +123,7 @@ def is_digest(value: object) -> bool:
 
 def _file(entry: Mapping[str, Any]) -> PatchedFile:
     if not (is_digest(entry["original"]) and is_digest(entry["patched"])):
-        raise ValueError("a file's digest is no SHA-256")
+        raise ValueError(phrase("a file's digest is no SHA-256"))
     return PatchedFile(entry["original"], entry["patched"], tuple(_text(id_) for id_ in entry["records"]))
 
 
@@ -121,17 +131,17 @@ def _record(id_: str, entry: Mapping[str, Any]) -> AppliedRecord:
     versions = {name: _text(version) for name, version in entry["versions"].items()}
     record = AppliedRecord(_text(entry["source"]), versions, _text(entry["at"]))
     if entry["digest"] != record.digest:
-        raise ValueError(f"the text of record {id_} does not have its digest")
+        raise ValueError(phrase("the text of record {id} does not have its digest", id=id_))
     return record
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(phrase("{value} is no text", value=repr(value)))
     return value
 
 
 def _mapping(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError("basis is no table")
+        raise TypeError(phrase("basis is no table"))
     return value

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
+from patcher.language import Phrase, listed, phrase
 from patcher.tree import disk
 from patcher.tree.ledger import now
 from patcher.tree.trouble import tree_error
@@ -29,7 +30,13 @@ class Owner:
     since: str
 
     def __str__(self) -> str:
-        return f"{self.purpose} (process {self.pid} on {self.host}, since {self.since})"
+        return str(self.told)
+
+    @property
+    def told(self) -> Phrase:
+        return phrase(
+            "{purpose} (process {pid} on {host}, since {since})", **{**asdict(self), "purpose": listed(self.purpose)}
+        )
 
 
 OnWait: TypeAlias = Callable[["Owner | None"], None]
@@ -73,13 +80,13 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
     except disk.LockUnsupportedError as error:
         _forget(storage)
         raise TreeError(
-            f"{storage.lock}: cannot be locked",
+            phrase("{path}: cannot be locked", path=storage.lock),
             cause="this file system offers no flock, so two runs could write at once",
             advice="Mount it with flock (Lustre: `-o flock`), or work on a copy of the tree on a local disk.",
         ) from error
     except OSError as error:
         _forget(storage)
-        raise tree_error(error, f"{storage.root}: cannot be written to") from error
+        raise tree_error(error, phrase("{path}: cannot be written to", path=storage.root)) from error
 
 
 def shared(storage: Storage, *, wait: float, on_wait: OnWait) -> Lock | None:
@@ -123,8 +130,10 @@ def _await(fd: int, storage: Storage, deadline: float, on_wait: OnWait, *, exclu
         owner = _owner(fd)
         if time.monotonic() >= deadline:
             raise TreeError(
-                f"{storage.root}: in use by another run of uky-patch",
-                cause=f"held by {owner}" if owner else "held by a run that reads it, or has only just begun",
+                phrase("{root}: in use by another run of uky-patch", root=storage.root),
+                cause=phrase("held by {owner}", owner=owner.told)
+                if owner
+                else phrase("held by a run that reads it, or has only just begun"),
                 advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
             )
         if not told:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from patcher.errors import TreeError
+from patcher.language import Phrase, phrase
 from patcher.tree import disk
 from patcher.tree.trouble import tree_error
 
@@ -22,13 +23,13 @@ def parts(path: str) -> tuple[str, ...]:
     """
     found = tuple(path.split("/"))
     if "\0" in path or "\\" in path:
-        raise _refused(path, "a path has forward slashes only, and no NUL")
+        raise _refused(path, phrase("a path has forward slashes only, and no NUL"))
     if path.startswith("/") or (len(found[0]) == 2 and found[0][1] == ":"):
-        raise _refused(path, "a path is relative to the tree's root")
+        raise _refused(path, phrase("a path is relative to the tree's root"))
     if any(part in ("", ".", "..") for part in found):
-        raise _refused(path, "a path has no empty part, no '.' and no '..'")
+        raise _refused(path, phrase("a path has no empty part, no '.' and no '..'"))
     if not path.isprintable():
-        raise _refused(path, "a path has printable characters only")
+        raise _refused(path, phrase("a path has printable characters only"))
     return found
 
 
@@ -41,17 +42,18 @@ def resolve(root: Path, path: str) -> Path:
     try:
         place = disk.real(root.joinpath(*parts(path)))
     except OSError as error:
-        raise tree_error(error, f"{path}: cannot be looked up") from error
+        raise tree_error(error, phrase("{path}: cannot be looked up", path=path)) from error
     if root not in place.parents:
-        raise _refused(path, f"a symlink leads out of the tree, to {place}")
+        raise _refused(path, phrase("a symlink leads out of the tree, to {place}", place=place))
     if any(part.lower() in _RESERVED for part in place.relative_to(root).parts):
-        raise _refused(path, f"nothing is read or written there in {' and '.join(_RESERVED)}")
+        own, git = _RESERVED
+        raise _refused(path, phrase("nothing is read or written there in {own} and {git}", own=own, git=git))
     return place
 
 
-def _refused(path: str, cause: str) -> TreeError:
+def _refused(path: str, cause: Phrase) -> TreeError:
     return TreeError(
-        f"{path!a}: no path inside the tree",
+        phrase("{path}: no path inside the tree", path=ascii(path)),
         cause=cause,
         advice="Correct the path, or replace the symlink by what it points to.",
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from patcher.errors import TreeError
+from patcher.language import phrase
 
 
 def digest(content: bytes) -> str:
@@ -79,8 +80,8 @@ def encode(text: str, codec: Codec, path: str = "") -> bytes:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise TreeError(
-            f"{path or 'the text'}: line {line} does not fit the file's encoding",
-            cause=f"{codec.encoding} has no {text[error.start]!a}",
+            phrase("{path}: line {line} does not fit the file's encoding", path=path or phrase("the text"), line=line),
+            cause=phrase("{encoding} has no {character}", encoding=codec.encoding, character=ascii(text[error.start])),
             advice="Use characters of that encoding, or convert the file to UTF-8 first.",
         ) from error
 

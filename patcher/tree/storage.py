@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.errors import TreeError
+from patcher.language import phrase
 from patcher.tree import disk
 from patcher.tree.ledger import Ledger, parse
 from patcher.tree.paths import FOLDER
@@ -62,7 +63,7 @@ class Storage:
             found = disk.status(folder)
             if found is not None and not stat.S_ISDIR(found.st_mode):
                 raise TreeError(
-                    f"{folder}: must be a folder, not a symlink or a file",
+                    phrase("{path}: must be a folder, not a symlink or a file", path=folder),
                     cause="uky-patch keeps the files' pre-images there and writes nowhere else",
                     advice="Look at what it is, and remove it.",
                 )
@@ -84,7 +85,7 @@ class Storage:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise tree_error(error, f"{FOLDER}/ledger.json: cannot be read") from error
+            raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/ledger.json")) from error
 
     def pre_image(self, sha256: str) -> bytes:
         """The bytes of the original that has this digest.
@@ -92,16 +93,17 @@ class Storage:
         Raises:
             TreeError: it is missing or damaged.
         """
-        advice = "Restore it from a copy of the tree, or take the file back with git."
+        name = f"{FOLDER}/originals/{sha256}"
+        advice = phrase("Restore it from a copy of the tree, or take the file back with git.")
         try:
             content, _ = disk.read(self.originals / sha256)
         except FileNotFoundError as error:
-            raise TreeError(f"{FOLDER}/originals/{sha256}: missing", advice=advice) from error
+            raise TreeError(phrase("{path}: missing", path=name), advice=advice) from error
         except OSError as error:
-            raise tree_error(error, f"{FOLDER}/originals/{sha256}: cannot be read") from error
+            raise tree_error(error, phrase("{path}: cannot be read", path=name)) from error
         if digest(content) != sha256:
             raise TreeError(
-                f"{FOLDER}/originals/{sha256}: damaged", cause="its content has another digest", advice=advice
+                phrase("{path}: damaged", path=name), cause=phrase("its content has another digest"), advice=advice
             )
         return content
 

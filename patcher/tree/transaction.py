@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
+from patcher.language import Phrase, phrase
+from patcher.language.said import said
 from patcher.tree import disk, journal, lock
 from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step
 from patcher.tree.ledger import Ledger, dump
 from patcher.tree.paths import resolve
 from patcher.tree.source import digest
-from patcher.tree.trouble import tree_error
+from patcher.tree.trouble import cause_and_advice, tree_error
 
 if TYPE_CHECKING:
     from patcher.tree.change import Change
@@ -71,7 +73,7 @@ class Transaction:
         except BaseException as error:
             self._take_back(error)
             if isinstance(error, OSError):
-                raise tree_error(error, f"{storage.root}: nothing was changed") from error
+                raise tree_error(error, phrase("{path}: nothing was changed", path=storage.root)) from error
             if isinstance(error, ChangedMeanwhileError):
                 raise _changed(error.path) from None
             raise
@@ -119,8 +121,8 @@ class Transaction:
             journal.carry_out(self.storage, plan, "old", strict=False)
         except OSError as second:
             raise TreeError(
-                f"{self.storage.root}: stopped half-way",
-                cause=f"{tree_error(second, 'taking back').cause}; before that: {error}",
+                phrase("{path}: stopped half-way", path=self.storage.root),
+                cause=phrase("{why}; before that: {error}", why=cause_and_advice(second)[0], error=said(error)),
                 advice="No file is damaged. Remove the cause; the next command finishes this run or takes it back.",
             ) from error
 
@@ -145,7 +147,8 @@ def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: lock.On
         try:
             _tidy(storage)
         except OSError as error:
-            raise tree_error(error, f"{storage.folder}: all is done, but this folder cannot be tidied up") from error
+            title = phrase("{path}: all is done, but this folder cannot be tidied up", path=storage.folder)
+            raise tree_error(error, title) from error
     finally:
         held.release()
 
@@ -160,13 +163,16 @@ def _check(storage: Storage, change: Change) -> _Target:
     try:
         content, found = disk.read(place)
     except OSError as error:
-        raise tree_error(error, f"{change.path}: cannot be read, so nothing was changed") from error
+        title = phrase("{path}: cannot be read, so nothing was changed", path=change.path)
+        raise tree_error(error, title) from error
     if digest(content) != change.expect_sha:
         raise _changed(change.path)
     if not disk.may_write(place.parent):
-        raise _not_allowed(change.path, f"this user may not write to the folder {place.parent}")
+        cause = phrase("this user may not write to the folder {folder}", folder=place.parent)
+        raise _not_allowed(change.path, cause)
     if found.st_uid != os.geteuid() and not disk.may_write(place):
-        raise _not_allowed(change.path, f"it belongs to user {found.st_uid}, and this is user {os.geteuid()}")
+        cause = phrase("it belongs to user {owner}, and this is user {user}", owner=found.st_uid, user=os.geteuid())
+        raise _not_allowed(change.path, cause)
     return _Target(change, place, content, found, digest(change.content))
 
 
@@ -175,8 +181,8 @@ def _refuse_doubles(targets: list[_Target]) -> None:
     for target in targets:
         if target.place in seen:
             raise TreeError(
-                f"{target.change.path}: named twice in one change, so nothing was changed",
-                cause=f"{seen[target.place]} is the same file",
+                phrase("{path}: named twice in one change, so nothing was changed", path=target.change.path),
+                cause=phrase("{path} is the same file", path=seen[target.place]),
                 advice="Name the file by one path in all records.",
             )
         seen[target.place] = target.change.path
@@ -212,23 +218,27 @@ def _require_space(storage: Storage, needed: int) -> None:
     free = disk.free_bytes(storage.folder)
     if free is not None and free < needed + _MARGIN:
         raise TreeError(
-            f"{storage.root}: nothing was changed",
-            cause=f"the disk is full: {free // 1024} KiB are free, {(needed + _MARGIN) // 1024} KiB are needed",
+            phrase("{path}: nothing was changed", path=storage.root),
+            cause=phrase(
+                "the disk is full: {free} KiB are free, {needed} KiB are needed",
+                free=free // 1024,
+                needed=(needed + _MARGIN) // 1024,
+            ),
             advice="Free some space and run the command again.",
         )
 
 
 def _changed(path: str) -> TreeError:
     return TreeError(
-        f"{path}: changed meanwhile, so nothing was changed",
+        phrase("{path}: changed meanwhile, so nothing was changed", path=path),
         cause="its content is no longer what this run was planned on",
         advice="Run the command again.",
     )
 
 
-def _not_allowed(path: str, cause: str) -> TreeError:
+def _not_allowed(path: str, cause: Phrase) -> TreeError:
     return TreeError(
-        f"{path}: cannot be replaced, so nothing was changed",
+        phrase("{path}: cannot be replaced, so nothing was changed", path=path),
         cause=cause,
         advice="Run as its owner, or change the rights of the file and its folder.",
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher.errors import UsageError
+from patcher.language import phrase
 from patcher.tree import disk, scan
 from patcher.tree.paths import resolve
 from patcher.tree.reading import Reading, reading
@@ -46,13 +47,14 @@ class Tree:
         place = disk.real(root)
         if holds_verl(place):
             return cls(place)
-        advice = "Name a fork's checkout, or the folder above the package verl, with --root."
+        advice = phrase("Name a fork's checkout, or the folder above the package verl, with --root.")
         if place.name == "verl" and holds_verl(place.parent):
-            advice = f"{place} is the package itself: name the folder above it, --root {place.parent}"
+            itself = "{folder} is the package itself: name the folder above it, --root {above}"
+            advice = phrase(itself, folder=place, above=place.parent)
         elif inner := _inner(place):
-            advice = f"There is one further down: --root {place / inner[0]}"
+            advice = phrase("There is one further down: --root {folder}", folder=place / inner[0])
         raise UsageError(
-            f"{root}: no verl tree",
+            phrase("{path}: no verl tree", path=root),
             cause="it has no folder verl with __init__.py or version/version in it" if place.is_dir() else "no folder",
             advice=advice,
         )
@@ -69,7 +71,7 @@ class Tree:
             if holds_verl(folder):
                 return cls(folder)
         raise UsageError(
-            f"{start}: not inside a verl tree",
+            phrase("{path}: not inside a verl tree", path=start),
             cause="neither it nor a folder above it holds verl/ with __init__.py or version/version in it",
             advice="Change to a fork's checkout, or name it with --root.",
         )
@@ -94,7 +96,7 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise tree_error(error, f"{path}: cannot be read") from error
+            raise tree_error(error, phrase("{path}: cannot be read", path=path)) from error
         return Source(path, content, digest(content), stat.S_IMODE(found.st_mode))
 
     def ledger(self) -> Ledger:

@@ -5,35 +5,56 @@ from __future__ import annotations
 import errno
 
 from patcher.errors import TreeError
+from patcher.language import Phrase, Phrases, listed, phrase
 from patcher.tree.disk import IrregularFileError
 
-_CAUSES: dict[int, tuple[str, str]] = {
-    errno.ENOSPC: ("the disk is full", "Free some space and run the command again."),
-    errno.EDQUOT: ("the disk quota is used up", "Free some space and run the command again."),
-    errno.EFBIG: ("the file size limit of this process is reached", "Raise it (ulimit -f) and run the command again."),
-    errno.EROFS: ("the file system is read-only", "Remount it for writing, or work on a copy (--root)."),
-    errno.EACCES: ("this user lacks the right to do so", "Run as the tree's owner, or change the rights of that path."),
+_CAUSES: dict[int, tuple[Phrase | Phrases, Phrase | str]] = {
+    errno.ENOSPC: (phrase("the disk is full"), phrase("Free some space and run the command again.")),
+    errno.EDQUOT: (phrase("the disk quota is used up"), phrase("Free some space and run the command again.")),
+    errno.EFBIG: (
+        phrase("the file size limit of this process is reached"),
+        phrase("Raise it (ulimit -f) and run the command again."),
+    ),
+    errno.EROFS: (
+        phrase("the file system is read-only"),
+        phrase("Remount it for writing, or work on a copy (--root)."),
+    ),
+    errno.EACCES: (
+        phrase("this user lacks the right to do so"),
+        phrase("Run as the tree's owner, or change the rights of that path."),
+    ),
     errno.EPERM: (
-        "the operating system forbids it: the file belongs to someone else or is immutable",
-        "See `ls -l` and `lsattr` for that path; run as its owner, or clear the flag (chattr -i).",
+        phrase("the operating system forbids it: the file belongs to someone else or is immutable"),
+        phrase("See `ls -l` and `lsattr` for that path; run as its owner, or clear the flag (chattr -i)."),
     ),
     errno.EXDEV: (
-        "it is mounted from another file system than the tree's root, so it cannot be replaced in one step",
-        "Work on a copy of the tree that lies on one file system (--root).",
+        phrase("it is mounted from another file system than the tree's root, so it cannot be replaced in one step"),
+        phrase("Work on a copy of the tree that lies on one file system (--root)."),
     ),
-    errno.ELOOP: ("it is a symlink where a file was expected, or symlinks lead in a circle", "Remove the symlink."),
-    errno.ENAMETOOLONG: ("the path is too long", "Check the path."),
-    errno.EISDIR: ("it is a folder, not a file", "Check the path."),
-    errno.EIO: ("the disk reports an input/output error", "Look at the system log; the disk may be failing."),
-    errno.ESTALE: ("the network file system lost it", "Mount it again and run the command again."),
+    errno.ELOOP: (
+        phrase("it is a symlink where a file was expected, or symlinks lead in a circle"),
+        phrase("Remove the symlink."),
+    ),
+    errno.ENAMETOOLONG: (phrase("the path is too long"), phrase("Check the path.")),
+    errno.EISDIR: (phrase("it is a folder, not a file"), phrase("Check the path.")),
+    errno.EIO: (
+        phrase("the disk reports an input/output error"),
+        phrase("Look at the system log; the disk may be failing."),
+    ),
+    errno.ESTALE: (phrase("the network file system lost it"), phrase("Mount it again and run the command again.")),
 }
 
 
-def tree_error(error: OSError, title: str) -> TreeError:
+def tree_error(error: OSError, title: Phrase) -> TreeError:
     """Say what could not be done (`title`), where and why, and what to do next."""
+    cause, advice = cause_and_advice(error)
+    return TreeError(title, cause=cause, advice=advice)
+
+
+def cause_and_advice(error: OSError) -> tuple[Phrase | Phrases, Phrase | str]:
+    """Where the operating system refused and why, and what to do next ("" where nothing is known)."""
+    why, advice = _CAUSES.get(error.errno or 0, (listed(error.strerror or str(error)), ""))
     if isinstance(error, IrregularFileError):
-        why, advice = "it is no regular file", "Check the path."
-    else:
-        why, advice = _CAUSES.get(error.errno or 0, (error.strerror or str(error), ""))
+        why, advice = phrase("it is no regular file"), phrase("Check the path.")
     where = error.filename2 or error.filename
-    return TreeError(title, cause=f"{where}: {why}" if where else why, advice=advice)
+    return phrase("{path}: {why}", path=where, why=why) if where else why, advice

@@ -8,6 +8,7 @@ import pytest
 
 from patcher.cli.app import run
 from tests.cli.conftest import SERVER, Uky
+from tests.records.test_parse import BAD
 
 USAGE = {
     "unknown command": (["aply"], "apply"),
@@ -121,3 +122,26 @@ def test_a_damaged_ledger_is_not_overwritten(uky: Uky, tree: Path) -> None:
         assert answer.code == 5
         assert "ledger.json" in answer.err
     assert len(ledger.read_text()) == 100
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_record_stops_all_before_anything_is_written(uky: Uky, tree: Path, records: Path, case: str) -> None:
+    (records / "good.toml").write_text(BAD[case][0])
+    before = sorted(path for path in tree.parent.rglob("*"))
+    answer = uky("apply")
+    assert answer.code == 4
+    assert "good.toml" in answer.err
+    assert answer.err.count("error:") == 1
+    assert (tree / "verl/server.py").read_text() == SERVER
+    assert sorted(path for path in tree.parent.rglob("*")) == before
+
+
+def test_a_record_that_is_not_utf_8(uky: Uky, records: Path) -> None:
+    (records / "good.toml").write_bytes("title = '中'".encode("gb18030"))
+    answer = uky("status")
+    assert (answer.code, "good.toml: is not UTF-8" in answer.err) == (4, True)
+
+
+def test_a_record_folder_that_cannot_be_read(uky: Uky, records: Path) -> None:
+    answer = uky("--patches", str(records / "log-flag.toml"), "status")
+    assert (answer.code, "cannot be read" in answer.err) == (4, True)

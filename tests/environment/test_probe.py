@@ -87,7 +87,9 @@ def test_leftover_metadata_is_named(venv: Venv) -> None:
     folder = venv.metadata("vllm", "0.10.0")
     found = probe(None, None)
     assert found.version("vllm") is None
-    assert found.problems == (f"{folder} is a leftover: the package vllm that it describes is not there",)
+    assert tuple(map(str, found.problems)) == (
+        f"{folder} is a leftover: the package vllm that it describes is not there",
+    )
 
 
 def test_an_emptied_package_folder_is_no_installation(venv: Venv) -> None:
@@ -97,7 +99,7 @@ def test_an_emptied_package_folder_is_no_installation(venv: Venv) -> None:
 
 def test_an_interrupted_uninstall_is_named(venv: Venv) -> None:
     (venv.site / "~llm-0.10.0.dist-info").mkdir()
-    assert "interrupted uninstall of vllm" in probe(None, None).problems[0]
+    assert "interrupted uninstall of vllm" in str(probe(None, None).problems[0])
 
 
 @pytest.mark.parametrize("text", ["", "Metadata-Version: 2.4\n\nVersion: 9\n", "\x00\x01"])
@@ -106,14 +108,14 @@ def test_broken_metadata_is_named_and_the_folder_tells(venv: Venv, text: str) ->
     venv.metadata("vllm", "0.12.0", text=text)
     found = probe(None, None)
     assert found.version("vllm") == "0.12.0"
-    assert "is broken: it states no version" in found.problems[0]
+    assert "is broken: it states no version" in str(found.problems[0])
 
 
 def test_a_version_that_is_not_pep_440_is_kept_and_named(venv: Venv) -> None:
     venv.install("vllm", "main_build7")
     found = probe(None, None)
     assert found.version("vllm") == "main_build7"
-    assert "is no PEP 440 version" in found.problems[0]
+    assert "is no PEP 440 version" in str(found.problems[0])
 
 
 def test_of_two_metadata_folders_the_one_that_fits_the_files_counts(venv: Venv) -> None:
@@ -122,7 +124,7 @@ def test_of_two_metadata_folders_the_one_that_fits_the_files_counts(venv: Venv) 
     venv.metadata("vllm", "0.11.0")
     found = probe(None, None)
     assert found.version("vllm") == "0.11.0"
-    assert "several metadata folders" in found.problems[0]
+    assert "several metadata folders" in str(found.problems[0])
 
 
 def test_of_two_installs_the_imported_one_counts(venv: Venv, tmp_path: Path) -> None:
@@ -131,7 +133,9 @@ def test_of_two_installs_the_imported_one_counts(venv: Venv, tmp_path: Path) -> 
     (venv.site / "vllm-src.pth").write_text(f"{other.parent}\n")
     found = probe(None, None)
     assert found.version("vllm") == "0.11.0"
-    assert found.problems == (f"vllm is installed twice: {venv.site / 'vllm'} is imported, {other} is not",)
+    assert tuple(map(str, found.problems)) == (
+        f"vllm is installed twice: {venv.site / 'vllm'} is imported, {other} is not",
+    )
 
 
 def test_editable_by_a_pth_file(venv: Venv, tmp_path: Path) -> None:
@@ -216,7 +220,7 @@ def test_conda(tmp_path: Path, venv: Venv, monkeypatch: pytest.MonkeyPatch) -> N
     venv.install("vllm", "0.20.2")
     found = probe(None, None)
     assert (found.version("vllm"), found.version("python")) == ("0.20.2", "3.11.14")
-    assert found.notes == ("the environment is that of $CONDA_PREFIX",)
+    assert tuple(map(str, found.notes)) == ("the environment is that of $CONDA_PREFIX",)
 
 
 @pytest.mark.parametrize("given", ["missing", "folder"])
@@ -225,7 +229,7 @@ def test_no_interpreter_there(tmp_path: Path, given: str) -> None:
     with pytest.raises(EnvironmentProbeError, match="no interpreter") as caught:
         probe(tmp_path / given, None)
     assert caught.value.exit_code == ExitCode.WORLD
-    assert "--python" in caught.value.advice
+    assert "--python" in str(caught.value.advice)
 
 
 @pytest.mark.parametrize("text", ["#!/bin/sh\nexit 3\n", "#!/bin/sh\necho hello\n", "#!/no/such/shell\n"])
@@ -248,8 +252,8 @@ def test_a_stale_virtual_env_is_passed_over(tmp_path: Path, venv: Venv, monkeypa
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "gone"))
     found = probe(None, None)
     assert found.python == Path(sys.executable)
-    assert "$VIRTUAL_ENV" in found.problems[0]
-    assert "uky-patch itself runs in" in found.notes[0]
+    assert "$VIRTUAL_ENV" in str(found.problems[0])
+    assert "uky-patch itself runs in" in str(found.notes[0])
 
 
 def test_a_broken_interpreter_link_is_named_and_the_files_are_read(venv: Venv) -> None:
@@ -258,7 +262,7 @@ def test_a_broken_interpreter_link_is_named_and_the_files_are_read(venv: Venv) -
     venv.install("vllm", "0.20.2")
     found = probe(venv.python, None)
     assert found.version("vllm") == "0.20.2"
-    assert "broken link" in found.problems[0]
+    assert "broken link" in str(found.problems[0])
 
 
 def test_a_checkout_of_verl(venv: Venv, tmp_path: Path) -> None:
@@ -274,7 +278,7 @@ def test_verl_elsewhere_is_named(venv: Venv, tmp_path: Path) -> None:
     venv.package("verl", {"version/version": "0.7.0\n"}, tmp_path / "fork")
     found = probe(None, tmp_path / "fork")
     assert found.version("verl") == "0.7.0"
-    assert "verl 0.6.1 is installed at" in found.problems[0]
+    assert "verl 0.6.1 is installed at" in str(found.problems[0])
 
 
 def test_an_editable_verl_is_the_tree(venv: Venv, tmp_path: Path) -> None:
@@ -311,7 +315,7 @@ def test_assumed_versions_override(venv: Venv) -> None:
 def test_what_cannot_be_assumed(venv: Venv, assume: dict[str, str]) -> None:
     with pytest.raises(UsageError) as caught:
         probe(None, None, assume)
-    assert "0.20.2" in caught.value.advice or "flash-attn" in caught.value.advice
+    assert "0.20.2" in str(caught.value.advice) or "flash-attn" in str(caught.value.advice)
 
 
 def test_the_running_interpreter_agrees_with_its_own_imports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

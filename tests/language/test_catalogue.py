@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import errno
+import json
+import os
 import string
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -15,6 +19,20 @@ from patcher.language import _catalogue, phrase, show
 from patcher.planning.outcome import Kind
 from patcher.verifying import Status
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SAID_AT = {"phrase": 0, "show": 0, "Mistake": 3, "note": 1, "tree_error": 1, "_refused": 1, "_not_allowed": 1}
+"""Calls by the place of the argument that people read."""
+ELSEWHERE = {os.strerror(number) for number in errno.errorcode} | {
+    "invalid start byte",
+    "invalid continuation byte",
+    "unexpected end of data",
+}
+"""What the operating system and Python's codecs say."""
+PARSERS = (Path(json.decoder.__file__), Path(json.scanner.__file__), Path(tomllib.__file__).with_name("_parser.py"))
 SOURCES = sorted(Path(patcher.__file__).parent.rglob("*.py"))
 MISTAKES = {name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, errors.UkyError)}
 
@@ -43,16 +61,28 @@ def templates() -> dict[str, str]:
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            arguments: list[ast.expr] = []
-            if node.func.id in ("phrase", "show"):
-                arguments = node.args[:1]
-            elif node.func.id in MISTAKES:
-                arguments = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("cause", "advice"))]
-            for argument in arguments:
+            for argument in arguments(node):
                 found |= dict.fromkeys(constants(argument, tree), f"{path.name}:{node.lineno}")
     return found
+
+
+def arguments(node: ast.AST) -> list[ast.expr]:
+    """The arguments of a call that people will read."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in SAID_AT:
+            return node.args[SAID_AT[name] :][:1]
+        case ast.Call(func=ast.Name(id=name)) if name in MISTAKES:
+            return [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("cause", "advice"))]
+    return []
+
+
+def literals(paths: Iterable[Path]) -> set[str]:
+    return {
+        node.value
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
 
 
 def gaps(template: str) -> set[str]:
@@ -69,14 +99,19 @@ def test_translations_have_the_gaps_of_their_templates() -> None:
     assert not wrong
 
 
-def test_the_catalogue_holds_nothing_that_the_code_does_not_say() -> None:
-    literals = {
-        node.value
+def test_the_catalogue_holds_nothing_that_is_not_said() -> None:
+    assert not set(_catalogue()) - literals(SOURCES) - set(templates()) - literals(PARSERS) - ELSEWHERE
+
+
+def test_no_sentence_is_put_together_before_it_can_be_translated() -> None:
+    glued = [
+        f"{path.name}:{node.lineno}"
         for path in SOURCES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    assert not set(_catalogue()) - literals - set(templates())
+        for argument in arguments(node)
+        if isinstance(argument, ast.JoinedStr)
+    ]
+    assert not glued
 
 
 def test_a_phrase_within_a_phrase_is_translated_too() -> None:

@@ -168,7 +168,7 @@ BAD = {
 def test_a_mistake_is_told_with_its_place(case: str) -> None:
     text, line, key, message = BAD[case]
     found = mistakes(text)
-    assert any(m.line == line and m.key == key and message in m.message for m in found), list(map(str, found))
+    assert any(m.line == line and m.key == key and message in str(m.message) for m in found), list(map(str, found))
     assert all(m.file == "good.toml" for m in found)
 
 

@@ -155,7 +155,7 @@ def test_a_hook_that_refuses_is_quoted(fork):
     apply(fork)
     with pytest.raises(TreeError, match="git commit failed") as caught:
         checkout(fork.root).commit(TARGETS, "x")
-    assert "no tabs please" in caught.value.cause
+    assert "no tabs please" in str(caught.value.cause)
 
 
 def test_without_git_only_what_needs_git_fails(fork, monkeypatch):

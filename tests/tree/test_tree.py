@@ -33,7 +33,7 @@ def test_no_tree_is_a_mistake_of_usage_with_advice(tree, inside, advice):
     with pytest.raises(UsageError, match="no verl tree") as caught:
         Tree.open(tree.root / inside)
     assert caught.value.exit_code is ExitCode.USAGE
-    assert advice in caught.value.advice
+    assert advice in str(caught.value.advice)
     with pytest.raises(UsageError):
         Tree.find(tree.root.parent)
 
