@@ -78,7 +78,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     )
     if check.mistakes:
         raise RecordError(
-            phrase("{count} in {name}", count=len(check.mistakes), name=path.name),
+            phrase("mistakes in {name}: {count}", count=len(check.mistakes), name=path.name),
             cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
         )
     return config

@@ -31,7 +31,7 @@ def command(
     commit: bool,
 ) -> int:
     """Apply the records that are needed here: all of them or none. With IDs, only these."""
-    from patcher.applying import Order, apply, preview
+    from patcher.operations.applying import Order, apply, preview
     from patcher.reporting.round import show_round
 
     order = Order(session.request(ids, tags), allow_dirty=allow_dirty, commit=commit, merge=merge)

@@ -11,7 +11,7 @@ from patcher.cli.options import with_session
 from patcher.session import Session
 
 if TYPE_CHECKING:
-    from patcher.survey import Tampering
+    from patcher.operations.survey import Tampering
 
 
 @click.command("revert")
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @with_session
 def command(session: Session, ids: tuple[str, ...], dry_run: bool, diff: bool, force: bool, merge: bool) -> int:
     """Put files back as they were, byte for byte: of all records, or of the IDs named."""
+    from patcher.operations.reverting import revert
     from patcher.reporting.round import show_round
-    from patcher.reverting import revert
 
     if force and merge:
         raise click.UsageError("--force and --merge exclude each other")

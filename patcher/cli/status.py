@@ -14,8 +14,8 @@ from patcher.session import Session
 @with_session
 def command(session: Session, everything: bool) -> int:
     """Show where each record stands on this tree. Exit code 1 if apply would change something, or could not."""
+    from patcher.operations.standing import standing
     from patcher.reporting.status import show_status
-    from patcher.standing import standing
 
     found = standing(session)
     show_status(found, session, everything=everything)

@@ -19,8 +19,8 @@ from patcher.session import Session
 @with_session
 def command(session: Session, level: str) -> int:
     """Check that every record that is needed here holds: its lines, its markers, the hashes of its files."""
+    from patcher.operations.verifying import LEVELS
     from patcher.reporting.checks import show_checks
-    from patcher.verifying import LEVELS
 
     checks = LEVELS[level](session)
     show_checks(checks, session)

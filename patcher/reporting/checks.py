@@ -14,8 +14,8 @@ from patcher.reporting.header import header, problems
 from patcher.reporting.table import Cell, show_rows
 
 if TYPE_CHECKING:
+    from patcher.operations.verifying import Check, Status
     from patcher.session import Session
-    from patcher.verifying import Check, Status
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
 

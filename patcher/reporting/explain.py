@@ -9,7 +9,8 @@ import click
 
 from patcher.errors import ExitCode
 from patcher.language import Language, language, show
-from patcher.looking import look
+from patcher.operations.looking import look
+from patcher.operations.survey import record_file_names, survey
 from patcher.planning.outcome import SETTLED
 from patcher.planning.plan import plan
 from patcher.planning.situation import Request
@@ -17,15 +18,14 @@ from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header
 from patcher.reporting.outcomes import as_json, label
 from patcher.reporting.records import conditions, record_json, text_of
-from patcher.survey import record_file_names, survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from patcher.operations.survey import Survey
     from patcher.planning.outcome import Plan, RecordOutcome
     from patcher.records.model import Record
     from patcher.session import Session
-    from patcher.survey import Survey
 
 
 def show_explanation(session: Session, record: Record) -> int:

@@ -16,7 +16,7 @@ from patcher.reporting.outcomes import as_json, nearest_lines, rows
 from patcher.reporting.table import show_rows
 
 if TYPE_CHECKING:
-    from patcher.round import Round
+    from patcher.operations.round import Round
     from patcher.session import Session
 
 

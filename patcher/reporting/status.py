@@ -13,8 +13,8 @@ from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
 from patcher.reporting.table import show_rows
 
 if TYPE_CHECKING:
+    from patcher.operations.standing import Standing
     from patcher.session import Session
-    from patcher.standing import Standing
 
 
 def show_status(standing: Standing, session: Session, *, everything: bool) -> None:

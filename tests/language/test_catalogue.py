@@ -16,8 +16,8 @@ import patcher
 from patcher import errors
 from patcher.cli.app import COMMANDS
 from patcher.language import _catalogue, phrase, show
+from patcher.operations.verifying import Status
 from patcher.planning.outcome import Kind
-from patcher.verifying import Status
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.applying import Order, preview
+from patcher.operations.applying import Order, preview
+from patcher.operations.round import Round
 from patcher.records.load import load
-from patcher.round import Round
 from tests.disturb import comment_every, disturb
 from tests.matrix.pairs import VERL, copy_of, parsed, session, surroundings
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.applying import Order, apply
-from patcher.reverting import revert
-from patcher.standing import standing
+from patcher.operations.applying import Order, apply
+from patcher.operations.reverting import revert
+from patcher.operations.standing import standing
 from tests.matrix.pairs import VERL, contents, copy_of, parsed, session, surroundings, vllm_releases
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]

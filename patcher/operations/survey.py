@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from patcher.merging import without_ours
+from patcher.operations.merging import without_ours
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.situation import Situation
 from patcher.rewriting.outcome import Unparseable

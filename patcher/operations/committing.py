@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
+    from patcher.operations.survey import Survey
     from patcher.planning.outcome import Plan
     from patcher.session import Session
-    from patcher.survey import Survey
 
 
 def refuse_foreign_changes(session: Session, found: Survey, paths: AbstractSet[str]) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from patcher.language import Phrase, Phrases, phrase
+from patcher.operations.standing import standing
 from patcher.planning.outcome import RecordOutcome
 from patcher.session import Session
-from patcher.standing import standing
 
 Status = Literal["ok", "warn", "fail", "skip"]
 

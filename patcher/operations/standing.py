@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.language import Phrase, Phrases
-from patcher.looking import look
+from patcher.operations.looking import look
+from patcher.operations.unrecorded import Mark, marks_in_plan, marks_in_tree
 from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
 from patcher.session import Session
 from patcher.tree import Ledger
-from patcher.unrecorded import Mark, marks_in_plan, marks_in_tree
 
 if TYPE_CHECKING:
-    from patcher.survey import Survey
+    from patcher.operations.survey import Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def _place(mark: Mark) -> tuple[str, int]:
 
 
 def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
+    from patcher.operations.survey import record_file_names, survey
     from patcher.planning.plan import plan
-    from patcher.survey import record_file_names, survey
 
     found = survey(session, ledger, record_file_names(session))
     return plan(session.records, session.request(), found.situation), found

@@ -6,14 +6,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patcher.applying import changes, next_ledger
 from patcher.errors import UsageError
 from patcher.language import phrase
-from patcher.looking import look, tell_recovery
+from patcher.operations.applying import changes, next_ledger
+from patcher.operations.looking import look, tell_recovery
+from patcher.operations.round import Round
+from patcher.operations.survey import Survey, Tampering, survey
+from patcher.operations.waiting import WAIT, tell_owner
 from patcher.planning.withdrawal import plan_revert
-from patcher.round import Round
-from patcher.survey import Survey, Tampering, survey
-from patcher.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
     from patcher.session import Session

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from patcher.committing import commit_steps, refuse_foreign_changes
-from patcher.looking import look, tell_recovery
+from patcher.operations.committing import commit_steps, refuse_foreign_changes
+from patcher.operations.looking import look, tell_recovery
+from patcher.operations.round import Round
+from patcher.operations.standing import note
+from patcher.operations.survey import Survey, Tampering, record_file_names, survey
+from patcher.operations.waiting import WAIT, tell_owner
 from patcher.planning.outcome import Plan, RecordOutcome
 from patcher.planning.plan import marked_spots, plan
 from patcher.planning.situation import Request
-from patcher.round import Round
-from patcher.standing import note
-from patcher.survey import Survey, Tampering, record_file_names, survey
 from patcher.tree import Change, Ledger
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
 from patcher.tree.source import digest
-from patcher.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
     from patcher.records.model import Record

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from patcher.language import language, phrase
-from patcher.waiting import WAIT, tell_owner
+from patcher.operations.waiting import WAIT, tell_owner
 
 if TYPE_CHECKING:
     from patcher.tree import Tree
