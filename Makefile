@@ -62,6 +62,7 @@ docs: $(READY)  ## Render MIGRATION.md and MIGRATION.zh-CN.md from records and s
 	$(BIN)/python -m patcher.reporting.migration
 
 bench: $(READY)  ## Figures against their limits, as ratios within one run
+	@$(BIN)/python -m compileall -q patcher
 	@$(BIN)/python -m bench $(BENCH_OPTIONS)
 
 clean:  ## Remove .venv and what tools left behind

@@ -52,14 +52,18 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
     for name in record.when.absent:
         if (installed := environment.packages.get(name)) is not None:
             return Need("no", phrase("{name} {version} is installed", name=name, version=installed.version))
+    unanswered: list[str] = []
     for wanted, names in ((True, record.when.has), (False, record.when.lacks)):
         for symbol in names:
             there = lookup(symbol)
             if there is None:
-                notes.append(phrase("decided by version alone, for {symbol} could not be looked up", symbol=symbol))
+                unanswered.append(symbol)
             elif there is not wanted:
                 template = "{symbol} is there" if there else "{symbol} is not there"
                 return Need("no", phrase(template, symbol=symbol))
+    if unanswered:
+        listed = ", ".join(unanswered)
+        notes.append(phrase("decided by version alone, for {symbols} could not be looked up", symbols=listed))
     grounds = Phrases(tuple(unsure)) if unsure else _grounds(record.when, environment)
     return Need("maybe" if unsure else "yes", grounds, Phrases(tuple(notes)))
 
