@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, get_args
 
 from patcher.language import phrase
 from patcher.language.said import said
+from patcher.records import rules
 from patcher.records.lines import KeyPath
 from patcher.records.mistakes import Checker, Mistake
 from patcher.records.model import (
@@ -62,7 +62,6 @@ _KEYS = {
     "insert": ("where", "code", "anchor"),
 }
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _SYMBOL = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+(?:\([^\W\d]\w*\))?")
 
 
@@ -133,20 +132,9 @@ def _when(check: Checker, data: Mapping[str, Any]) -> When:
 
 
 def _specifier(check: Checker, path: KeyPath, value: str) -> None:
-    if not _is_specifier(value):
+    if not rules.is_specifier(value):
         wrong = "{value!r} is no version specifier; write for example '>=0.11.1,<0.14'"
         check.note(path, phrase(wrong, value=value))
-
-
-@lru_cache(maxsize=256)
-def _is_specifier(value: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        SpecifierSet(value)
-    except InvalidSpecifier:
-        return False
-    return True
 
 
 def _edits(check: Checker, data: Mapping[str, Any]) -> tuple[Edit, ...]:
@@ -178,25 +166,25 @@ def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) ->
     if verl is not None:
         _specifier(check, (*path, "verl"), verl)
     place: dict[str, Any] = {
-        "file": text("file", _tree_path),
-        "within": text("within", _dotted) if "within" in table else None,
+        "file": text("file", rules.tree_path),
+        "within": text("within", rules.dotted) if "within" in table else None,
         "count": check.count(table, path, "count"),
         "verl": verl,
     }
     match kind:
         case "move-import":
-            return MoveImport(**place, old=text("old", _dotted), new=text("new", _dotted))
+            return MoveImport(**place, old=text("old", rules.dotted), new=text("new", rules.dotted))
         case "rename-argument":
             value = text("value", check_value) if "value" in table else None
-            old, new = text("old", _name), text("new", _name)
-            return RenameArgument(**place, call=text("call", _dotted), old=old, new=new, value=value)
+            old, new = text("old", rules.name), text("new", rules.name)
+            return RenameArgument(**place, call=text("call", rules.dotted), old=old, new=new, value=value)
         case "remove-argument":
-            return RemoveArgument(**place, call=text("call", _dotted), old=text("old", _name))
+            return RemoveArgument(**place, call=text("call", rules.dotted), old=text("old", rules.name))
         case "add-argument":
-            new, value = text("new", _name), text("value", check_value)
-            return AddArgument(**place, call=text("call", _dotted), new=new, value=value)
+            new, value = text("new", rules.name), text("value", check_value)
+            return AddArgument(**place, call=text("call", rules.dotted), new=new, value=value)
         case "rename-attribute":
-            return RenameAttribute(**place, old=text("old", _dotted), new=text("new", _name))
+            return RenameAttribute(**place, old=text("old", rules.dotted), new=text("new", rules.name))
         case "replace":
             replacement = check.string(table, path, "with", required=False)
             if replacement is None and "with" not in table:
@@ -276,28 +264,3 @@ def _cross_check(check: Checker, record: Record) -> None:
             check.note(("example", index, "file"), text)
     if record.id in record.after:
         check.note(("after",), "a record cannot come after itself")
-
-
-def _tree_path(value: str) -> None:
-    parts = PurePosixPath(value).parts
-    if (
-        "\0" in value
-        or "\\" in value
-        or value.startswith(("/", "~"))
-        or ".." in parts
-        or str(PurePosixPath(value)) != value
-    ):
-        rule = "{value!r} must be a plain path below the tree's root, with forward slashes"
-        raise ValueError(phrase(rule, value=value))
-    if not value.endswith(".py"):
-        raise ValueError(phrase("{value!r} must be a .py file", value=value))
-
-
-def _dotted(value: str) -> None:
-    if not _DOTTED.fullmatch(value):
-        raise ValueError(phrase("{value!r} must be a dotted name", value=value))
-
-
-def _name(value: str) -> None:
-    if not value.isidentifier():
-        raise ValueError(phrase("{value!r} must be a name", value=value))
