@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from patcher.operations.reverting import revert
 from patcher.planning.replay import Desk
 from patcher.records.load import load
 from patcher.records.model import Example, Record
 from patcher.rewriting import matches
 from patcher.rewriting.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Unparseable
+from patcher.session import Session
+from patcher.tree import Change, Ledger, Tree
+from patcher.tree.ledger import AppliedRecord, PatchedFile
+from patcher.tree.source import digest
 
 RECORDS = load()
 EXAMPLES = [(record, example) for record in RECORDS for example in record.examples]
@@ -106,3 +112,22 @@ def test_a_record_leaves_the_examples_of_others_alone(record: Record) -> None:
         for source in filter(None, (example.before, example.after)):
             made, _ = make(record, file, source)
             assert made == source, f"{record.id} changes {example.name!r} of {other.id}"
+
+
+@pytest.mark.parametrize(("record", "example"), [pair for pair in EXAMPLES if pair[1].after is not None], ids=name)
+def test_a_revert_gives_the_example_back(record: Record, example: Example, tmp_path: Path) -> None:
+    assert example.after is not None
+    file = file_of(record, example)
+    (tmp_path / "verl/version").mkdir(parents=True)
+    (tmp_path / "verl/version/version").write_text("0.6.1\n")
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(example.before)
+    tree = Tree.open(tmp_path)
+    before, after = digest(example.before.encode()), example.after.encode()
+    ledger = Ledger({file: PatchedFile(before, digest(after), (record.id,))}, {record.id: AppliedRecord(record.source)})
+    with tree.transaction("apply") as transaction:
+        transaction.commit([Change(file, before, after)], ledger)
+    assert (tmp_path / file).read_text() == example.after
+    assert not revert(Session(root_option=tmp_path), frozenset(), dry_run=False).failed
+    assert (tmp_path / file).read_text() == example.before
+    assert not (tmp_path / ".uky-patch").exists()
