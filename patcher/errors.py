@@ -44,12 +44,6 @@ class UsageError(UkyError):
     exit_code = ExitCode.USAGE
 
 
-class NotAppliedError(UkyError):
-    """A record could not be applied, so nothing was written."""
-
-    exit_code = ExitCode.NOT_APPLIED
-
-
 class RecordError(UkyError):
     """A record, template, profile or `uky-patch.toml` is wrong."""
 

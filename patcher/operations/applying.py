@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from patcher.operations.committing import commit_steps, refuse_foreign_changes
+from patcher.language import phrase
+from patcher.operations.committing import commit_steps, refuse_foreign_changes, require_checkout
 from patcher.operations.looking import look, tell_recovery
 from patcher.operations.round import Round
 from patcher.operations.standing import note
@@ -50,7 +51,7 @@ def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
     def work(reading: Reading) -> tuple[Round, Survey]:
         found = survey(session, reading.ledger, record_file_names(session), tampering=order.tampering)
         planned = plan(session.records, order.request, found.situation)
-        return _round(planned, found, changes(planned, found)), found
+        return round_of(planned, found, changes(planned, found)), found
 
     return look(session.tree, work)
 
@@ -58,6 +59,8 @@ def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
 def apply(session: Session, order: Order) -> Round:
     """Write what is needed. Raises TreeError where the tree cannot be written; then nothing has changed."""
     started = time.monotonic()
+    if order.commit:
+        require_checkout(session)
     first, seen = _preview(session, order)
     if first.failed or not (first.would_change or first.plan.pending or first.taken_over):
         return replace(first, seconds=time.monotonic() - started)
@@ -67,12 +70,12 @@ def apply(session: Session, order: Order) -> Round:
         same = found.sources == seen.sources and found.ledger == seen.ledger
         planned = first.plan if same else plan(session.records, order.request, found.situation)
         todo = changes(planned, found)
-        done = _round(planned, found, todo)
+        done = round_of(planned, found, todo)
         if done.failed:
             return replace(done, seconds=time.monotonic() - started)
         if not order.allow_dirty:
             refuse_foreign_changes(session, found, {change.path for change in todo})
-        after = settled(planned)
+        after = settled(planned, session.config.marker)
         ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
         if order.request == session.request():
             ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo)))
@@ -127,22 +130,24 @@ def _original_of(path: str, survey: Survey) -> str:
     return known.original if known is not None and known.patched == source.sha256 else source.sha256
 
 
-def settled(plan: Plan) -> Plan:
+def settled(plan: Plan, word: str) -> Plan:
     """The plan as it reads once it is written: what was pending is applied, or is no longer there."""
 
     def after(outcome: RecordOutcome) -> RecordOutcome:
         if outcome.kind != "pending":
             return outcome
-        written = any(outcome.id in file.records for file in plan.files.values())
-        spots = marked_spots(outcome, plan.files) or outcome.spots
-        return replace(outcome, kind="applied" if written else "not-needed", spots=spots)
+        if any(outcome.id in file.records for file in plan.files.values()):
+            return replace(outcome, kind="applied", spots=marked_spots(outcome, plan.files, word) or outcome.spots)
+        return replace(outcome, kind="not-needed", detail=phrase("taken out"))
 
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
 
 
-def _round(planned: Plan, found: Survey, todo: tuple[Change, ...]) -> Round:
+def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...]) -> Round:
     before = {change.path: found.situation.files[change.path].current or "" for change in todo}
-    return Round(planned, before, tuple(change.path for change in todo), taken_over=(*found.merged, *found.gone))
+    changed = frozenset(outcome.id for outcome in planned.pending)
+    paths = tuple(change.path for change in todo)
+    return Round(planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone))
 
 
 def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
 from patcher.language import phrase
-from patcher.tree.checkout import checkout
+from patcher.tree.checkout import Checkout, checkout
 from patcher.tree.series import Step, commit_series
 
 if TYPE_CHECKING:
@@ -32,15 +32,21 @@ def refuse_foreign_changes(session: Session, found: Survey, paths: AbstractSet[s
         )
 
 
-def commit_steps(session: Session, plan: Plan, found: Survey, paths: AbstractSet[str]) -> tuple[str, ...]:
-    """Commit what was written, one commit for each record that is new. Raises TreeError outside a git checkout."""
+def require_checkout(session: Session) -> Checkout:
+    """The git checkout to commit to. Raises TreeError where the tree is in none."""
     place = checkout(session.tree.root)
     if place is None:
         raise TreeError(
-            phrase("{root} is no git checkout, so nothing was committed", root=session.tree.root),
-            cause=phrase("the edits themselves are made"),
+            phrase("{root} is no git checkout, so nothing can be committed", root=session.tree.root),
+            cause=phrase("nothing was written"),
             advice=phrase("Leave --commit out here."),
         )
+    return place
+
+
+def commit_steps(session: Session, plan: Plan, found: Survey, paths: AbstractSet[str]) -> tuple[str, ...]:
+    """Commit what was written, one commit for each record that is new."""
+    place = require_checkout(session)
     return commit_series(place, tuple(_steps(session, plan, found, paths)))
 
 

@@ -12,8 +12,7 @@ from patcher.errors import TreeError
 from patcher.language import phrase
 from patcher.planning.replay import Desk, predecessors
 from patcher.planning.situation import belongs
-from patcher.records.load import in_order
-from patcher.records.model import Record
+from patcher.records.load import as_applied, in_order
 from patcher.tree.source import Codec, Source, Undecodable, decode, digest, encode
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> di
 
     Raises TreeError where both changed the same lines, and where this version makes other edits than the ledger's did.
     """
-    patched = _as_patched(session, ledger)
+    patched = _as_patched(session, ledger) if paths else {}
     merged = {}
     for path in paths:
         source = session.tree.read(path)
@@ -43,16 +42,13 @@ def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> di
 
 def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
     """Every file of the ledger as its records made it."""
-    from patcher.records.parse import parse
-
     texts: dict[str, str] = {}
     codecs: dict[str, Codec] = {}
     for path, known in ledger.files.items():
         read = decode(Source(path, session.tree.pre_image(known.original), known.original, 0))
         if not isinstance(read, Undecodable):
             texts[path], codecs[path] = read
-    parsed = (parse(entry.source, Path(f"{name}.toml")) for name, entry in ledger.records.items())
-    records = in_order(record for record in parsed if isinstance(record, Record))
+    records = in_order(as_applied(name, entry.source) for name, entry in ledger.records.items())
     desk = Desk.of(texts, {}, session.config.marker, session.config.style)
     earlier = predecessors(records)
     for record in records:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError
 from patcher.language import phrase
-from patcher.operations.applying import changes, next_ledger
+from patcher.operations.applying import changes, next_ledger, round_of
 from patcher.operations.looking import look, tell_recovery
 from patcher.operations.round import Round
 from patcher.operations.survey import Survey, Tampering, survey
@@ -54,7 +54,4 @@ def _planned(session: Session, ledger: Ledger, ids: frozenset[str], tampering: T
         )
     found = survey(session, ledger, (), tampering=tampering)
     planned = plan_revert(ids, found.situation)
-    todo = changes(planned, found)
-    before = {change.path: found.situation.files[change.path].current or "" for change in todo}
-    taken_over = (*found.merged, *found.gone)
-    return Round(planned, before, tuple(change.path for change in todo), taken_over=taken_over), found
+    return round_of(planned, found, changes(planned, found)), found

@@ -19,6 +19,8 @@ class Round:
     written: tuple[str, ...] = ()
     seconds: float = 0.0
     commits: tuple[str, ...] = ()
+    changed: frozenset[str] = frozenset()
+    """The records that were, or would be, put in or taken out."""
     kept: tuple[str, ...] = ()
     """Where changed files went that a forced revert replaced."""
     taken_over: tuple[str, ...] = ()

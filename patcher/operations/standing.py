@@ -73,7 +73,7 @@ def note(session: Session, plan: Plan, shas: Mapping[str, str]) -> dict[str, Any
 
 def _noted(session: Session, ledger: Ledger) -> Standing | None:
     basis = ledger.basis
-    if not basis or basis.get("key") != _key(session):
+    if not basis or _may_change_unseen(session) or basis.get("key") != _key(session):
         return None
     for path, sha in basis["files"].items():
         source = session.tree.read(path)
@@ -81,6 +81,12 @@ def _noted(session: Session, ledger: Ledger) -> Standing | None:
             return None
     outcomes = tuple(_unpack(item) for item in basis["outcomes"])
     return Standing(outcomes, tuple(Mark(file, line) for file, line in basis["marks"]))
+
+
+def _may_change_unseen(session: Session) -> bool:
+    """Whether a package's symbols can change while its version stays: an editable install, or one without metadata."""
+    packages = session.environment.packages
+    return any(item.origin in ("editable", "folder") for name, item in packages.items() if name != "verl")
 
 
 def _key(session: Session) -> str:

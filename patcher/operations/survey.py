@@ -52,7 +52,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
     codecs: dict[str, Codec] = {}
     tampered: list[str] = []
     gone: list[str] = []
-    merged: dict[str, bytes] = {}
+    merged = without_ours(session, ledger, _changed(session, ledger)) if tampering == "merge" else {}
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         if source is None:
@@ -68,8 +68,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
             tampered.append(path)
         refused = changed and tampering == "refuse"
         base = source
-        if changed and tampering == "merge":
-            merged |= without_ours(session, ledger, (path,))
+        if path in merged:
             base = replace(source, content=merged[path])
         elif known is not None and (ours or (changed and tampering == "restore")):
             base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
@@ -89,6 +88,10 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
         session.environment, session.lookup, states, applied, session.config.marker, session.config.style
     )
     return Survey(situation, ledger, sources, codecs, tuple(tampered), merged, tuple(gone))
+
+
+def _changed(session: Session, ledger: Ledger) -> tuple[str, ...]:
+    return tuple(path for path, state in session.tree.state(ledger).items() if state == "tampered")
 
 
 def _files_of(name: str, ledger: Ledger) -> tuple[str, ...]:

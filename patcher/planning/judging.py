@@ -8,7 +8,7 @@ from dataclasses import replace
 from patcher.language import Phrases, phrase
 from patcher.planning.need import Need
 from patcher.planning.outcome import Applied, Kind, RecordOutcome, Spot
-from patcher.planning.replay import EditResult, Missing, Replayed
+from patcher.planning.replay import EditResult, Missing, Replayed, excused
 from patcher.planning.situation import Situation, lies_between
 from patcher.records.model import Record
 from patcher.rewriting.outcome import (
@@ -33,23 +33,23 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
         hand = phrase("{count} of its places by hand already", count=by_hand) if by_hand else phrase("")
         note = Phrases((hand, needed.note))
         return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
-    if all(result.settled for result in done.results) and done.results:
+    if not done.results:
+        detail = phrase("none of its edits is for verl {verl}", verl=situation.verl)
+        return RecordOutcome(record.id, "not-needed", detail, record.files)
+    left = [result for result in done.results if not result.settled]
+    blamed = [result for result in left if not excused(result)]
+    if not blamed and len(left) < len(done.results):
         return _by_hand(record, done, situation, spots)
-    blamed = [result for result in done.results if not result.settled]
-    if not blamed:
-        return RecordOutcome(
-            record.id, "not-needed", phrase("none of its edits is for verl {verl}", verl=situation.verl), record.files
-        )
-    if len(blamed) == len(done.results) and all(_excusable(result, needed) for result in blamed):
+    if len(left) == len(done.results) and (not blamed or (needed.answer == "maybe" and all(map(_is_absent, left)))):
         detail = phrase(
             "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
         )
-        return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(blamed))
+        return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
     return _failure(record, blamed)
 
 
-def _excusable(result: EditResult, needed: Need) -> bool:
-    return isinstance(result.outcome, AnchorMissing | Missing) and (needed.answer == "maybe" or not result.certain)
+def _is_absent(result: EditResult) -> bool:
+    return isinstance(result.outcome, AnchorMissing | Missing)
 
 
 def _by_hand(record: Record, done: Replayed, situation: Situation, spots: tuple[Spot, ...]) -> RecordOutcome:

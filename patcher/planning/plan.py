@@ -4,41 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from patcher.language import phrase
+from patcher.language import Phrase, phrase
 from patcher.planning.judging import judge
 from patcher.planning.lines import on_other
-from patcher.planning.need import need
+from patcher.planning.need import Need, need
 from patcher.planning.outcome import Applied, FilePlan, Plan, RecordOutcome, Spot
 from patcher.planning.replay import Missing, predecessors
 from patcher.planning.situation import Request, Situation, belongs, desk_of
+from patcher.records.load import as_applied
 from patcher.records.model import Record
 
 
 def plan(records: Sequence[Record], request: Request, situation: Situation) -> Plan:
     """Decide each record's outcome and each file's text. `records` must be ordered (`in_order`)."""
-    records = (*records, *_retired(records, situation.applied))
+    records = _wanted(records, request, situation.applied)
     desk = desk_of(situation)
     earlier = predecessors(records)
     outcomes = []
     withdrawn: set[str] = set()
     for record in records:
         known = situation.applied.get(record.id)
+        asked_by_id = record.id in request.ids
         if known is None and not request.wants(record):
             outcomes.append(_left_out(record, request))
             continue
         needed = need(record, situation.environment, situation.lookup)
-        if needed.answer == "no" and known is not None:
+        leaves = _out_of_place(record, request, needed) if asked_by_id or not request.ids else None
+        if known is not None and leaves is not None:
             withdrawn.update(known.files)
-            detail = phrase("applied, and no longer needed ({reason}): apply takes it out", reason=needed.reason)
+            detail = phrase("{reason}; apply takes it out", reason=leaves)
             outcomes.append(RecordOutcome(record.id, "pending", detail, known.files))
             continue
-        if needed.answer == "no" or (needed.answer == "unknown" and known is None):
+        if known is None and needed.answer in ("no", "unknown"):
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
             continue
         done = desk.replay(record, belongs(situation.verl), earlier[record.id])
-        asked_by_id = record.id in request.ids
         if not record.enabled and not asked_by_id and all(isinstance(r.outcome, Missing) for r in done.results):
             detail = phrase("{file} is not in this tree", file=record.files[0])
             outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))
@@ -57,13 +58,25 @@ def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
     return replace(outcome, title=record.title, title_zh=record.zh.title if record.zh else "")
 
 
-def _retired(records: Iterable[Record], applied: Mapping[str, Applied]) -> tuple[Record, ...]:
-    """Records that the ledger has and no folder has any more, as they were applied."""
-    from patcher.records.parse import parse
+def _wanted(records: Sequence[Record], request: Request, applied: Mapping[str, Applied]) -> tuple[Record, ...]:
+    """The records as they count here: where only some are asked for, the other applied ones stay as they were applied.
 
+    So do those that the ledger has and no folder has any more.
+    """
     known = {record.id for record in records}
-    parsed = (parse(entry.source, Path(f"{name}.toml")) for name, entry in applied.items() if name not in known)
-    return tuple(record for record in parsed if isinstance(record, Record))
+
+    def stays(record: Record) -> bool:
+        return record.id in applied and bool(request.ids) and record.id not in request.ids
+
+    current = (as_applied(record.id, applied[record.id].source) if stays(record) else record for record in records)
+    return (*current, *(as_applied(name, entry.source) for name, entry in applied.items() if name not in known))
+
+
+def _out_of_place(record: Record, request: Request, needed: Need) -> Phrase | None:
+    """Why an applied record is to be taken out."""
+    if record.id in request.disabled:
+        return phrase("disabled in uky-patch.toml")
+    return phrase("no longer needed: {reason}", reason=needed.reason) if needed.answer == "no" else None
 
 
 def _left_out(record: Record, request: Request) -> RecordOutcome:
@@ -102,31 +115,37 @@ def _placed(
     """The outcome with its places: of a pending record, the lines that it will change; of an applied one, its lines."""
     if outcome.kind != "pending":
         return outcome
-    spots = marked_spots(outcome, plans)
+    spots = marked_spots(outcome, plans, situation.word)
     if not applied:
         texts = {path: situation.files[path].current or "" for path in plans}
         spots = tuple(Spot(s.file, on_other(s.line, plans[s.file].text, texts[s.file])) for s in spots)
     return replace(outcome, kind="applied" if applied else "pending", spots=spots or outcome.spots)
 
 
-def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan]) -> tuple[Spot, ...]:
+def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: str) -> tuple[Spot, ...]:
     """The lines of the planned texts that carry a record's marker, old lines left out."""
     return tuple(
         Spot(file, number)
         for file in outcome.files
         if file in plans
-        for number, line in enumerate(plans[file].text.splitlines(), start=1)
-        if f"[{outcome.id}]" in line and not line.lstrip().startswith("#")
+        for number, line in _own_lines(outcome.id, plans[file].text, word)
+        if not line.lstrip().startswith("#")
     )
 
 
 def _unchanged(name: str, planned: Iterable[FilePlan], situation: Situation) -> bool:
-    for file in planned:
-        current = situation.files[file.path].current or ""
-        if file.text != current and _own_lines(name, file.text) != _own_lines(name, current):
-            return False
-    return True
+    """Whether the record's lines are in the files as they are in the plan, wherever others have moved them."""
+
+    def lines(text: str) -> list[str]:
+        return [line for _, line in _own_lines(name, text, situation.word)]
+
+    currents = ((file.text, situation.files[file.path].current or "") for file in planned)
+    return all(text == current or lines(text) == lines(current) for text, current in currents)
 
 
-def _own_lines(name: str, text: str) -> list[str]:
-    return [line for line in text.splitlines() if f"[{name}]" in line]
+def _own_lines(name: str, text: str, word: str) -> list[tuple[int, str]]:
+    """The lines that carry the record's marker, alone or beside another's, with their numbers."""
+    from patcher.rewriting.marker import line_markers
+
+    numbered = enumerate(text.splitlines(), start=1)
+    return [(number, line) for number, line in numbered if name in line and name in line_markers(line, word)]

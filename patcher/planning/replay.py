@@ -83,7 +83,7 @@ class Desk:
             for edit in record.edits
             if (certain := belongs(edit)) is not False
         )
-        made = all(result.settled or _excused(result) for result in kept) and any(result.landed for result in kept)
+        made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
             for file in files:
@@ -120,5 +120,6 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
     return AlreadyDone(lines, any(line - above in marked for line in lines for above in range(4)))
 
 
-def _excused(result: EditResult) -> bool:
+def excused(result: EditResult) -> bool:
+    """Whether an edit that found no anchor may simply be for another release than the tree's."""
     return not result.certain and isinstance(result.outcome, AnchorMissing | Missing)

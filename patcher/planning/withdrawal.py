@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from patcher.language import phrase
 from patcher.planning.judging import tampered_outcome
 from patcher.planning.outcome import FilePlan, Plan, RecordOutcome
 from patcher.planning.replay import predecessors
 from patcher.planning.situation import Situation, belongs, desk_of
-from patcher.records.load import in_order
+from patcher.records.load import as_applied, in_order
 from patcher.records.model import Record
 
 
 def plan_revert(ids: frozenset[str], situation: Situation) -> Plan:
     """Take records out: replay what stays, as it was applied, on the pre-images. An empty `ids` means all."""
-    from patcher.records.parse import parse
-
     stays: list[Record] = []
     outcomes = []
     touched: dict[str, None] = {}
     for name, known in situation.applied.items():
         if ids and name not in ids:
-            record = parse(known.source, Path(f"{name}.toml"))
-            assert isinstance(record, Record), f"the ledger's own copy of {name} does not parse"
-            stays.append(record)
+            stays.append(as_applied(name, known.source))
         else:
             touched.update(dict.fromkeys(known.files))
             outcomes.append(RecordOutcome(name, "pending", phrase("to be taken out"), known.files))

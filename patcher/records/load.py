@@ -64,6 +64,20 @@ def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
     return in_order(records)
 
 
+def as_applied(name: str, text: str) -> Record:
+    """A record from a ledger's own copy of its text. Raises RecordError where this version cannot read it."""
+    from patcher.records.parse import parse
+
+    result = parse(text, Path(f"{name}.toml"))
+    if isinstance(result, Record):
+        return result
+    raise RecordError(
+        phrase("{name}: this version cannot read the record as it was applied", name=name),
+        cause=Phrases(tuple(mistake.told for mistake in result), "\n  "),
+        advice=phrase("Revert with the uky-patch that applied it, and apply anew."),
+    )
+
+
 def in_order(records: Iterable[Record]) -> tuple[Record, ...]:
     """Records with each behind those it names in `after`, otherwise by id. Names that are not there do not count."""
     by_id = {record.id: record for record in sorted(records, key=lambda record: record.id)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from patcher.language import Language, show
+from patcher.language import Language, phrase, show
 from patcher.tree.head import head
 
 if TYPE_CHECKING:
@@ -36,5 +36,7 @@ def header(session: Session, language: Language) -> str:
 
 def problems(session: Session, language: Language) -> list[str]:
     """What is odd about the environment, a line each."""
-    texts = (*session.environment.notes, *session.environment.problems)
+    texts = [*session.environment.notes, *session.environment.problems]
+    if inner := session.tree.nested():
+        texts.append(phrase("there is another verl tree within this one: {folders}", folders=", ".join(inner)))
     return [f"{show('note', language)}: {show(text, language)}" for text in texts]

@@ -9,7 +9,7 @@ import click
 
 from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, phrase, show
-from patcher.planning.outcome import RecordOutcome
+from patcher.planning.outcome import FAILED, Kind
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
@@ -18,6 +18,9 @@ from patcher.reporting.table import show_rows
 if TYPE_CHECKING:
     from patcher.operations.round import Round
     from patcher.session import Session
+
+
+_TOLD: frozenset[Kind] = FAILED | {"pending", "applied", "adopted"}
 
 
 def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"], diff: bool) -> int:
@@ -36,7 +39,8 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
 def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
     tongue = language()
     click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
-    show_rows(rows([outcome for outcome in done.plan.outcomes if _told(outcome)], tongue))
+    told = [outcome for outcome in done.plan.outcomes if outcome.kind in _TOLD or outcome.id in done.changed]
+    show_rows(rows(told, tongue))
     if diff and not done.failed:
         for path in done.would_change:
             click.echo()
@@ -60,10 +64,6 @@ def _tell_failures(done: Round, tongue: Language) -> None:
     click.echo("\n".join(lines), err=True)
 
 
-def _told(outcome: RecordOutcome) -> bool:
-    return outcome.kind not in ("not-needed", "resolved") or str(outcome.detail) == "taken out"
-
-
 def _sentence(done: Round, verb: str) -> Phrase:
     if not done.would_change:
         return phrase("nothing to do")
@@ -73,6 +73,8 @@ def _sentence(done: Round, verb: str) -> Phrase:
     if verb == "revert":
         return phrase("{files} files put back ({seconds} s)", **fields)
     count = sum(outcome.kind == "applied" for outcome in done.plan.outcomes)
+    if not count:
+        return phrase("{files} files put back ({seconds} s)", **fields)
     return phrase(
         "{count} records hold in {files} changed files ({seconds} s). Undo: uky-patch revert", count=count, **fields
     )

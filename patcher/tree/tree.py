@@ -154,10 +154,6 @@ class Tree:
         """Hold off writers while looking; see `patcher.tree.reading`. `wait` is in seconds."""
         return reading(self.storage, wait=wait, on_wait=on_wait)
 
-    def python_files(self) -> Iterator[scan.Found]:
-        """The Python files that may hold marked lines."""
-        return scan.files(self.root, scan.PYTHON)
-
     def text_files(self) -> Iterator[scan.Found]:
         """The source, script and settings files that may hold marked lines."""
         return scan.files(self.root, scan.TEXT)

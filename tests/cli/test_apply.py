@@ -90,6 +90,49 @@ def test_a_record_that_is_no_longer_needed_is_taken_out(uky: Uky, tree: Path) ->
     assert uky("status", vllm="1.0").code == 0
 
 
+def test_what_is_taken_out_is_told(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    told = uky("apply", vllm="1.0", json=False).out
+    assert "log-flag" in told
+    assert "taken out" in told
+    assert "1 files put back" in told
+
+
+def test_a_record_that_the_fork_disables_is_taken_out(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    (tree / "uky-patch.toml").write_text('disable = ["log-flag"]\n')
+    assert uky("status").outcomes == {"log-flag": "pending", "utils-moved": "applied"}
+    assert uky("apply").outcomes == {"log-flag": "not-needed", "utils-moved": "applied"}
+    assert "log-flag" not in (tree / "verl/server.py").read_text()
+    assert uky("status").code == 0
+
+
+def test_one_record_alone_leaves_the_applied_ones_as_they_were(uky: Uky, tree: Path, records: Path) -> None:
+    uky("apply", "log-flag")
+    (records / "log-flag.toml").write_text(RECORD.replace('"args.enable_log"', '"args.log"'))
+    assert uky("apply", "utils-moved").code == 0
+    text = (tree / "verl/server.py").read_text()
+    assert "enable_log=args.enable_log,  # Uky[log-flag]" in text
+    assert "# Uky[utils-moved]" in text
+    assert uky("status").outcomes == {"log-flag": "pending", "utils-moved": "applied"}
+
+
+def test_an_edit_for_one_side_of_a_development_version_is_no_drift(uky: Uky, tree: Path, records: Path) -> None:
+    other = '[[edit]]\nfile = "verl/server.py"\nkind = "rename-attribute"\nold = "x.gone"\nnew = "y"\nverl = ">=100"\n'
+    mine = RECORD.replace("<100", "<101").replace("within =", 'verl = "<100"\nwithin =', 1)
+    (records / "log-flag.toml").write_text(mine.replace("[resolved]", f"{other}[resolved]"))
+    (tree / "verl/version/version").write_text("100.0.dev0\n")
+    assert uky("status").outcomes["log-flag"] == "pending"
+    (tree / "verl/server.py").write_text(SERVER.replace("disable_log=args.disable_log", "enable_log=args.loud"))
+    assert uky("status").outcomes["log-flag"] == "adopted"
+
+
+def test_a_tree_within_the_tree_is_named(uky: Uky, tree: Path) -> None:
+    (tree / "fork/verl").mkdir(parents=True)
+    (tree / "fork/verl/__init__.py").write_text("")
+    assert "another verl tree within this one: fork" in uky("status", json=False).out
+
+
 def test_what_is_applied_stays_where_vllm_is_not_found(uky: Uky, tree: Path) -> None:
     uky("apply")
     text = (tree / "verl/server.py").read_bytes()

@@ -71,7 +71,9 @@ def test_one_commit_for_each_record(uky: Uky, checkout: Path) -> None:
     assert uky("status").code == 0
 
 
-def test_a_commit_outside_git_is_told_after_the_edits_are_made(uky: Uky, tree: Path) -> None:
+def test_a_commit_outside_git_is_refused_before_anything_is_written(uky: Uky, tree: Path) -> None:
     answer = uky("apply", "--commit")
     assert answer.code == 5
     assert "no git checkout" in answer.err
+    assert (tree / "verl/server.py").read_text() == SERVER
+    assert not (tree / ".uky-patch").exists()
