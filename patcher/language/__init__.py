@@ -91,7 +91,9 @@ def language() -> Language:
 def _catalogue() -> Mapping[str, str]:
     from patcher.records.toml import decode
 
-    path = Path(__file__).with_name("zh.toml")
-    table = decode(path.read_text(encoding="utf-8"), path)
-    assert isinstance(table, dict), table
-    return table
+    found: dict[str, str] = {}
+    for path in sorted(Path(__file__).with_name("zh").glob("*.toml")):
+        table = decode(path.read_text(encoding="utf-8"), path)
+        assert isinstance(table, dict), table
+        found |= table
+    return found

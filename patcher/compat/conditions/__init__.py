@@ -1,0 +1,5 @@
+"""When does a use run? Version tests, feature tests, `try`: evaluated for one target without running the tree."""
+
+from patcher.compat.conditions.severity import severity_of
+
+__all__ = ["severity_of"]

@@ -1,0 +1,68 @@
+"""The tree's files as facts: found by module name, read when first asked for, each text once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from patcher.compat.facts import FileFacts
+from patcher.compat.reading import read_file
+
+_TOP = "verl"
+
+
+class Forest:
+    """The Python files under `root`/verl; `texts` stand in for files on disk (a plan's result, by path).
+
+    Facts are kept by the file's text in `known`, which several forests of one tree may share.
+    """
+
+    def __init__(
+        self, root: Path, texts: Mapping[str, str] | None = None, known: dict[tuple[str, int], FileFacts] | None = None
+    ) -> None:
+        self.root = root
+        self.texts = dict(texts or {})
+        self._known = known if known is not None else {}
+        self._facts: dict[str, FileFacts | None] = {}
+        self._bytes: dict[str, bytes | None] = {}
+
+    def with_texts(self, texts: Mapping[str, str]) -> Forest:
+        """The same tree with other texts in the place of some files."""
+        return Forest(self.root, {**self.texts, **texts}, self._known)
+
+    def files(self, mentioning: Iterable[str]) -> Iterator[str]:
+        """Paths, relative and sorted, of the files whose text has one of the words."""
+        words = [word.encode() for word in mentioning]
+        for path in sorted((self.root / _TOP).rglob("*.py")):
+            file = path.relative_to(self.root).as_posix()
+            content = self.content(file)
+            if content is not None and any(word in content for word in words):
+                yield file
+
+    def content(self, file: str) -> bytes | None:
+        if file in self.texts:
+            return self.texts[file].encode()
+        if file not in self._bytes:
+            try:
+                self._bytes[file] = (self.root / file).read_bytes()
+            except OSError:
+                self._bytes[file] = None
+        return self._bytes[file]
+
+    def facts(self, file: str) -> FileFacts | None:
+        """What a file says; None if there is no such file."""
+        if file not in self._facts:
+            content = self.content(file)
+            if content is None:
+                self._facts[file] = None
+            else:
+                key = (file, hash(content))
+                if key not in self._known:
+                    self._known[key] = read_file(content, file)
+                self._facts[file] = self._known[key]
+        return self._facts[file]
+
+    def module(self, dotted: str) -> FileFacts | None:
+        """The facts of a module of the tree by its dotted name."""
+        path = dotted.replace(".", "/")
+        return self.facts(f"{path}.py") or self.facts(f"{path}/__init__.py")

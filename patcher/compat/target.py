@@ -1,0 +1,21 @@
+"""What a tree is checked against: the sources of one or more packages, and the versions around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from patcher.symbols import Symbols
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """`against`: the packages in question, by import name, with their version.
+
+    One that `packages` lacks is not installed there at all. `versions` are those that tests in the tree may ask for, by distribution name: the targets', and whatever else is
+    known of the environment. None: known not to be installed.
+    """
+
+    against: Mapping[str, str]
+    packages: Mapping[str, Symbols]
+    versions: Mapping[str, str | None] = field(default_factory=dict)
