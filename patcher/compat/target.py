@@ -12,8 +12,8 @@ from patcher.symbols import Symbols
 class Target:
     """`against`: the packages in question, by import name, with their version.
 
-    One that `packages` lacks is not installed there at all. `versions` are those that tests in the tree may ask for, by distribution name: the targets', and whatever else is
-    known of the environment. None: known not to be installed.
+    One that `packages` lacks is not installed there at all. `versions` are those that tests in the tree may ask for, by
+    distribution name: the targets', and whatever else is known of the environment. None: known not to be installed.
     """
 
     against: Mapping[str, str]

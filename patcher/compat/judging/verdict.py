@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Beside, Broken, Fine, FindingKind, ImportOf, Problem, Undecided, Use, Verdict
+from patcher.compat.model import Beside, Broken, FindingKind, Fine, ImportOf, Problem, Undecided, Use, Verdict
 from patcher.language import phrase
 from patcher.symbols import Absent, Unknown
 
 
-def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:
-    """Whether what a use needs is there. `baseline`, a release that the tree is known to work with, tells what
-    positional arguments were meant for."""
+def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:  # noqa: ARG001
+    """Whether what a use needs is there.
+
+    `baseline`, a release that the tree is known to work with, tells what positional arguments were meant for.
+    """
     match use.need:
         case ImportOf(module=module, name=name):
             return _imported(use, module, name, universe)
