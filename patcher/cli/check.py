@@ -1,0 +1,32 @@
+"""`uky-patch check`: what a release no longer offers that the tree uses."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.session import Session
+
+
+@click.command("check")
+@click.option("--verl", default="", metavar="VER", help="Check this verl release instead of a tree.")
+@click.option(
+    "--against",
+    multiple=True,
+    required=True,
+    metavar="NAME==VER",
+    help="The release in question; NAME=FOLDER for sources, NAME alone for what is installed, NAME==none for absent.",
+)
+@click.option("--baseline", multiple=True, metavar="NAME==VER", help="A release that the tree is known to work with.")
+@click.option("--since/--no-since", default=True, help="Find the first release that shows each finding.")
+@with_session
+def command(session: Session, verl: str, against: tuple[str, ...], baseline: tuple[str, ...], since: bool) -> int:
+    """Find every place where the tree uses something that a release no longer offers in that form."""
+    from patcher.operations.checking import Order, check
+    from patcher.operations.targets import parse_all
+    from patcher.reporting.check import show_check
+
+    done = check(session, Order(parse_all(against), verl, parse_all(baseline), since))
+    show_check(done)
+    return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
