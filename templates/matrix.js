@@ -137,7 +137,10 @@
     const [verl, release] = location.hash.slice(1).split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
     const [row, column] = [data.verl.indexOf(verl), data.releases.indexOf(release)];
     open = row >= 0 && column >= 0 ? [row, column] : null;
-    if (open) rove(row, column, false);
+    if (open) {
+      rove(row, column, false);
+      cellAt(row, column).scrollIntoView({ block: "nearest", inline: "center" });
+    }
     render();
   }
 
