@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from patcher.compat.forest import Forest
 from patcher.compat.model import Report
 from patcher.compat.pair import check_pair
+from patcher.operations.history import Past, dated
 from patcher.operations.repairing import Repaired, repair
 from patcher.operations.targets import Against, locate, target_of
 
@@ -44,11 +45,14 @@ class Check:
 def check(session: Session, order: Order) -> Check:
     """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
     session = _session_of(session, order.verl)
-    target = target_of([locate(one, session) for one in order.against], session)
+    located = tuple(locate(one, session) for one in order.against)
+    target = target_of(located, session)
     baseline = target_of([locate(one, session) for one in order.baseline], session) if order.baseline else None
     verl = session.environment.version("verl") or ""
     forest = Forest(session.tree.root)
     report = check_pair(forest, target, verl=verl, baseline=baseline)
+    if order.since:
+        report = dated(report, located, Past(forest, target, baseline, session.tree.root))
     repaired = repair(session, forest, target, report, baseline)
     return Check(repaired.repairs.before, session, repaired)
 
