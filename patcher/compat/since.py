@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
-_EXTRA = 4
+_EXTRA = 8
 """Looks into what was left out, for findings that no release so far is without."""
 
 
@@ -24,7 +25,7 @@ class Bisection(Generic[T]):
     found: AbstractSet[T]
     look: Callable[[str], AbstractSet[T] | None]
     target: str
-    most: int = 24
+    most: int = 32
     """How many releases are looked at."""
     _seen: dict[int, AbstractSet[T]] = field(default_factory=dict)
     _lost: set[int] = field(default_factory=set)
@@ -35,12 +36,12 @@ class Bisection(Generic[T]):
         None where every release looked at shows it, and where the looks did not suffice. `known_good` are looked at
         first; they need not be right.
         """
-        for release in known_good:
-            if release in self.releases:
-                self._try(self.releases.index(release))
+        likely = [self.releases.index(release) for release in known_good if release in self.releases]
+        for index in likely:
+            self._try(index)
         self._while_never_good(self._backwards(), self.most)
         self._halve()
-        self._while_never_good(self._gaps(), len(self._seen) + _EXTRA)
+        self._while_never_good(self._gaps(max(likely, default=len(self.releases))), len(self._seen) + _EXTRA)
         self._halve()
         return {one: self._since(one) for one in self.found}
 
@@ -73,14 +74,15 @@ class Bisection(Generic[T]):
         if start:
             yield 0
 
-    def _gaps(self) -> Iterator[int]:
-        """The middles of the widest stretches that nothing was looked at in."""
-        while True:
-            marks = sorted({-1, *self._seen, *self._lost, len(self.releases)})
-            width, low = max((after - before, before) for before, after in zip(marks, marks[1:], strict=False))
-            if width < 2:
-                return
-            yield low + width // 2
+    def _gaps(self, end: int) -> Iterator[int]:
+        """The middles of the widest stretches that nothing was looked at in: before `end`, and then after it."""
+        for first, last in ((-1, end), (end, len(self.releases))):
+            while True:
+                marks = sorted({first, *(at for at in (*self._seen, *self._lost) if first < at < last), last})
+                width, low = max((after - before, before) for before, after in pairwise(marks))
+                if width < 2:
+                    break
+                yield low + width // 2
 
     def _never_good(self) -> bool:
         return any(all(one in shown for shown in self._seen.values()) for one in self.found)
