@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patcher.compat.forest import Forest
-from patcher.compat.model import Finding, Report
+from patcher.compat.model import Report
 from patcher.compat.pair import check_pair
+from patcher.operations.history import Past, dated
+from patcher.operations.repairing import Repaired, repair
 from patcher.operations.targets import Against, locate, target_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Check:
     report: Report
     session: Session
     """Of the tree that was checked."""
+    repaired: Repaired
+    """What the records do about it."""
 
     @property
     def clean(self) -> bool:
@@ -42,11 +45,16 @@ class Check:
 def check(session: Session, order: Order) -> Check:
     """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
     session = _session_of(session, order.verl)
-    target = target_of([locate(one, session) for one in order.against], session)
+    located = tuple(locate(one, session) for one in order.against)
+    target = target_of(located, session)
     baseline = target_of([locate(one, session) for one in order.baseline], session) if order.baseline else None
     verl = session.environment.version("verl") or ""
-    report = check_pair(Forest(session.tree.root), target, verl=verl, baseline=baseline)
-    return Check(report, session)
+    forest = Forest(session.tree.root)
+    report = check_pair(forest, target, verl=verl, baseline=baseline)
+    if order.since:
+        report = dated(report, located, Past(forest, target, baseline, session.tree.root))
+    repaired = repair(session, forest, target, report, baseline)
+    return Check(repaired.repairs.before, session, repaired)
 
 
 def _session_of(session: Session, verl: str) -> Session:
