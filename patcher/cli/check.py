@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     multiple=True,
-    required=True,
     metavar="NAME==VER",
     help="The release in question; NAME=FOLDER for sources, NAME alone for what is installed, NAME==none for absent.",
 )
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 @click.option("--by", type=click.Choice(["file", "cause"]), default="file", help="Group by file, or by what changed.")
 @click.option("--all", "everything", is_flag=True, help="Also what is guarded, and what cannot be decided.")
 @click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0 for code hosts too.")
+@click.option("--matrix", is_flag=True, help="Every verl release on every release: --verl and --against take ranges.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the matrix as a page.")
 @with_session
 def command(
     session: Session,
@@ -39,8 +40,14 @@ def command(
     by: By,
     everything: bool,
     sarif: Path | None,
+    matrix: bool,
+    html: Path | None,
 ) -> int:
     """Find every place where the tree uses something that a release no longer offers in that form."""
+    if matrix or html is not None:
+        return _matrix(session, verl, against, html)
+    if not against:
+        raise click.UsageError("Missing option '--against'.")
     from patcher.operations.checking import Order, check
     from patcher.operations.targets import parse_all
     from patcher.reporting.check import show_check
@@ -52,3 +59,21 @@ def command(
         write_sarif(done, sarif)
     show_check(done, by=by, everything=everything)
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
+
+
+def _matrix(session: Session, verl: str, against: tuple[str, ...], html: Path | None) -> int:
+    from patcher.operations.matrix import Order, survey_releases
+    from patcher.reporting.matrix import show_matrix
+    from patcher.reporting.progress import progress
+
+    order = Order(verl, against)
+    found = survey_releases(session, order, progress)
+    if html is not None:
+        from datetime import date
+
+        from patcher.reporting.matrix_page import write_page
+
+        today = date.today().isoformat()
+        write_page(found, session.records_anywhere, html, command=order.command, date=today)
+    show_matrix(found, session)
+    return ExitCode.FINDINGS if any(cell.left for cell in found.cells.values()) else ExitCode.CLEAN
