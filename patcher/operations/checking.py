@@ -165,7 +165,7 @@ def _matches(acceptance: Acceptance, finding: Finding) -> bool:
 
 def _unmatched(acceptance: Acceptance) -> Phrase:
     text = "uky-patch.toml accepts {symbol} in {file}, and no finding is about it: take the entry out"
-    return phrase(text, symbol=acceptance.symbol, file=Path(acceptance.file))
+    return phrase(text, symbol=acceptance.symbol, file=acceptance.file)
 
 
 def _about_records(repaired: Repaired) -> list[Phrase]:
