@@ -14,7 +14,7 @@ from patcher.session import Session
 @click.command("pins")
 @click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
 @click.option("--to", multiple=True, metavar="NAME==VER", help="A proposed version; counts before what FILE says.")
-@click.option("--since/--no-since", default=False, help="Find the first release that shows each finding.")
+@click.option("--since", is_flag=True, help="Find the first release that shows each finding.")
 @with_session
 def command(session: Session, file: Path | None, to: tuple[str, ...], since: bool) -> int:
     """Compare the fork's versions with those in FILE: requirements, a freeze list, pyproject.toml, uv.lock, [pins].

@@ -16,6 +16,7 @@ from patcher.language.said import said
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
+_ADVICE = "Give requirements, a list by pip freeze or uv pip freeze, pyproject.toml, uv.lock or a [pins] table."
 _OPTION = re.compile(r"\s+--[a-z-]+(?:[=\s]\S+)?")
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-([^-/]+)(?:-[^/]+)?-[^-/]+-[^-/]+-[^-/]+\.whl")
 
@@ -28,7 +29,7 @@ def read_pins(file: Path) -> dict[str, str]:
         raise UsageError(
             phrase("{path}: cannot be read", path=file),
             cause=said(error),
-            advice="Give requirements, a list by pip freeze or uv pip freeze, pyproject.toml, uv.lock or a [pins] table.",
+            advice=_ADVICE,
         ) from error
     if file.suffix in (".toml", ".lock"):
         return _of_toml(text, file)
@@ -56,18 +57,15 @@ def _requirement(written: str, file: Path, line: int = 0) -> Requirement:
         return Requirement(written)
     except InvalidRequirement as error:
         place = f"{file}:{line}" if line else str(file)
-        raise _broken(place, phrase("{text!r} is no requirement: {why}", text=written, why=_first_line(error))) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+        why = str(error).partition("\n")[0]
+        raise _broken(place, phrase("{text!r} is no requirement: {why}", text=written, why=why)) from error
 
 
 def _broken(place: object, why: Phrase) -> UsageError:
     return UsageError(
         phrase("{path}: cannot be read", path=place),
         cause=why,
-        advice="Give requirements, a list by pip freeze or uv pip freeze, pyproject.toml, uv.lock or a [pins] table.",
+        advice=_ADVICE,
     )
 
 

@@ -21,6 +21,7 @@ from patcher.operations.targets import Against, AsInstalled, Located, locate, ta
 if TYPE_CHECKING:
     from patcher.compat.target import Target
     from patcher.config import Acceptance
+    from patcher.operations.drafting import Drafted
     from patcher.session import Session
 
 _AT_LINE = re.compile(r"\s*\((?:<unknown>, )?line (\d+)\)$")
@@ -34,6 +35,8 @@ class Order:
     verl: str = ""
     baseline: tuple[Against, ...] = ()
     since: bool = True
+    drafts: Path | None = None
+    """The folder for drafts of records; None: none are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Check:
     accepted: tuple[Accepted, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[Phrase | Phrases, ...] = ()
+    drafted: Drafted | None = None
 
     @property
     def clean(self) -> bool:
@@ -81,13 +85,19 @@ def check(session: Session, order: Order) -> Check:
     forest = Forest(session.tree.root)
     report = check_pair(forest, target, verl=session.environment.version("verl") or "", baseline=baseline)
     unreadable = _unreadable(forest, target)
+    past = Past(forest, target, baseline, session.tree.root)
     if order.since:
-        report = dated(report, located, Past(forest, target, baseline, session.tree.root))
+        report = dated(report, located, past)
     repaired = repair(session, forest, target, report, baseline)
     before, accepted, unused = _accept(repaired.repairs.before, session.config.accept)
     after, _, _ = _accept(repaired.repairs.after, session.config.accept)
     notes = (*report.notes, *(_unmatched(one) for one in unused), *_about_records(repaired))
-    return Check(before, after, session, repaired, accepted, unreadable, notes)
+    drafted = None
+    if order.drafts is not None:
+        from patcher.operations.drafting import draft
+
+        drafted = draft(before, located, past, session, order.drafts)
+    return Check(before, after, session, repaired, accepted, unreadable, notes, drafted)
 
 
 def session_on(session: Session, verl: str) -> Session:
@@ -155,7 +165,7 @@ def _matches(acceptance: Acceptance, finding: Finding) -> bool:
 
 def _unmatched(acceptance: Acceptance) -> Phrase:
     text = "uky-patch.toml accepts {symbol} in {file}, and no finding is about it: take the entry out"
-    return phrase(text, symbol=acceptance.symbol, file=Path(acceptance.file))
+    return phrase(text, symbol=acceptance.symbol, file=acceptance.file)
 
 
 def _about_records(repaired: Repaired) -> list[Phrase]:

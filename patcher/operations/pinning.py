@@ -83,7 +83,7 @@ _NAMES = tuple(name for name in MODULES if name != "verl")
 
 
 def current(session: Session, names: Iterable[str]) -> dict[str, str]:
-    """The fork's own versions of some packages: its `[pins]`, else what its files limit them to, else what is installed."""
+    """The fork's own versions of some packages: its `[pins]`, what its files limit them to, or what is installed."""
     own = {name: str(version) for name, version in session.config.pins.items()}
     found: dict[str, str] = {}
     said = _of_tree(session.tree.root)

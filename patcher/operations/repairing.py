@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patcher.compat.forest import Forest
-from patcher.compat.model import Finding, Report
+from patcher.compat.model import Report
 from patcher.compat.pair import check_pair
 from patcher.compat.repairs import Repairs, Step, attribute
 from patcher.compat.target import Target

@@ -15,6 +15,7 @@ from patcher.reporting.table import width
 if TYPE_CHECKING:
     from patcher.compat.model import Finding, Report, Severity
     from patcher.operations.checking import Check
+    from patcher.operations.drafting import Drafted
 
 By = Literal["file", "cause"]
 _COLUMNS = 100
@@ -54,6 +55,10 @@ def check_json(done: Check) -> dict[str, Any]:
         ],
         "unreadable": [{"file": one.file, "line": one.line, "detail": one.why} for one in done.unreadable],
         "off_by_default": sorted(done.repaired.off_by_default),
+        "drafts": [
+            {"id": one.id, "repairs": [{"file": f.file, "line": f.line, "symbol": f.symbol} for f in one.repairs]}
+            for one in (done.drafted.drafts if done.drafted is not None else ())
+        ],
         "notes": [str(note) for note in done.notes],
     }
 
@@ -152,8 +157,20 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
         yield phrase("{place}: accepted: {why}", place=place, why=accepted.reason).render(tongue)
     for note in done.notes:
         yield f"{show('note', tongue)}: {note.render(tongue)}"
+    if done.drafted is not None:
+        yield from _about_drafts(done.drafted, tongue)
     text = "Found: {before}. After apply: {after}."
     yield phrase(text, before=tally(done.report, tongue), after=tally(done.after, tongue)).render(tongue)
+
+
+def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:
+    files = drafted.files
+    if not drafted.drafts:
+        yield show("No record could be drafted.", tongue)
+    for path in (*files.written, *files.unchanged):
+        yield phrase("drafted: {path}; review it and move it to the fork's records", path=path).render(tongue)
+    for path in files.differing:
+        yield phrase("{path} is there already and differs from the draft: left as it is", path=path).render(tongue)
 
 
 def _shortened(text: str, most: int) -> str:
