@@ -60,7 +60,7 @@ def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
 def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
     order = [base for base in linearise(symbols, owner) if isinstance(base, Class)]
     for base in order:
-        own = {method.name: method for method in methods(base)}
+        own = {method.name: method for method in methods(symbols, base)}
         if "__init__" in own:
             return Callee(_formals(own["__init__"].args, drop=True), own["__init__"], owner, base.module)
     fields = [node for base in reversed(order) for node in base.node.body if isinstance(node, ast.AnnAssign)]
@@ -97,7 +97,7 @@ def attribute_set_elsewhere(symbols: Symbols, owner: Class, name: str) -> str | 
     for base in linearise(symbols, owner):
         if not isinstance(base, Class):
             continue
-        for method in methods(base):
+        for method in methods(symbols, base):
             if method.name == "__init__":
                 continue
             for node in ast.walk(method):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,10 +27,17 @@ HEADING = (
 _REPAIRED = ("break", "optional")
 
 
-def draft_records(findings: Iterable[Finding], ground: Ground, taken: Iterable[str] = ()) -> tuple[Draft, ...]:
-    """Drafts for the findings that a sound repair is known for; `taken` are ids that records have already.
+def draft_records(
+    findings: Iterable[Finding],
+    ground: Ground,
+    taken: Iterable[str] = (),
+    standing: Mapping[str, str] | None = None,
+) -> tuple[Draft, ...]:
+    """Drafts for the findings that a sound repair is known for and no record repairs.
 
     Each applies on the tree, makes its findings vanish and adds none, alone and together with the drafts before it.
+    `taken` are ids that records have already, `standing` the texts of files that records have changed: where a draft
+    edits their lines, it comes after them.
     """
     wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
     wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
@@ -42,7 +49,7 @@ def draft_records(findings: Iterable[Finding], ground: Ground, taken: Iterable[s
     prover = Prover(ground)
     ids = set(taken)
     drafts: list[Draft] = []
-    texts: dict[str, str] = {}
+    texts: dict[str, str] = dict(standing or {})
     for group in groups.values():
         if all(_is_among(repair.finding, drafts) for repair in group):
             continue
