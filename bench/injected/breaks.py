@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.injected.sites import Site
@@ -18,7 +19,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """`changes`: file under the package's parent -> its new text, None for a file that goes. `lines`: where it shows."""
+    """`changes`: a file's path -> its new text, None for a file that goes. `lines`: where it shows in the tree."""
 
     kind: str
     site: Site
@@ -80,7 +81,7 @@ def _module_gone(site: Site, symbols: Symbols) -> Iterator[Break]:
 def _argument_gone(site: Site, symbols: Symbols) -> Iterator[Break]:
     for keyword, line in site.keywords:
         for path, node in _takers(symbols, site, keyword):
-            text = _spliced(path, node, lambda n, k=keyword: _without(n, k))
+            text = _spliced(path, node, partial(_without, keyword=keyword))
             if text is not None:
                 kinds = frozenset({"argument-removed"})
                 yield Break("argument removed", site, {path: text}, (site.lines[0], line), kinds)

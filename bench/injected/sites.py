@@ -61,10 +61,10 @@ def _uses(tree: ast.Module, file: str, bound: dict[str, tuple[str, str]]) -> Ite
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=function, args=args, keywords=words):
-                member = ""
-                if isinstance(function, ast.Attribute):
-                    function, member = function.value, function.attr
-                if not isinstance(function, ast.Name) or function.id not in bound:
+                owner, member = (
+                    (function.value, function.attr) if isinstance(function, ast.Attribute) else (function, "")
+                )
+                if not isinstance(owner, ast.Name) or owner.id not in bound:
                     continue
                 plain = not any(isinstance(argument, ast.Starred) for argument in args)
                 given = tuple((word.arg, word.value.lineno) for word in words if word.arg)
@@ -72,7 +72,7 @@ def _uses(tree: ast.Module, file: str, bound: dict[str, tuple[str, str]]) -> Ite
                 yield Site(
                     file,
                     (node.lineno, node.end_lineno or node.lineno),
-                    *bound[function.id],
+                    *bound[owner.id],
                     member,
                     given,
                     len(args) if plain and not spread else 0,
