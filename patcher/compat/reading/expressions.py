@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from patcher.compat.model import MemberOf, When
-from patcher.compat.reading.collected import Collected, Item, element_of
+from patcher.compat.reading.collected import Collected, Item, Text, element_of
 from patcher.compat.reading.narrowing import narrowed
 from patcher.compat.reading.scope import Scope
 from patcher.compat.reading.targets import assign, identifier
@@ -13,9 +14,14 @@ from patcher.compat.reading.walk import Evaluators, Walk
 from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
 from patcher.compat.values import Instance, Named, OneOf, Opaque, Value
 
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
 
 def _constant(walk: Walk, node: ast.Constant) -> Value:  # noqa: ARG001
-    return NOTHING if node.value is None else OPAQUE
+    value = node.value
+    if value is None:
+        return NOTHING
+    return Text(value) if type(value) is str and _NAME.fullmatch(value) else OPAQUE
 
 
 def _name(walk: Walk, node: ast.Name) -> Value:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from patcher.compat.model import Condition
 from patcher.compat.reading.collected import Collected
-from patcher.compat.reading.ways import one_of
+from patcher.compat.reading.ways import is_followed, one_of
 from patcher.compat.values import Named, Value
 
 Names = dict[str, Value]
@@ -79,7 +79,7 @@ def _together(found: list[tuple[Value, tuple[Condition, ...]]], name: str, modul
     if len(containers) == len(found):
         return _joined(containers)
     value = one_of(found)
-    if module is not None and value not in [each for each, _ in found]:
+    if module is not None and is_followed(value) and value not in [each for each, _ in found]:
         return Named(f"{module}.{name}")
     return value
 

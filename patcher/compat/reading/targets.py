@@ -7,7 +7,7 @@ import ast
 from patcher.compat.model import MemberOf
 from patcher.compat.reading.collected import Collected, Item, element_of
 from patcher.compat.reading.walk import Walk
-from patcher.compat.reading.ways import OPAQUE, is_followed
+from patcher.compat.reading.ways import OPAQUE, is_followed, one_of
 from patcher.compat.values import Instance, Member, Named, OneOf, Opaque, Value
 
 
@@ -31,11 +31,12 @@ def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | No
 def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.expr | None) -> None:
     parts = expression.elts if isinstance(expression, (ast.Tuple, ast.List)) else []
     starred = any(isinstance(each, ast.Starred) for each in (*targets, *parts))
-    exact = not starred and isinstance(value, Collected) and len(value.items) == len(targets)
+    ways = value.values if isinstance(value, OneOf) else (value,)
+    tuples = [way for way in ways if isinstance(way, Collected) and len(way.items) == len(targets)]
     for position, target in enumerate(targets):
-        if exact and isinstance(value, Collected):
+        if tuples and len(tuples) == len(ways) and not starred:
             part = parts[position] if len(parts) == len(targets) else None
-            assign(walk, target, value.items[position].value, part)
+            assign(walk, target, one_of((way.items[position].value, ()) for way in tuples), part)
         else:
             assign(walk, target, element_of(value))
 
@@ -63,11 +64,19 @@ def is_definition(value: Value) -> bool:
             return False
 
 
-def replaced(walk: Walk, line: int, of: Value, name: str, value: Value) -> None:
+def replaced(walk: Walk, line: int, of: Value, name: str, value: Value, *, soft: bool = True) -> None:
     """`module.name = value` and `Class.name = value`: a patch. Where nothing of that name is there, nothing fails."""
-    walk.use(line, MemberOf(of, name, soft=True))
-    if isinstance(value, Named):
-        walk.patched.setdefault(value.dotted, of)
+    if is_followed(of):
+        walk.use(line, MemberOf(of, name, soft=soft))
+        becomes_method(walk, value, of)
+
+
+def becomes_method(walk: Walk, function: Value, of: Value) -> None:
+    """A function is put into a class."""
+    for each in function.values if isinstance(function, OneOf) else (function,):
+        if isinstance(each, Named) and each.dotted.startswith(f"{walk.module}."):
+            known = walk.patched.get(each.dotted)
+            walk.patched[each.dotted] = of if known is None else one_of(((known, ()), (of, ())))
 
 
 def _subscript(walk: Walk, target: ast.Subscript, value: Value, expression: ast.expr | None) -> None:

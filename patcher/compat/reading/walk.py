@@ -43,7 +43,8 @@ class Walk:
         """Names that the module's body binds more than once."""
         self.scope = Scope("module", "")
         self.later: deque[Callable[[], None]] = deque()
-        self.last: deque[Callable[[], None]] = deque()
+        self.last: dict[str, Callable[[], None]] = {}
+        """Functions outside of classes that have a `self`: read when it is known what it is, by dotted name."""
         self.patched: dict[str, Value] = {}
         """Functions put into a class of another package, by dotted name: what they become methods of."""
         self.annotations_run = True
