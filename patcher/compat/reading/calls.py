@@ -39,7 +39,7 @@ def _call(walk: Walk, node: ast.Call) -> Value:
         container = walk.quietly(func.value)
         if isinstance(container, Collected):
             return method_of(walk, node, func, container, values)
-    _escape(walk, node)
+    _escape(walk, node, values)
     _patch(walk, node, values)
     if isinstance(of, Partial):
         given = arguments(walk, node, values)
@@ -53,13 +53,21 @@ def _call(walk: Walk, node: ast.Call) -> Value:
     return walk.result(of)
 
 
-def _escape(walk: Walk, node: ast.Call) -> None:
-    """Containers that are passed on may be changed by whoever gets them."""
+def _escape(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
+    """Containers that are passed on may be changed by whoever gets them; those of `self` by its methods."""
+    if walk.has_fields and isinstance(node.func, ast.Attribute):
+        match node.func.value:
+            case ast.Name(id="self") | ast.Call(func=ast.Name(id="super")):
+                for name, value in walk.scope.names.items():
+                    if name.startswith("self.") and isinstance(value, Collected):
+                        walk.scope.names[name] = value.escaped()
+            case _:
+                pass
     for argument in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)):
-        if isinstance(argument, ast.Name):
-            value = walk.scope.find(argument.id)
+        if isinstance(argument, ast.Name | ast.Attribute):
+            value = values[id(argument)] if id(argument) in values else walk.quietly(argument)
             if isinstance(value, Collected):
-                put(walk, argument.id, value.escaped())
+                put(walk, argument, value.escaped())
 
 
 def _hand_on(walk: Walk, node: ast.Call, of: Value, values: dict[int, Value]) -> None:

@@ -50,6 +50,7 @@ class Walk:
         self.annotations_run = True
         self.silent = False
         self.line = 0
+        self.has_fields = False
         self.looping = 0
         self.function = ""
         self.conditions: tuple[Condition, ...] = ()
