@@ -21,6 +21,7 @@ COMMANDS = {
     "apply": "make the edits that are needed here, all or none",
     "revert": "take edits out again, byte for byte",
     "verify": "prove that the edits hold",
+    "check": "before an upgrade: what a release no longer offers that the tree uses",
     "completion": "a completion script for bash, zsh or fish",
 }
 

@@ -28,7 +28,9 @@ class Forest:
 
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
         """The same tree with other texts in the place of some files."""
-        return Forest(self.root, {**self.texts, **texts}, self._known)
+        other = Forest(self.root, {**self.texts, **texts}, self._known)
+        other._bytes = self._bytes
+        return other
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""

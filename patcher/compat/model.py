@@ -259,6 +259,8 @@ class Report:
     unresolved: tuple[Unresolved, ...]
     findings: tuple[Finding, ...]
     notes: tuple[Phrase | Phrases, ...] = ()
+    broken: tuple[Use, ...] = ()
+    """The uses that the findings are about, to be judged again on other releases."""
 
     def of(self, *severities: Severity) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.severity in severities)

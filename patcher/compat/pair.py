@@ -28,6 +28,7 @@ def check_pair(
     count = 0
     unresolved: list[Unresolved] = []
     findings: list[Finding] = []
+    broken: list[Use] = []
     for use in (*_uses(forest, target, files), *further):
         match judge(use, universe, before):
             case Beside():
@@ -35,6 +36,7 @@ def check_pair(
             case Undecided(symbol=symbol, reason=reason):
                 unresolved.append(Unresolved(use.file, use.line, symbol, reason))
             case Broken(problems=problems):
+                broken.append(use)
                 findings += [
                     Finding(
                         use.file,
@@ -52,7 +54,7 @@ def check_pair(
             case _:
                 pass
         count += 1
-    return Report(verl, target.against, count, tuple(unresolved), tuple(findings))
+    return Report(verl, target.against, count, tuple(unresolved), tuple(findings), broken=tuple(broken))
 
 
 def _uses(forest: Forest, target: Target, files: Iterable[str] | None) -> Iterable[Use]:

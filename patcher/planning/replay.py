@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from patcher.planning.lines import on_base
 from patcher.records.model import Edit, Mark, Record, Style
@@ -97,10 +98,19 @@ class Desk:
         source = self.texts.get(edit.file)
         if source is None:
             return self.problems.get(edit.file, Missing())
-        outcome = rewrite(source, edit, mark, may_touch=may_touch | {mark.record})
+        outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
         return on_base(outcome, self.base[edit.file], source)
+
+
+_matches = lru_cache(maxsize=1024)(matches)
+
+
+@lru_cache(maxsize=1024)
+def _rewrite(source: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """The same edit on the same text is asked for again when one tree is held against many releases."""
+    return rewrite(source, edit, mark, may_touch=may_touch)
 
 
 def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:
@@ -113,7 +123,7 @@ def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:
 
 def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
     """Where the text has what `[resolved]` looks for, and whether a marker stands there."""
-    lines = tuple(line for pattern in record.resolved for line in matches(text, pattern))
+    lines = tuple(line for pattern in record.resolved for line in _matches(text, pattern))
     if not lines:
         return None
     marked = {marker.line for marker in markers(text, word)}

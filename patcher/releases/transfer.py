@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from patcher.releases.cache import Progress
 
 BLOCK = 1 << 20
+MOST_WHOLE = 60_000_000
+"""The largest file, in bytes, that is fetched whole where its sources alone are wanted."""
 _TRIES = 4
 _ADVICE = "Check the connection and pip's settings for indexes, proxies and certificates, then run it again."
+_NO_RANGES = (416, 501)
 _PLAINLY = {"Accept-Encoding": "identity"}
 _Result = TypeVar("_Result")
 
@@ -35,23 +38,45 @@ class RangeRefusedError(Exception):
     """The server sends whole files only."""
 
 
+class TooLargeError(Exception):
+    """A file is larger than was allowed for; `size` is in bytes, None where the server does not tell it."""
+
+    def __init__(self, size: int | None) -> None:
+        super().__init__(size)
+        self.size = size
+
+
 class _FailedError(Exception):
     """A transfer that may go better when tried again."""
 
 
 def download(
-    client: Client, url: str, to: Path, hashes: Mapping[str, list[str]], shown: str, progress: Progress
+    client: Client,
+    url: str,
+    to: Path,
+    hashes: Mapping[str, list[str]],
+    shown: str,
+    progress: Progress,
+    most: int | None = None,
 ) -> None:
-    """Fetch a whole file. Raises `ReleaseError` if it is not complete or its hash is not the index's."""
+    """Fetch a whole file, of at most `most` bytes.
+
+    Raises `ReleaseError` if it is not complete or its hash is not the index's, `TooLargeError` before or while more
+    than `most` bytes arrive.
+    """
 
     def attempt() -> None:
         kinds = {kind: hashlib.new(kind) for kind in hashes}
         with client.stream("GET", url, headers=_PLAINLY) as answer, to.open("wb") as file:
             _check_status(answer)
-            expected, done = int(answer.headers.get("Content-Length") or 0) or None, 0
+            expected, done = _length(answer), 0
+            if most is not None and expected is not None and expected > most:
+                raise TooLargeError(expected)
             for part in answer.iter_raw():
-                file.write(part)
                 done += len(part)
+                if most is not None and done > most:
+                    raise TooLargeError(None)
+                file.write(part)
                 for digest in kinds.values():
                     digest.update(part)
                 progress(phrase("fetching {name}", name=shown), done, expected)
@@ -115,6 +140,8 @@ class RangeFile(io.RawIOBase):
         def attempt() -> tuple[bytes, int]:
             headers = {**_PLAINLY, "Range": f"bytes={first}-{last}"}
             with self._client.stream("GET", self._url, headers=headers) as answer:
+                if answer.status_code in _NO_RANGES:
+                    raise RangeRefusedError
                 _check_status(answer)
                 span, _, size = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
                 if answer.status_code != 206 or not size.isdigit() or span != f"{first}-{last}":
@@ -130,6 +157,11 @@ class RangeFile(io.RawIOBase):
         return _retry(attempt, self._shown)
 
 
+def _length(answer: Any) -> int | None:
+    said_length = answer.headers.get("Content-Length") or ""
+    return int(said_length) if said_length.isdigit() else None
+
+
 def _check_status(answer: Any) -> None:
     if answer.status_code >= 500 or answer.status_code in (408, 429):
         raise _FailedError(phrase("the server answered {status}", status=answer.status_code))
@@ -142,6 +174,8 @@ def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
     for number in range(1, _TRIES + 1):
         try:
             return attempt()
+        except (RangeRefusedError, TooLargeError):
+            raise
         except ReleaseError as error:
             raise ReleaseError(phrase("cannot fetch {name}", name=shown), cause=said(error), advice=_ADVICE) from error
         except _FailedError as error:

@@ -65,6 +65,11 @@ class Server:
         self.yanked: dict[str, str] = {}
         self.gone: set[str] = set()
         self.ranges = True
+        self.range_status = 200
+        """What a request for a range is answered with where there are none."""
+        self.lengths = True
+        self.delay = 0.0
+        """Seconds before each file is sent."""
         self.truncate = 0
         """How many of the next answers break off half way."""
         self.status = 200
@@ -103,17 +108,21 @@ class Server:
                     self.send_error(404)
 
             def _file(self, content: bytes) -> None:
+                threading.Event().wait(served.delay)
                 asked = self.headers.get("Range")
                 if served.ranges and asked:
                     first, last = (int(part) for part in asked.removeprefix("bytes=").split("-"))
                     span = f"bytes {first}-{min(last, len(content) - 1)}/{len(content)}"
                     self._send(206, content[first : last + 1], {"Content-Range": span})
+                elif asked and served.range_status != 200:
+                    self.send_error(served.range_status)
                 else:
                     self._send(200, content, {})
 
             def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
                 self.send_response(status)
-                for key, value in {**headers, "Content-Length": str(len(body))}.items():
+                told = {"Content-Length": str(len(body))} if served.lengths else {}
+                for key, value in {**headers, **told}.items():
                     self.send_header(key, value)
                 self.end_headers()
                 if served.truncate and self.path.startswith("/files/"):

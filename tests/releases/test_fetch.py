@@ -48,6 +48,40 @@ def test_without_ranges_or_a_source_archive_the_whole_wheel_is_taken(server: Ser
     assert kept(folder) == SOURCES
 
 
+def test_a_large_wheel_is_not_fetched_whole_unasked(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("patcher.releases.filling.MOST_WHOLE", 2_000_000)
+    server.ranges = False
+    del server.files[SDIST]
+    with pytest.raises(ReleaseError) as caught:
+        sources("demo-pkg", "1.1")
+    assert f"{WHEEL} has 6 MB" in str(caught.value.cause)
+    assert "up to 2 MB" in str(caught.value.cause)
+    assert "PIP_FIND_LINKS" in str(caught.value.advice)
+    assert server.sent < 1_000_000 + len(server.page()) * 4
+    server.ranges = True
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
+
+
+def test_a_large_wheel_of_untold_length_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("patcher.releases.filling.MOST_WHOLE", 2_000_000)
+    server.ranges = server.lengths = False
+    del server.files[SDIST]
+    with pytest.raises(ReleaseError, match="has > 2 MB"):
+        sources("demo-pkg", "1.1")
+
+
+def test_of_a_large_pure_wheel_the_parts_are_taken(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("patcher.releases.filling.MOST_WHOLE", 2_000_000)
+    server.files["demo_pkg-1.1-py3-none-any.whl"] = wheel_of({**SOURCES, "demo_pkg/data.bin": bytes(3_000_000)})
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
+
+
+def test_a_server_that_refuses_ranges_with_an_error(server: Server) -> None:
+    server.ranges, server.range_status = False, 416
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
+    assert f"/files/{SDIST}" in server.requests
+
+
 def test_of_a_pure_wheel_everything_is_kept(server: Server) -> None:
     name = "demo_pkg-1.1-py3-none-any.whl"
     server.files[name] = wheel_of({**SOURCES, "demo_pkg/data.txt": "kept", "demo_pkg-1.1.data/purelib/extra.py": ""})
@@ -226,6 +260,52 @@ def test_many_at_once_fetch_once(server: Server) -> None:
     server.requests.clear()
     sources("demo-pkg", "1.0")
     assert opened == len([path for path in server.requests if path.startswith("/files/")])
+
+
+FETCH = "from patcher.releases import sources; print(sources('demo-pkg', '1.1'))"
+
+
+def fetching(before: str = "") -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", f"{before}{FETCH}"]
+    return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_several_processes_at_once_fetch_once(server: Server) -> None:
+    server.delay = 0.05
+    done = [process.communicate() for process in [fetching() for _ in range(3)]]
+    assert len({out for out, _ in done}) == 1, done
+    assert kept(Path(done[0][0].strip())) == SOURCES
+    opened = server.requests.count(f"/files/{WHEEL}")
+    server.requests.clear()
+    sources("demo-pkg", "1.0")
+    assert opened == len([path for path in server.requests if path.startswith("/files/")])
+
+
+def test_a_process_killed_while_it_fetches_hinders_no_other(server: Server, tmp_path: Path) -> None:
+    server.delay = 0.2
+    process = fetching()
+    building = tmp_path / "cache/releases/demo-pkg/1.1"
+    while not list(building.glob(".sources.building-*")):
+        assert process.poll() is None, process.communicate()
+        threading.Event().wait(0.01)
+    process.kill()
+    process.communicate()
+    assert not (building / "sources").exists()
+    server.delay = 0
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
+    assert not list(building.glob(".sources.building-*"))
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    server.ranges = False
+    del server.files[SDIST]
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)); "
+    error = fetching(full).communicate()[1]
+    assert "cannot write to the cache" in error
+    assert "File too large" in error
+    assert [path for path in (tmp_path / "cache").rglob("*") if not path.is_dir() and path.suffix != ".lock"] == []
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
 
 
 def test_a_cache_that_cannot_be_written(server: Server, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Breaks injected into a release, and whether `check` finds them."""

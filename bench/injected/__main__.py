@@ -1,0 +1,121 @@
+"""`python -m bench.injected`: inject breaks into a vLLM release one at a time; does `check` find each?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.injected.breaks import Break, breaks
+from bench.injected.sites import sites
+from patcher.compat.forest import Forest
+from patcher.compat.model import Finding
+from patcher.compat.pair import check_pair
+from patcher.compat.target import Target
+from patcher.releases import sources, wheel
+from patcher.symbols import Symbols
+
+PACKAGE = "vllm"
+GOAL = 0.97
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.injected", description=__doc__)
+    parser.add_argument("--count", type=int, default=200, help="how many breaks (default 200)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verl", default="0.8.0")
+    parser.add_argument("--vllm", default="0.20.2")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    tree = wheel("verl", given.verl)
+    with TemporaryDirectory(prefix="uky-patch-injected-") as folder:
+        package = Path(folder) / PACKAGE
+        shutil.copytree(sources(PACKAGE, given.vllm) / PACKAGE, package)
+        chosen = pick(tree, package, given.count, given.seed)
+        outcomes = [(one, felt(one, tree, package, given.vllm)) for one in chosen]
+    return tell(outcomes, as_json=given.json)
+
+
+def pick(tree: Path, package: Path, count: int, seed: int) -> list[Break]:
+    """`count` different breaks, the kinds in turn as far as there are any left of each."""
+    symbols = Symbols(package)
+    kinds: dict[str, dict[str, Break]] = defaultdict(dict)
+    for site in sites(tree / "verl", PACKAGE):
+        for one in breaks(site, symbols):
+            kinds[one.kind].setdefault(one.name, one)
+    dice = random.Random(seed)
+    heaps = [dice.sample(list(found.values()), len(found)) for _, found in sorted(kinds.items())]
+    chosen: list[Break] = []
+    while len(chosen) < count and any(heaps):
+        for heap in heaps:
+            if heap and len(chosen) < count:
+                chosen.append(heap.pop())
+    return chosen
+
+
+def felt(one: Break, tree: Path, package: Path, version: str) -> Finding | None:
+    """The finding that the break adds at its site."""
+    forest = Forest(tree)
+
+    def findings() -> tuple[Finding, ...]:
+        target = Target({PACKAGE: version}, {PACKAGE: Symbols(package)}, {PACKAGE: version})
+        return check_pair(forest, target, verl="", baseline=baseline, files=[one.site.file]).findings
+
+    baseline = Target({PACKAGE: version}, {PACKAGE: Symbols(package)}, {PACKAGE: version})
+    before = {(finding.line, finding.kind, finding.symbol) for finding in findings()}
+    with _injected(one):
+        after = [finding for finding in findings() if (finding.line, finding.kind, finding.symbol) not in before]
+    here = [finding for finding in after if one.lines[0] <= finding.line <= one.lines[1]]
+    return next((finding for finding in here if finding.kind in one.expected), here[0] if here else None)
+
+
+@contextmanager
+def _injected(one: Break) -> Iterator[None]:
+    kept = {path: path.read_bytes() if path.exists() else None for path in one.changes}
+    try:
+        for path, text in one.changes.items():
+            if text is None:
+                path.unlink()
+            else:
+                path.write_text(text, encoding="utf-8")
+        yield
+    finally:
+        for path, content in kept.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_bytes(content)
+
+
+def tell(outcomes: list[tuple[Break, Finding | None]], *, as_json: bool) -> int:
+    """Print recall by kind. 1 if it is below the goal."""
+    kinds = sorted({one.kind for one, _ in outcomes})
+    found = {kind: [finding for one, finding in outcomes if one.kind == kind] for kind in kinds}
+    right = sum(1 for one, finding in outcomes if finding is not None and finding.kind in one.expected)
+    recall = sum(finding is not None for _, finding in outcomes) / len(outcomes)
+    missed = [one.name for one, finding in outcomes if finding is None]
+    if as_json:
+        counts = {kind: [sum(f is not None for f in every), len(every)] for kind, every in found.items()}
+        print(json.dumps({"recall": recall, "kinds": counts, "right_kind": right, "missed": missed}))
+    else:
+        for kind, every in found.items():
+            print(f"{kind:<20}{sum(f is not None for f in every):>5} of {len(every)}")
+        print(f"{'all':<20}{len(outcomes) - len(missed):>5} of {len(outcomes)}   recall {recall:.3f} (goal {GOAL})")
+        print(f"named by the right kind: {right}")
+        for name in missed:
+            print(f"  missed: {name}")
+        for one, finding in outcomes:
+            if finding is not None and finding.kind not in one.expected:
+                print(f"  {one.name}: told as {finding.kind}")
+    return 0 if recall >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""`uky-patch check`: what a release no longer offers that the tree uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.session import Session
+
+
+@click.command("check")
+@click.option("--verl", default="", metavar="VER", help="Check this verl release instead of a tree.")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="NAME==VER",
+    help="The release in question; NAME=FOLDER for sources, NAME alone for what is installed, NAME==none for absent.",
+)
+@click.option("--baseline", multiple=True, metavar="NAME==VER", help="A release that the tree is known to work with.")
+@click.option("--since/--no-since", default=True, help="Find the first release that shows each finding.")
+@click.option("--matrix", is_flag=True, help="Every verl release on every release: --verl and --against take ranges.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the matrix as a page.")
+@with_session
+def command(
+    session: Session,
+    verl: str,
+    against: tuple[str, ...],
+    baseline: tuple[str, ...],
+    since: bool,
+    matrix: bool,
+    html: Path | None,
+) -> int:
+    """Find every place where the tree uses something that a release no longer offers in that form."""
+    if matrix or html is not None:
+        return _matrix(session, verl, against, html)
+    if not against:
+        raise click.UsageError("Missing option '--against'.")
+    from patcher.operations.checking import Order, check
+    from patcher.operations.targets import parse_all
+    from patcher.reporting.check import show_check
+
+    done = check(session, Order(parse_all(against), verl, parse_all(baseline), since))
+    show_check(done)
+    return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
+
+
+def _matrix(session: Session, verl: str, against: tuple[str, ...], html: Path | None) -> int:
+    from patcher.operations.matrix import Order, survey_releases
+    from patcher.reporting.matrix import show_matrix
+    from patcher.reporting.progress import progress
+
+    order = Order(verl, against)
+    found = survey_releases(session, order, progress)
+    if html is not None:
+        from datetime import date
+
+        from patcher.reporting.matrix_page import write_page
+
+        today = date.today().isoformat()
+        write_page(found, session.records_anywhere, html, command=order.command, date=today)
+    show_matrix(found, session)
+    return ExitCode.FINDINGS if any(cell.left for cell in found.cells.values()) else ExitCode.CLEAN

@@ -1,0 +1,96 @@
+"""A record as TOML, in the form of the shipped ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+
+from patcher.records.model import (
+    AddArgument,
+    Edit,
+    Example,
+    Insert,
+    MoveImport,
+    Record,
+    RemoveArgument,
+    RenameArgument,
+    RenameAttribute,
+    Replace,
+)
+
+_KINDS = {
+    MoveImport: "move-import",
+    RenameArgument: "rename-argument",
+    RemoveArgument: "remove-argument",
+    AddArgument: "add-argument",
+    RenameAttribute: "rename-attribute",
+    Replace: "replace",
+    Insert: "insert",
+}
+_ORDER = ("file", "within", "verl", "kind", "call", "old", "new", "value", "pattern", "with", "where", "anchor", "code")
+
+
+def written(record: Record, heading: Iterable[str] = ()) -> str:
+    """The record's text; `heading` are comment lines above it."""
+    lines = [*(f"# {line}" for line in heading), f"id = {_string(record.id)}", f"title = {_string(record.title)}"]
+    lines.append(f"reason = {_string(record.reason)}")
+    if record.upstream:
+        lines.append(f"upstream = {_string(record.upstream)}")
+    lines.append(f"lifetime = {_string(record.lifetime)}")
+    lines += [f"{key} = {_strings(value)}" for key, value in (("tags", record.tags), ("after", record.after)) if value]
+    if record.zh is not None:
+        lines += ["", "[zh]", f"title = {_string(record.zh.title)}", f"reason = {_string(record.zh.reason)}"]
+    lines += ["", "[when]", *(f"{name} = {_string(spec)}" for name, spec in record.when.versions.items())]
+    for key, symbols in (("has", record.when.has), ("lacks", record.when.lacks), ("absent", record.when.absent)):
+        if symbols:
+            lines.append(f"{key} = {_strings(symbols)}")
+    for edit in record.edits:
+        lines += ["", "[[edit]]", *_edit(edit)]
+    if record.resolved:
+        one = len(record.resolved) == 1
+        lines += ["", "[resolved]", f"pattern = {_text(record.resolved[0]) if one else _strings(record.resolved)}"]
+    for example in record.examples:
+        lines += ["", "[[example]]", *_example(example)]
+    return "\n".join(lines) + "\n"
+
+
+def _edit(edit: Edit) -> list[str]:
+    values = {field.name: getattr(edit, field.name) for field in dataclasses.fields(edit)}
+    values["kind"] = _KINDS[type(edit)]
+    if "replacement" in values:
+        values["with"] = values.pop("replacement")
+    lines = [f"{key} = {_text(values[key])}" for key in _ORDER if values.get(key) is not None]
+    return [*lines, *([f"count = {edit.count}"] if edit.count != 1 else [])]
+
+
+def _example(example: Example) -> list[str]:
+    lines = [f"name = {_string(example.name)}"]
+    if example.file is not None:
+        lines.append(f"file = {_string(example.file)}")
+    if example.untouched:
+        return [*lines, f"untouched = {_text(example.before)}"]
+    lines.append(f"before = {_text(example.before)}")
+    lines.append(f"after = {_text(example.after)}" if example.after is not None else f'fails = "{example.fails}"')
+    return lines
+
+
+def _strings(values: Iterable[str]) -> str:
+    one_line = f"[{', '.join(map(_string, values))}]"
+    if len(one_line) <= 100:
+        return one_line
+    return "[\n" + "".join(f"  {_string(value)},\n" for value in values) + "]"
+
+
+def _text(value: str) -> str:
+    """Several lines as they are, where TOML's literal strings can hold them."""
+    if "\n" not in value:
+        return _string(value)
+    if "'''" not in value and not value.endswith("'") and all(char in "\n\t" or char >= " " for char in value):
+        return f"'''\n{value}'''"
+    return _string(value)
+
+
+def _string(value: str) -> str:
+    """JSON's escapes are TOML's, but for characters beyond the basic plane, which stay as they are."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

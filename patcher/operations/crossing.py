@@ -1,0 +1,128 @@
+"""All pairs of verl releases and releases of a package, judged by two processes."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.compat.facts import FileFacts
+from patcher.compat.forest import Forest
+from patcher.compat.matrix import Cell, Matrix, Missing, cell_of, with_since
+from patcher.compat.pair import check_pair
+from patcher.compat.target import Target
+from patcher.errors import EnvironmentProbeError
+from patcher.language import phrase
+from patcher.records.model import Record
+from patcher.symbols import Symbols
+
+if TYPE_CHECKING:
+    from patcher.releases import Progress
+
+PROCESSES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What is to be judged. Paths are the folders of the packages themselves."""
+
+    package: str
+    verl: Mapping[str, Path | Missing]
+    releases: Mapping[str, Path | Missing]
+    records: tuple[Record, ...] = ()
+    beside: Mapping[str, tuple[str, Path]] = field(default_factory=dict)
+    """Further packages that are the same everywhere: version and folder by distribution name."""
+
+
+def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) -> Matrix:
+    """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
+    there = {release: path for release, path in crossing.releases.items() if isinstance(path, Path)}
+    cells: dict[tuple[str, str], Cell] = {}
+    for done, row in enumerate(_columns(crossing, there, processes), start=1):
+        cells |= {(cell.verl, cell.release): cell for cell in row}
+        fields = {"name": crossing.package, "done": done, "total": len(there)}
+        progress(phrase("checking on {name}: {done} of {total} releases", **fields), 0, None)
+    progress("", 0, None)
+    return with_since(
+        Matrix(
+            crossing.package,
+            tuple(crossing.verl),
+            tuple(crossing.releases),
+            cells,
+            {name: gone for name, gone in crossing.verl.items() if isinstance(gone, Missing)},
+            {name: gone for name, gone in crossing.releases.items() if isinstance(gone, Missing)},
+            {name: version for name, (version, _) in crossing.beside.items()},
+        )
+    )
+
+
+def _columns(crossing: Crossing, there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
+    """The cells of one release after the other, in the order in which they are done."""
+    if processes == 1 or len(there) < 2:
+        bench = _Bench(crossing)
+        yield from (bench.column(release, path) for release, path in there.items())
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(there)), context, _start, (crossing,)) as pool:
+        try:
+            asked = [pool.submit(_column, release, path) for release, path in there.items()]
+            for done in as_completed(asked):
+                yield done.result()
+        except BrokenProcessPool as error:
+            raise EnvironmentProbeError(
+                phrase("a process that checked releases was ended from outside"),
+                cause=phrase("most often the machine has no memory left"),
+                advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
+            ) from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+class _Bench:
+    """What a process keeps from one release to the next: the verl trees and what was read of them."""
+
+    def __init__(self, crossing: Crossing) -> None:
+        known: dict[tuple[str, int], FileFacts] = {}
+        self.crossing = crossing
+        self.forests = {
+            verl: Forest(path.parent, known=known) for verl, path in crossing.verl.items() if isinstance(path, Path)
+        }
+        self.beside = {path.name: Symbols(path) for _, path in crossing.beside.values()}
+
+    def column(self, release: str, path: Path) -> list[Cell]:
+        """Every verl release on one release of the package, whose symbols are let go of afterwards."""
+        beside = self.crossing.beside
+        versions = {self.crossing.package: release, **{name: version for name, (version, _) in beside.items()}}
+        against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
+        target = Target(against, {path.name: Symbols(path), **self.beside}, versions)
+        return [self._cell(verl, forest, release, target) for verl, forest in self.forests.items()]
+
+    def _cell(self, verl: str, forest: Forest, release: str, target: Target) -> Cell:
+        report = check_pair(forest, target, verl=verl)
+        return cell_of(release, report, report)
+
+
+_BENCH: list[_Bench] = []
+"""This process's own; filled by `_start`."""
+
+
+def _start(crossing: Crossing) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+    _BENCH.append(_Bench(crossing))
+
+
+def _column(release: str, path: Path) -> list[Cell]:
+    return _BENCH[0].column(release, path)
+
+
+def usable(found: Mapping[str, Path | Missing]) -> Sequence[str]:
+    """The releases whose sources are there."""
+    return [release for release, path in found.items() if isinstance(path, Path)]

@@ -1,0 +1,151 @@
+"""The records in memory on a tree, for other versions than those installed: which findings they repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patcher.compat.forest import Forest
+from patcher.compat.model import Finding, Report
+from patcher.compat.pair import check_pair
+from patcher.compat.repairs import Repairs, Step, attribute
+from patcher.compat.target import Target
+from patcher.environment import Environment, Installed
+from patcher.planning.need import SymbolLookup, need
+from patcher.planning.replay import Desk, predecessors
+from patcher.planning.situation import Request, belongs
+
+if TYPE_CHECKING:
+    from patcher.planning.outcome import Plan
+    from patcher.records.model import Record
+    from patcher.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What the records do about a report."""
+
+    repairs: Repairs
+    plan: Plan
+    off_by_default: frozenset[str] = frozenset()
+    """Records named in `repaired_by` that apply makes only when asked for by id."""
+
+
+def repair(session: Session, forest: Forest, target: Target, report: Report, baseline: Target | None) -> Repaired:
+    """Plan the records for the target's versions on the session's tree, and check what they make of it."""
+    recheck = _rechecker(forest, target, report.verl, baseline)
+    request = session.request()
+    plan, base = planned(session, target, request)
+    repairs = attribute(report, base, plan.steps, _texts(plan), recheck)
+    left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
+    others = frozenset(
+        record.id
+        for record in session.records
+        if not request.wants(record) and record.id not in request.disabled and left & set(record.files)
+    )
+    if not others:
+        return Repaired(repairs, plan)
+    wider, base = planned(session, target, replace(request, enabled=request.enabled | others))
+    more = attribute(report, base, wider.steps, _texts(wider), recheck).before.findings
+    named = tuple(
+        replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
+        for one, other in zip(repairs.before.findings, more, strict=True)
+    )
+    used = others & {one.repaired_by for one in named}
+    return Repaired(replace(repairs, before=replace(repairs.before, findings=named)), plan, frozenset(used - {None}))
+
+
+def planned(session: Session, target: Target, request: Request) -> tuple[Plan, dict[str, str]]:
+    """The plan for the target's versions, and the texts that it starts from."""
+    from patcher.operations.looking import look
+    from patcher.operations.survey import record_file_names, survey
+    from patcher.planning.plan import plan
+
+    found = look(session.tree, lambda reading: survey(session, reading.ledger, record_file_names(session)))
+    environment = around(session.environment, target)
+    lookup = _lookup(target, session.lookup)
+    situation = replace(found.situation, environment=environment, lookup=lookup)
+    base = {path: state.base for path, state in situation.files.items() if state.base is not None}
+    return plan(session.records, request, situation), base
+
+
+def check_with_records(
+    forest: Forest, target: Target, records: Sequence[Record], verl: str, *, baseline: Target | None = None
+) -> tuple[Report, Report]:
+    """One tree on one target, as it is (with `repaired_by`) and once the records are applied.
+
+    The tree has no ledger, and nothing is known of its surroundings but `target.versions`. `records` must be ordered;
+    those that are off by default do not count.
+    """
+    report = check_pair(forest, target, verl=verl, baseline=baseline)
+    files = {one.file for one in report.findings}
+    steps, base = _rehearse(forest, target, _concerned(records, files), verl)
+    final = {path: text for _, texts in steps for path, text in texts.items()}
+    repairs = attribute(report, base, steps, final, _rechecker(forest, target, verl, baseline))
+    return repairs.before, repairs.after
+
+
+def around(environment: Environment, target: Target) -> Environment:
+    """The environment with the target's packages in the place of those installed."""
+    packages = dict(environment.packages)
+    for module in target.against:
+        name = module.replace("_", "-")
+        packages.pop(name, None)
+        symbols = target.packages.get(module)
+        if symbols is not None:
+            packages[name] = Installed(name, target.versions.get(name) or "unknown")
+    return replace(environment, packages=packages)
+
+
+def _rechecker(
+    forest: Forest, target: Target, verl: str, baseline: Target | None
+) -> Callable[[Mapping[str, str], Iterable[str]], Report]:
+    def recheck(texts: Mapping[str, str], files: Iterable[str]) -> Report:
+        return check_pair(forest.with_texts(texts), target, verl=verl, baseline=baseline, files=files)
+
+    return recheck
+
+
+def _texts(plan: Plan) -> dict[str, str]:
+    return {path: file.text for path, file in plan.files.items()}
+
+
+def _lookup(target: Target, other: SymbolLookup) -> SymbolLookup:
+    def ask(symbol: str) -> bool | None:
+        module = symbol.partition(".")[0]
+        if module not in target.against:
+            return other(symbol)
+        symbols = target.packages.get(module)
+        return symbols.has(symbol) if symbols is not None else None
+
+    return ask
+
+
+def _concerned(records: Iterable[Record], files: Iterable[str]) -> tuple[Record, ...]:
+    """The records that are on by default and edit one of the files, with those that they come after."""
+    asked, places = [record for record in records if record.enabled], set(files)
+    earlier = predecessors(asked)
+    chosen = {record.id for record in asked if places & set(record.files)}
+    chosen |= {name for one in chosen for name in earlier[one]}
+    return tuple(record for record in asked if record.id in chosen)
+
+
+def _rehearse(
+    forest: Forest, target: Target, records: Sequence[Record], verl: str
+) -> tuple[tuple[Step, ...], dict[str, str]]:
+    """Make the records' edits on the tree's texts: each record that can be made, and the texts before all of them."""
+    known = {name: Installed(name, version) for name, version in target.versions.items() if version is not None}
+    environment = Environment(None, {**known, "verl": Installed("verl", verl)})
+    lookup = _lookup(target, lambda _symbol: None)
+    wanted = [record for record in records if need(record, environment, lookup).answer in ("yes", "maybe")]
+    texts = {}
+    for file in dict.fromkeys(file for record in wanted for file in record.files):
+        content = forest.content(file)
+        if content is not None:
+            texts[file] = content.decode("utf-8", "replace")
+    desk = Desk.of(texts, {}, "Uky", "comment")
+    earlier = predecessors(wanted)
+    for record in wanted:
+        desk.replay(record, belongs(verl), earlier[record.id])
+    return tuple(desk.steps), texts
