@@ -13,7 +13,8 @@ a function is visited when the code around it is through.
 - `module.name = value` and `Class.name = value` are soft uses: where the name is gone, the patch has no effect, but
   nothing fails. A function put so into a class is read as a method of it: `self` is an instance.
 - Keywords that a dict gets under conditions are calls of their own under those conditions, with that keyword alone.
-- `contexts` of a walk has the `Context` of every statement, call, subscript, dict and comparison, for `registries`.
+- What asks about more than single expressions (`environment`, `engine_flags`) looks at the tree itself, and asks the
+  walk for the `Context` of a node with `context_of`.
 """
 
 from patcher.compat.reading.reader import read_file

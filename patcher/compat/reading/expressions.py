@@ -10,8 +10,8 @@ from patcher.compat.reading.narrowing import narrowed
 from patcher.compat.reading.scope import Scope
 from patcher.compat.reading.targets import assign, identifier
 from patcher.compat.reading.walk import Evaluators, Walk
-from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of
-from patcher.compat.values import Instance, Named, Opaque, Value
+from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
+from patcher.compat.values import Instance, Named, OneOf, Opaque, Value
 
 
 def _constant(walk: Walk, node: ast.Constant) -> Value:  # noqa: ARG001
@@ -29,6 +29,8 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     of = walk.value(node.value)
     if isinstance(of, Opaque):
         return OPAQUE
+    if type(of) is OneOf:
+        of = plain(of)
     name = node.attr
     if name == "__class__" and isinstance(of, Instance):
         return of.of

@@ -11,6 +11,8 @@ from patcher.compat.facts import FileFacts
 from patcher.compat.reading.branches import BRANCHES
 from patcher.compat.reading.calls import CALLS
 from patcher.compat.reading.definitions import DEFINITIONS, LAMBDAS
+from patcher.compat.reading.engine_flags import engine_flag_uses
+from patcher.compat.reading.environment import environment_uses
 from patcher.compat.reading.expressions import EXPRESSIONS
 from patcher.compat.reading.imports import IMPORTS
 from patcher.compat.reading.statements import STATEMENTS
@@ -31,6 +33,8 @@ def read_file(content: bytes, file: str) -> FileFacts:
             tree = ast.parse(content)
         walk = Walk(file, module, _EVALUATORS, _EXECUTORS)
         _visit(walk, tree, b"global " in content)
+        walk.uses += environment_uses(content, tree, file, walk.context_of)
+        walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
     except (SyntaxError, ValueError, RecursionError) as error:
         return FileFacts(file, module, problem=str(error))
     return FileFacts(

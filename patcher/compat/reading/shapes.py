@@ -9,6 +9,7 @@ from patcher.compat.model import CallOf, Condition, Keyword, Shape
 from patcher.compat.reading.collected import Collected
 from patcher.compat.reading.targets import identifier
 from patcher.compat.reading.walk import Walk
+from patcher.compat.reading.ways import plain
 from patcher.compat.values import Value
 
 
@@ -71,6 +72,7 @@ def _further(here: tuple[Condition, ...], there: tuple[Condition, ...]) -> tuple
 
 def call(walk: Walk, line: int, of: Value, given: Arguments) -> None:
     """Note a call; keywords that are passed only sometimes are calls of their own, under their conditions."""
+    of = plain(of)
     walk.use(line, CallOf(of, given.shape))
     for conditions, keyword in given.sometimes:
         with walk.under(*conditions):

@@ -63,6 +63,10 @@ class Walk:
             context = self._context = Context(self.function, self.conditions, self.caught)
         return context
 
+    def context_of(self, node: ast.AST) -> Context:
+        """When a node runs that has been visited: a statement, call, subscript, dict or comparison."""
+        return self.contexts.get(id(node), Context())
+
     def value(self, node: ast.expr) -> Value:
         return self._evaluators[type(node)](self, node)
 
