@@ -251,6 +251,8 @@ def external_has(dotted: str, name: str) -> bool | None:
     module, _, attribute = dotted.rpartition(".")
     if module == "typing_extensions":
         module = "typing"
+    if attribute == "TypedDict":
+        return hasattr(dict, name)
     if module.partition(".")[0] in _HARMLESS:
         found = getattr(importlib.import_module(module), attribute, None) if module else None
         return True if hasattr(found, name) else None

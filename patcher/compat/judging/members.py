@@ -19,6 +19,7 @@ from patcher.compat.meaning import (
 from patcher.compat.meaning.classes import ancestry, dotted
 from patcher.compat.meaning.members import lookup
 from patcher.compat.meaning.subclasses import may_have
+from patcher.compat.meaning.torch_modules import registered
 from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict
 from patcher.language import phrase
 from patcher.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
@@ -57,6 +58,8 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
     if absent and not unsure and None not in others:
         return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
+    if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
+        return Fine(unsure[0].symbol)
     if unsure:
         return Undecided(unsure[0].symbol, unsure[0].reason)
     one, _ = absent[0]
@@ -151,7 +154,8 @@ def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
 def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
     match one:
         case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
-            return may_have(universe, of, name)
+            text = universe.symbols(of.module).text
+            return may_have(universe, of, name) or registered(text, name)
         case _:
             return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -117,7 +118,7 @@ def _with(signature: Signature, names: frozenset[str]) -> Signature:
 def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
     symbol = dotted(owner)
     order: list[Class | External | Unknown] = []
-    behind_tree = isinstance(owner, TreeClass)
+    behind_tree, raised = isinstance(owner, TreeClass), False
     for base in ancestry(universe, owner):
         match base:
             case TreeClass():
@@ -130,6 +131,8 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
             case Outside(name=name):
                 if name.startswith(_ENUMS) or name.endswith(".TypedDict"):
                     return Takes(_FREE, symbol)
+                if _is_exception(name):
+                    raised = True
                 order.append(External(name))
             case Unknown():
                 order.append(base)
@@ -138,6 +141,8 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
     if _has_metaclass(order):
         return Unknown("it has a metaclass", symbol)
     made = constructor_of(order, lambda base: universe.symbols(base.module))
+    if raised and isinstance(made, Unknown):
+        return Takes(Signature((), any_positional=True), symbol)
     match made:
         case Unknown(reason=reason):
             return Unknown(reason, symbol)
@@ -160,6 +165,11 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
                 return Unknown(f"{function.qualname} is decorated", symbol)
             signature = _with(read_parameters(node, bound=True), changes)
             return Takes(widened(universe, function, signature, InstanceOf(owner, exact=True)), symbol)
+
+
+def _is_exception(name: str) -> bool:
+    kind = getattr(builtins, name.removeprefix("builtins."), None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
 def _holds(base: object, node: ast.AST) -> bool:

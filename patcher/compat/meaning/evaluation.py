@@ -64,9 +64,13 @@ def named(universe: Universe, dotted: str) -> Meanings:
         return (Absent("", package),)
     parts = dotted.split(".")
     symbols = universe.target.packages[package]
-    root = symbols.modules.find(package)
+    # `from a.b import c` takes the module a.b, even where a package binds its own b to something else.
+    for length in range(max(len(parts) - 1, 1), 0, -1):
+        root = symbols.modules.find(".".join(parts[:length]))
+        if isinstance(root, Module):
+            break
     found: Meanings = (root,) if isinstance(root, Module) else (Absent("", package),)
-    for name in parts[1:]:
+    for name in parts[length:]:
         found = united(*(lookup(universe, one, name) for one in found))
     return found
 
