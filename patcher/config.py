@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from patcher.errors import RecordError
 from patcher.language import Phrases, phrase
 from patcher.language.said import said
 from patcher.records.model import Style
 
+if TYPE_CHECKING:
+    from patcher.records.mistakes import Checker
+
 NAME = "uky-patch.toml"
-_KEYS = ("marker", "style", "patches", "enable", "disable", "pins", "hosts")
+_KEYS = ("marker", "style", "patches", "enable", "disable", "accept", "pins", "hosts")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Findings of `check` that the fork lives with. `*` stands for any characters."""
+
+    symbol: str
+    reason: str
+    file: str = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +41,7 @@ class Config:
     enable: tuple[str, ...] = ()
     """Record ids and `tag:NAME`s switched on here that are off by default."""
     disable: tuple[str, ...] = ()
+    accept: tuple[Acceptance, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -73,6 +86,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         patches=tuple(root / folder for folder in check.strings(data, (), "patches")),
         enable=check.strings(data, (), "enable"),
         disable=check.strings(data, (), "disable"),
+        accept=tuple(_acceptances(data, check)),
         pins=pins,
         hosts=hosts if isinstance(hosts, dict) else {},
     )
@@ -82,3 +96,12 @@ def _parse(text: str, path: Path, root: Path) -> Config:
             cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
         )
     return config
+
+
+def _acceptances(data: Mapping[str, Any], check: Checker) -> Iterator[Acceptance]:
+    for path, item in check.tables(data, "accept"):
+        table = check.table(item, path, ("symbol", "file", "reason"))
+        symbol, reason = check.string(table, path, "symbol"), check.string(table, path, "reason")
+        file = check.string(table, path, "file") if "file" in table else "*"
+        if symbol and reason and file:
+            yield Acceptance(symbol, reason, file)

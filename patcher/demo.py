@@ -57,6 +57,7 @@ ROUND = (
     Step(("apply", "--diff"), phrase("make the edits"), changes=True),
     Step(("status",), phrase("nothing is left to do")),
     Step(("verify",), phrase("the edits hold")),
+    Step(("check", "--against", "vllm", "--no-since"), phrase("what is left between the two"), exits=frozenset({0, 1})),
     Step(("apply",), phrase("a second time: nothing is written")),
     Step(("revert",), phrase("take them out again"), changes=True),
 )

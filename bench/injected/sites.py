@@ -83,7 +83,8 @@ def _uses(tree: ast.Module, file: str, bound: dict[str, tuple[str, str]]) -> Ite
                 for base in bases:
                     if isinstance(base, ast.Name) and base.id in bound:
                         methods = tuple((n.name, n.lineno) for n in body if isinstance(n, ast.FunctionDef))
-                        yield Site(file, (node.lineno, node.end_lineno or 0), *bound[base.id], methods=methods)
+                        if methods:
+                            yield Site(file, (node.lineno, node.end_lineno or 0), *bound[base.id], methods=methods)
             case _:
                 pass
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "revert": "take edits out again, byte for byte",
     "verify": "prove that the edits hold",
     "check": "before an upgrade: what a release no longer offers that the tree uses",
+    "pins": "what other versions would mean: records needed, no longer needed, drifted; breaks left",
     "completion": "a completion script for bash, zsh or fish",
 }
 

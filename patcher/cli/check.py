@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
+
+if TYPE_CHECKING:
+    from patcher.reporting.check import By
 
 
 @click.command("check")
@@ -20,16 +24,26 @@ from patcher.session import Session
     help="The release in question; NAME=FOLDER for sources, NAME alone for what is installed, NAME==none for absent.",
 )
 @click.option("--baseline", multiple=True, metavar="NAME==VER", help="A release that the tree is known to work with.")
-@click.option("--since/--no-since", default=True, help="Find the first release that shows each finding.")
+@click.option("--no-since", is_flag=True, help="Do not look for the first release that shows each finding.")
+@click.option("--by", type=click.Choice(["file", "cause"]), default="file", help="Group by file, or by what changed.")
+@click.option("--all", "everything", is_flag=True, help="Also what is guarded, and what cannot be decided.")
+@click.option("--draft", type=click.Path(path_type=Path), metavar="DIR", help="Draft records for the rest in DIR.")
+@click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0 for code hosts too.")
 @click.option("--matrix", is_flag=True, help="Every verl release on every release: --verl and --against take ranges.")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the matrix as a page.")
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the matrix as a page."
+)
 @with_session
 def command(
     session: Session,
     verl: str,
     against: tuple[str, ...],
     baseline: tuple[str, ...],
-    since: bool,
+    no_since: bool,
+    by: By,
+    everything: bool,
+    draft: Path | None,
+    sarif: Path | None,
     matrix: bool,
     html: Path | None,
 ) -> int:
@@ -42,8 +56,12 @@ def command(
     from patcher.operations.targets import parse_all
     from patcher.reporting.check import show_check
 
-    done = check(session, Order(parse_all(against), verl, parse_all(baseline), since))
-    show_check(done)
+    done = check(session, Order(parse_all(against), verl, parse_all(baseline), not no_since, draft))
+    if sarif is not None:
+        from patcher.reporting.sarif import write_sarif
+
+        write_sarif(done, sarif)
+    show_check(done, by=by, everything=everything)
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from patcher.compat.model import Condition, Parameters, Use
+from patcher.compat.model import Condition, Otherwise, Parameters, Use
 from patcher.compat.values import Value
 
 
@@ -18,6 +18,8 @@ class Bound:
     conditions: tuple[Condition, ...] = ()
     expression: ast.expr | None = None
     """The expression assigned, for whoever evaluates tests."""
+    attempt: Otherwise | None = None
+    """It stands in the body of a `try`: not bound if one of these lines, all before it, raises."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

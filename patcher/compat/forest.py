@@ -8,19 +8,22 @@ from pathlib import Path
 from patcher.compat.facts import FileFacts
 from patcher.compat.reading import read_file
 
-_TOP = "verl"
-
 
 class Forest:
-    """The Python files under `root`/verl; `texts` stand in for files on disk (a plan's result, by path).
+    """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
     Facts are kept by the file's text in `known`, which several forests of one tree may share.
     """
 
     def __init__(
-        self, root: Path, texts: Mapping[str, str] | None = None, known: dict[tuple[str, int], FileFacts] | None = None
+        self,
+        root: Path,
+        texts: Mapping[str, str] | None = None,
+        known: dict[tuple[str, int], FileFacts] | None = None,
+        top: str = "verl",
     ) -> None:
         self.root = root
+        self.top = top
         self.texts = dict(texts or {})
         self._known = known if known is not None else {}
         self._facts: dict[str, FileFacts | None] = {}
@@ -28,14 +31,14 @@ class Forest:
 
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
         """The same tree with other texts in the place of some files."""
-        other = Forest(self.root, {**self.texts, **texts}, self._known)
+        other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
         other._bytes = self._bytes
         return other
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""
         words = [word.encode() for word in mentioning]
-        for path in sorted((self.root / _TOP).rglob("*.py")):
+        for path in sorted((self.root / self.top).rglob("*.py")):
             file = path.relative_to(self.root).as_posix()
             content = self.content(file)
             if content is not None and any(word in content for word in words):
@@ -68,3 +71,12 @@ class Forest:
         """The facts of a module of the tree by its dotted name."""
         path = dotted.replace(".", "/")
         return self.facts(f"{path}.py") or self.facts(f"{path}/__init__.py")
+
+    def has_module(self, dotted: str) -> bool:
+        """Whether there is such a module or package, without reading what it says."""
+        path = dotted.replace(".", "/")
+        return (
+            self.content(f"{path}.py") is not None
+            or self.content(f"{path}/__init__.py") is not None
+            or (self.root / path).is_dir()
+        )

@@ -141,15 +141,23 @@ class EngineFlag:
     """An engine argument by its command-line or keyword name, underscores for dashes."""
 
     name: str
+    option: bool = False
+    """Given as `--name`, so that only what the command line takes will do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A hydra override `key=value`; `added`: written with `+`."""
+    """A hydra override `key=value` with the sign in front of it."""
 
     dotted: str
     value: str | None = None
-    added: bool = False
+    sign: Literal["", "+", "++", "~"] = ""
+    entry: str = ""
+    """The module that is run with it: `verl.trainer.main_ppo`. "": not known. With `dotted` empty, the entry itself."""
+    config: str = ""
+    """`--config-name`; "": the one that the entry point names."""
+    groups: tuple[tuple[str, str], ...] = ()
+    """What the same command picks from config groups: `("model_engine", "megatron")`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,8 @@ class _Walk:
 @lru_cache(maxsize=256)
 def _matches(before: str, after: str) -> tuple[tuple[int, int, int], ...]:
     old, new = before.splitlines(), after.splitlines()
-    return tuple(tuple(block) for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return tuple((block.a, block.b, block.size) for block in blocks)
 
 
 @lru_cache(maxsize=256)

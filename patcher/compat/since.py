@@ -66,7 +66,7 @@ class Bisection(Generic[T]):
             self._seen[index] = shown & self.found
 
     def _backwards(self) -> Iterator[int]:
-        """Ever farther back: from the oldest release looked at so far, and else from the target, 2, 4, 8, … releases."""
+        """Ever farther back from the oldest release looked at so far, else from the target: 2, 4, 8, … releases."""
         start, back = min(self._seen, default=len(self.releases)), 2
         while back <= start:
             yield start - back

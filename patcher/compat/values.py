@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from patcher.compat.model import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,11 @@ class Super:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Any of these, by the way the code takes."""
+    """Any of these, by the way the code takes. None of any: `None`, or a name that is not bound."""
 
     values: tuple[Value, ...]
+    conditions: tuple[tuple[Condition, ...], ...] = ()
+    """For each value those under which it is the one, as far as they are known; empty if none are."""
 
 
 @dataclass(frozen=True, slots=True)

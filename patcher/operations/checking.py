@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.compat.forest import Forest
-from patcher.compat.model import Report
+from patcher.compat.model import Finding, Report
 from patcher.compat.pair import check_pair
+from patcher.errors import ReleaseError
+from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
 from patcher.operations.repairing import Repaired, repair
-from patcher.operations.targets import Against, locate, target_of
+from patcher.operations.targets import Against, AsInstalled, Located, locate, target_of
 
 if TYPE_CHECKING:
+    from patcher.compat.target import Target
+    from patcher.config import Acceptance
+    from patcher.operations.drafting import Drafted
     from patcher.session import Session
+
+_AT_LINE = re.compile(r"\s*\((?:<unknown>, )?line (\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,23 @@ class Order:
     verl: str = ""
     baseline: tuple[Against, ...] = ()
     since: bool = True
+    drafts: Path | None = None
+    """The folder for drafts of records; None: none are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of the tree that is no Python; `line` is 0 where none is told."""
+
+    file: str
+    line: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    finding: Finding
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,40 +59,124 @@ class Check:
     """What a check came to."""
 
     report: Report
+    after: Report
+    """Once the records are applied."""
     session: Session
     """Of the tree that was checked."""
     repaired: Repaired
     """What the records do about it."""
+    accepted: tuple[Accepted, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    notes: tuple[Phrase | Phrases, ...] = ()
+    drafted: Drafted | None = None
 
     @property
     def clean(self) -> bool:
-        """Nothing is left but what is guarded."""
-        return not self.report.of("break", "optional", "inert")
+        """Every file was read, and nothing is left but what is guarded or accepted."""
+        return not self.unreadable and not self.report.of("break", "optional", "inert")
 
 
 def check(session: Session, order: Order) -> Check:
     """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
-    session = _session_of(session, order.verl)
+    session = session_on(session, order.verl)
     located = tuple(locate(one, session) for one in order.against)
     target = target_of(located, session)
-    baseline = target_of([locate(one, session) for one in order.baseline], session) if order.baseline else None
-    verl = session.environment.version("verl") or ""
+    baseline = _baseline(order, located, session)
     forest = Forest(session.tree.root)
-    report = check_pair(forest, target, verl=verl, baseline=baseline)
+    report = check_pair(forest, target, verl=session.environment.version("verl") or "", baseline=baseline)
+    unreadable = _unreadable(forest, target)
+    past = Past(forest, target, baseline, session.tree.root)
     if order.since:
-        report = dated(report, located, Past(forest, target, baseline, session.tree.root))
+        report = dated(report, located, past)
     repaired = repair(session, forest, target, report, baseline)
-    return Check(repaired.repairs.before, session, repaired)
+    before, accepted, unused = _accept(repaired.repairs.before, session.config.accept)
+    after, _, _ = _accept(repaired.repairs.after, session.config.accept)
+    notes = (*report.notes, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    drafted = None
+    if order.drafts is not None:
+        from patcher.operations.drafting import draft
+
+        drafted = draft(before, located, past, session, order.drafts)
+    return Check(before, after, session, repaired, accepted, unreadable, notes, drafted)
 
 
-def _session_of(session: Session, verl: str) -> Session:
-    """The session itself, or one on the tree of a released verl."""
+def session_on(session: Session, verl: str) -> Session:
+    """The session itself, or one on the tree of a released verl. Raises ReleaseError."""
     if not verl:
         return session
     from patcher.releases import wheel
     from patcher.reporting.progress import progress
 
-    folder = wheel("verl", verl, progress=progress)
-    progress("")
+    try:
+        folder = wheel("verl", verl, progress=progress)
+    finally:
+        progress("")
     assume = {name: version for name, version in session.assume.items() if name != "verl"}
     return replace(session, root_option=folder, assume=assume)
+
+
+def _baseline(order: Order, located: Sequence[Located], session: Session) -> Target | None:
+    """What the tree is known to work with: as asked for, else what is installed and is not the target itself."""
+    asked = {one.module: one for one in order.baseline}
+    known = []
+    for one in located:
+        name, installed = one.asked.known_as, session.environment.packages.get(one.asked.known_as)
+        if one.asked.module in asked:
+            known.append(locate(asked[one.asked.module], session))
+        elif installed is not None and one.version and installed.version != one.version:
+            try:
+                known.append(locate(Against(name, AsInstalled()), session))
+            except ReleaseError:
+                continue
+    found = {one.asked.module: one for one in known}
+    return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
+
+
+def _unreadable(forest: Forest, target: Target) -> tuple[Unreadable, ...]:
+    found = []
+    for file in forest.files(target.against):
+        facts = forest.facts(file)
+        if facts is not None and facts.problem:
+            line = _AT_LINE.search(facts.problem)
+            found.append(Unreadable(file, int(line[1]) if line else 0, _AT_LINE.sub("", facts.problem)))
+    return tuple(found)
+
+
+def _accept(
+    report: Report, acceptances: Sequence[Acceptance]
+) -> tuple[Report, tuple[Accepted, ...], tuple[Acceptance, ...]]:
+    """The report without what the fork accepts, what that is, and the acceptances that match nothing."""
+    left, accepted, used = [], [], set()
+    for finding in report.findings:
+        match = next((one for one in acceptances if _matches(one, finding)), None)
+        if match is None:
+            left.append(finding)
+        else:
+            used.add(match)
+            accepted.append(Accepted(finding, match.reason))
+    asked = [one for one in acceptances if one.symbol.partition(".")[0] in report.against]
+    unused = tuple(one for one in asked if one not in used)
+    return replace(report, findings=tuple(left)), tuple(accepted), unused
+
+
+def _matches(acceptance: Acceptance, finding: Finding) -> bool:
+    return fnmatchcase(finding.symbol, acceptance.symbol) and fnmatchcase(finding.file, acceptance.file)
+
+
+def _unmatched(acceptance: Acceptance) -> Phrase:
+    text = "uky-patch.toml accepts {symbol} in {file}, and no finding is about it: take the entry out"
+    return phrase(text, symbol=acceptance.symbol, file=acceptance.file)
+
+
+def _about_records(repaired: Repaired) -> list[Phrase]:
+    """What deserves saying of the records: those that cannot be applied, and those that would break something."""
+    failed = [
+        phrase("the record {id} cannot be applied here: {why}", id=outcome.id, why=outcome.detail)
+        for outcome in repaired.plan.failed
+    ]
+    new = "the record {id} would bring in a finding: {file}:{line}, {symbol}"
+    return failed + [
+        phrase(new, id=record, file=one.file, line=one.line, symbol=one.symbol)
+        for record, one in repaired.repairs.introduced
+        if one.severity != "guarded"
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from patcher.compat.facts import FileFacts
 from patcher.compat.forest import Forest
 from patcher.compat.matrix import Cell, Matrix, Missing, cell_of, with_since
-from patcher.compat.pair import check_pair
 from patcher.compat.target import Target
 from patcher.errors import EnvironmentProbeError
 from patcher.language import phrase
+from patcher.operations.repairing import check_with_records
 from patcher.records.model import Record
 from patcher.symbols import Symbols
 
@@ -105,8 +105,8 @@ class _Bench:
         return [self._cell(verl, forest, release, target) for verl, forest in self.forests.items()]
 
     def _cell(self, verl: str, forest: Forest, release: str, target: Target) -> Cell:
-        report = check_pair(forest, target, verl=verl)
-        return cell_of(release, report, report)
+        as_is, after = check_with_records(forest, target, self.crossing.records, verl)
+        return cell_of(release, as_is, after)
 
 
 _BENCH: list[_Bench] = []
@@ -121,8 +121,3 @@ def _start(crossing: Crossing) -> None:
 
 def _column(release: str, path: Path) -> list[Cell]:
     return _BENCH[0].column(release, path)
-
-
-def usable(found: Mapping[str, Path | Missing]) -> Sequence[str]:
-    """The releases whose sources are there."""
-    return [release for release, path in found.items() if isinstance(path, Path)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from patcher.compat.since import Bisection
 from patcher.compat.target import Target
 from patcher.environment.metadata import package_in
 from patcher.errors import ReleaseError
-from patcher.language import phrase
 from patcher.operations.targets import Located, release_folder
 from patcher.symbols import Symbols
 
@@ -51,18 +50,15 @@ def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
         if one.package is None or not about:
             continue
         since = _of_package(report, about, one, past)
-        findings = tuple(
-            replace(finding, **_dating(finding, since[_place(finding)])) if finding in about else finding
-            for finding in findings
-        )
+        findings = tuple(_with(finding, since) if finding in about else finding for finding in findings)
     return replace(report, findings=findings)
 
 
-def _dating(finding: Finding, since: str | None) -> dict[str, object]:
+def _with(finding: Finding, since: Mapping[Place, str | None]) -> Finding:
     """A variable that an earlier release knew was removed; one that none knew is unknown."""
-    if finding.kind == "env-unknown" and since is not None:
-        return {"since": since, "kind": "env-removed"}
-    return {"since": since}
+    first = since[_place(finding)]
+    removed = finding.kind == "env-unknown" and first is not None
+    return replace(finding, since=first, kind="env-removed" if removed else finding.kind)
 
 
 def _of_package(report: Report, about: list[Finding], one: Located, past: Past) -> dict[Place, str | None]:
@@ -119,12 +115,8 @@ class _Looks:
             versions={**target.versions, self.one.asked.known_as: version},
         )
         report, baseline = self.report, self.past.baseline
-        again = check_pair(
-            self.past.forest, then, verl=report.verl, baseline=baseline, files=(), further=report.broken
-        )
-        shown = {
-            _place(one) for one in again.findings if one.severity != "guarded" or _place(one) not in self.live
-        }
+        again = check_pair(self.past.forest, then, verl=report.verl, baseline=baseline, files=(), further=report.broken)
+        shown = {_place(one) for one in again.findings if one.severity != "guarded" or _place(one) not in self.live}
         self._known[version] = shown
         return shown
 

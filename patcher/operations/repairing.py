@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patcher.compat.forest import Forest
-from patcher.compat.model import Finding, Report
+from patcher.compat.model import Report
 from patcher.compat.pair import check_pair
 from patcher.compat.repairs import Repairs, Step, attribute
 from patcher.compat.target import Target
@@ -56,16 +56,17 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
     return Repaired(replace(repairs, before=replace(repairs.before, findings=named)), plan, frozenset(used - {None}))
 
 
-def planned(session: Session, target: Target, request: Request) -> tuple[Plan, dict[str, str]]:
-    """The plan for the target's versions, and the texts that it starts from."""
+def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str]]:
+    """The plan for the target's versions (None: those of the session), and the texts that it starts from."""
     from patcher.operations.looking import look
     from patcher.operations.survey import record_file_names, survey
     from patcher.planning.plan import plan
 
     found = look(session.tree, lambda reading: survey(session, reading.ledger, record_file_names(session)))
-    environment = around(session.environment, target)
-    lookup = _lookup(target, session.lookup)
-    situation = replace(found.situation, environment=environment, lookup=lookup)
+    situation = found.situation
+    if target is not None:
+        environment = around(session.environment, target)
+        situation = replace(situation, environment=environment, lookup=_lookup(target, session.lookup))
     base = {path: state.base for path, state in situation.files.items() if state.base is not None}
     return plan(session.records, request, situation), base
 

@@ -163,16 +163,10 @@ def _released(asked: Against, version: str) -> Path:
 
 
 def _in_folder(asked: Against, path: Path) -> Located:
-    place = path.absolute()
-    itself = place if place.name == asked.module and (place / "__init__.py").is_file() else None
-    package = package_in(place, asked.module) or itself
-    if package is None:
-        raise UsageError(
-            phrase("{folder}: no sources of {module}", folder=path, module=asked.module),
-            cause=phrase("it neither is nor holds a folder {module} with __init__.py", module=asked.module),
-            advice=phrase("Name the package's folder, or the folder that holds it."),
-        )
-    return Located(asked, _version_beside(package), package)
+    from patcher.compat.locate import package_in_folder
+
+    found = package_in_folder(asked.known_as, path)
+    return Located(asked, _version_beside(found.folder) or found.version or "", found.folder)
 
 
 def _installed(asked: Against, session: Session) -> Located:

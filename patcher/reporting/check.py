@@ -3,42 +3,63 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from patcher.language import language, phrase
-from patcher.reporting.table import Cell, show_rows
+from patcher.language import Language, language, phrase, show
+from patcher.reporting.table import width
 
 if TYPE_CHECKING:
-    from patcher.compat.model import Finding
+    from patcher.compat.model import Finding, Report, Severity
     from patcher.operations.checking import Check
+    from patcher.operations.drafting import Drafted
+
+By = Literal["file", "cause"]
+_COLUMNS = 100
+_INDENT = 20
+_STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 
-def show_check(done: Check) -> None:
-    """Print the contract's JSON, or what was found as text."""
+def show_check(done: Check, *, by: By, everything: bool) -> None:
+    """Print the contract's JSON, or what was found as text within 100 columns."""
     if done.session.output == "json":
-        click.echo(json.dumps(as_json(done), ensure_ascii=False))
+        click.echo(json.dumps(check_json(done), ensure_ascii=False))
         return
     tongue = language()
-    report = done.report
-    rows = [
-        (Cell(f.severity), Cell(f"{f.file}:{f.line}"), Cell(f.symbol), Cell(f.detail.render(tongue)))
-        for f in report.findings
-    ]
-    show_rows(rows)
-    text = phrase("{uses} uses, {unresolved} not decidable", uses=report.uses, unresolved=len(report.unresolved))
-    click.echo(text.render(tongue))
+    shown = [one for one in done.report.findings if everything or one.severity != "guarded"]
+    lines = [heading(done, tongue)]
+    for name, findings in _groups(shown, by):
+        lines += ["", name, *(line for one in findings for line in _told(one, by, done, tongue))]
+    lines += ["", *_rest(done, everything, tongue)]
+    click.echo("\n".join(lines))
 
 
-def as_json(done: Check) -> dict[str, Any]:
+def check_json(done: Check) -> dict[str, Any]:
+    """The contract's JSON, and beside it what is left after `apply`, what is accepted, and what could not be read."""
     report = done.report
     return {
         "verl": report.verl,
         "against": dict(report.against),
         "uses": report.uses,
         "unresolved": len(report.unresolved),
-        "findings": [finding_json(finding) for finding in report.findings],
+        "findings": [finding_json(one) for one in report.findings],
+        "root": str(done.session.tree.root),
+        "after": [finding_json(one) for one in done.after.findings],
+        "accepted": [{**finding_json(one.finding), "reason": one.reason} for one in done.accepted],
+        "undecided": [
+            {"file": one.file, "line": one.line, "symbol": one.symbol, "reason": one.reason}
+            for one in report.unresolved
+        ],
+        "unreadable": [{"file": one.file, "line": one.line, "detail": one.why} for one in done.unreadable],
+        "off_by_default": sorted(done.repaired.off_by_default),
+        "drafts": [
+            {"id": one.id, "repairs": [{"file": f.file, "line": f.line, "symbol": f.symbol} for f in one.repairs]}
+            for one in (done.drafted.drafts if done.drafted is not None else ())
+        ],
+        "notes": [str(note) for note in done.notes],
     }
 
 
@@ -56,3 +77,118 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "moved_to": finding.moved_to or None,
         "function": finding.function or None,
     }
+
+
+def heading(done: Check, tongue: Language) -> str:
+    """`verl 0.7.0 against vllm 0.24.0: 67 uses, 64 decided, 3 not decidable`."""
+    report = done.report
+    against = ", ".join(f"{name} {version}" for name, version in report.against.items())
+    text = phrase(
+        "verl {verl} against {against}: {uses} uses, {decided} decided, {unresolved} not decidable",
+        verl=report.verl or show("of unknown version", tongue),
+        against=against,
+        uses=report.uses,
+        decided=report.uses - len(report.unresolved),
+        unresolved=len(report.unresolved),
+    )
+    return text.render(tongue)
+
+
+def tally(report: Report, tongue: Language) -> str:
+    """`2 break, 1 optional`; guarded ones do not count."""
+    counts = Counter(one.severity for one in report.findings)
+    parts = [f"{counts[name]} {show(name, tongue)}" for name in _STYLES if name != "guarded" and counts[name]]
+    return ("，" if tongue == "zh" else ", ").join(parts) or show("nothing", tongue)
+
+
+def _groups(findings: Iterable[Finding], by: By) -> Iterator[tuple[str, list[Finding]]]:
+    """By file in the order of lines, or by the symbol that changed, the one with most findings first."""
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.file if by == "file" else one.symbol, []).append(one)
+    if by == "file":
+        yield from ((file, sorted(groups[file], key=lambda one: one.line)) for file in sorted(groups))
+    else:
+        yield from sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _told(one: Finding, by: By, done: Check, tongue: Language) -> Iterator[str]:
+    """One finding: what it is in one line, and what to do about it in further ones."""
+    label = show(one.severity, tongue)
+    label = click.style(label, fg=_STYLES[one.severity]) + " " * (8 - width(label))
+    kind = show(one.kind.replace("-", " "), tongue)
+    since = phrase(", since {version}", version=one.since).render(tongue) if one.since else ""
+    if by == "file":
+        symbol = _shortened(one.symbol, _COLUMNS - _INDENT - width(kind) - width(since) - 2)
+        yield f"  {label}  {one.line:>6}  {symbol}  {kind}{since}"
+    else:
+        yield f"  {label}  {_shortened(f'{one.file}:{one.line}', 60)}  {kind}{since}"
+    for text in _answers(one, done, tongue):
+        yield from _wrapped(text)
+
+
+def _answers(one: Finding, done: Check, tongue: Language) -> Iterator[str]:
+    if one.repaired_by is None:
+        yield show(one.detail, tongue)
+        if one.suggestion is not None:
+            yield show(one.suggestion, tongue)
+    elif one.repaired_by in done.repaired.off_by_default:
+        text = phrase("repaired by {id}, which is off by default: uky-patch apply {id}", id=one.repaired_by)
+        yield text.render(tongue)
+    else:
+        yield phrase("repaired by {id}", id=one.repaired_by).render(tongue)
+
+
+def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
+    """What is not among the findings, and the last sentence."""
+    guarded = len(done.report.of("guarded"))
+    if everything:
+        for one in done.report.unresolved:
+            yield f"  {show('undecided', tongue)}  {one.file}:{one.line}  {_shortened(one.symbol, 50)}"
+            yield from _wrapped(one.reason)
+    elif guarded or done.report.unresolved:
+        text = "{guarded} guarded and {unresolved} not decidable: shown with --all"
+        yield phrase(text, guarded=guarded, unresolved=len(done.report.unresolved)).render(tongue)
+    for unreadable in done.unreadable:
+        place = f"{unreadable.file}:{unreadable.line}"
+        yield click.style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
+    for accepted in done.accepted:
+        place = f"{accepted.finding.file}:{accepted.finding.line}"
+        yield phrase("{place}: accepted: {why}", place=place, why=accepted.reason).render(tongue)
+    for note in done.notes:
+        yield f"{show('note', tongue)}: {note.render(tongue)}"
+    if done.drafted is not None:
+        yield from _about_drafts(done.drafted, tongue)
+    text = "Found: {before}. After apply: {after}."
+    yield phrase(text, before=tally(done.report, tongue), after=tally(done.after, tongue)).render(tongue)
+
+
+def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:
+    files = drafted.files
+    if not drafted.drafts:
+        yield show("No record could be drafted.", tongue)
+    for path in (*files.written, *files.unchanged):
+        yield phrase("drafted: {path}; review it and move it to the fork's records", path=path).render(tongue)
+    for path in files.differing:
+        yield phrase("{path} is there already and differs from the draft: left as it is", path=path).render(tongue)
+
+
+def _shortened(text: str, most: int) -> str:
+    """The end of a dotted name or path, from a part's beginning."""
+    if len(text) <= most:
+        return text
+    end = text[-(most - 1) :]
+    cut = next((at for at, char in enumerate(end) if char in "./"), 0)
+    return f"…{end[cut:]}"
+
+
+def _wrapped(text: str) -> list[str]:
+    """Indented below a finding; Chinese breaks anywhere."""
+    lines, line = [], ""
+    for word in text.split(" ") if text.isascii() else text:
+        joined = f"{line} {word}" if line and text.isascii() else line + word
+        if line and width(joined) > _COLUMNS - _INDENT:
+            lines.append(line)
+            joined = word.lstrip()
+        line = joined
+    return [" " * _INDENT + one for one in (*lines, line)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.symbols.literals import literal_table
-from patcher.symbols.scope import Assigned, Binding, Scope, read_scope
+from patcher.symbols.scope import Assigned, Binding, FunctionNode, Scope, read_scope
 
 if TYPE_CHECKING:
     from patcher.symbols.resolver import Symbols
@@ -42,17 +42,17 @@ def _search(symbols: Symbols, owner: Class, name: str) -> Resolution:
     for base in linearise(symbols, owner):
         match base:
             case Class():
-                for binding in _class_scope(base).bindings(name):
-                    if (found := _bound(symbols, base, binding, name)) is not None:
-                        return found
-                if (value := _set_on_self(base, name)) is not None:
-                    return Resolution(Variable(base.module, f"{base.qualname}.{name}", value.value, value.annotation))
+                if (found := own_member(symbols, base, name)) is not None:
+                    return found
+                if (values := set_on_self(symbols, base).get(name)) is not None:
+                    first = values[0]
+                    return Resolution(Variable(base.module, f"{base.qualname}.{name}", first.value, first.annotation))
                 if (outside := symbols.set_from_outside(base, name)) is not None:
                     return Resolution(outside)
-                if unsure is None and (reason := _is_open(base)):
+                if unsure is None and (reason := is_open(symbols, base)):
                     unsure = Unknown(reason)
             case External(name=dotted):
-                there = _external_has(dotted, name)
+                there = external_has(dotted, name)
                 if there:
                     return Resolution(External(f"{dotted}.{name}"))
                 if there is None and unsure is None:
@@ -90,9 +90,19 @@ def _key(base: Base) -> object:
     return (base.module, base.qualname) if isinstance(base, Class) else base
 
 
-@lru_cache(maxsize=4096)
-def _class_scope(owner: Class) -> Scope:
-    return read_scope(owner.node.body, annotations_bind=True)
+def class_scope(symbols: Symbols, owner: Class) -> Scope:
+    """What the class's body binds."""
+    if owner.node not in symbols.class_scopes:
+        symbols.class_scopes[owner.node] = read_scope(owner.node.body, annotations_bind=True)
+    return symbols.class_scopes[owner.node]
+
+
+def own_member(symbols: Symbols, owner: Class, name: str) -> Resolution | None:
+    """What the class's own body binds the name to; None if it does not."""
+    for binding in class_scope(symbols, owner).bindings(name):
+        if (found := _bound(symbols, owner, binding, name)) is not None:
+            return found
+    return None
 
 
 def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resolution | None:
@@ -104,7 +114,7 @@ def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resol
             return Resolution(Function(owner.module, qualname, node, owner))
         case Assigned(value=value, annotation=annotation):
             if isinstance(value, ast.Name) and annotation is None and value.id != name:
-                for inner in _class_scope(owner).bindings(value.id):
+                for inner in class_scope(symbols, owner).bindings(value.id):
                     if (found := _bound(symbols, owner, inner, value.id)) is not None:
                         return found
             return Resolution(Variable(owner.module, qualname, value, annotation))
@@ -113,52 +123,101 @@ def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resol
             return None if isinstance(found.definition, Absent) else found
 
 
-def methods(owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def methods(symbols: Symbols, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of a class's body, those under conditions included."""
-    for bindings in _class_scope(owner).names.values():
+    for bindings in class_scope(symbols, owner).names.values():
         for binding in bindings:
             if isinstance(binding.made_by, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield binding.made_by
 
 
-@lru_cache(maxsize=4096)
-def _attributes(owner: Class) -> tuple[dict[str, Assigned], bool]:
-    """Attributes that methods set on their first parameter, and whether some are set by computed names."""
-    found: dict[str, Assigned] = {}
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOnSelf:
+    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
+
+    value: ast.expr | None
+    annotation: ast.expr | None = None
+    method: FunctionNode | None = None
+
+
+def set_on_self(symbols: Symbols, owner: Class) -> Mapping[str, list[SetOnSelf]]:
+    """Attributes that methods set on their first parameter, in the order of the source."""
+    return _attributes(symbols, owner)[0]
+
+
+def _attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
+    """Also tells whether some attributes are set by computed names."""
+    if owner.node not in symbols.set_attributes:
+        symbols.set_attributes[owner.node] = _read_attributes(symbols, owner)
+    return symbols.set_attributes[owner.node]
+
+
+def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
+    found: dict[str, list[SetOnSelf]] = {}
     computed = False
-    for method in methods(owner):
+
+    def note(name: str, value: ast.expr | None, annotation: ast.expr | None, method: FunctionNode | None) -> None:
+        found.setdefault(name, []).append(SetOnSelf(value, annotation, method))
+
+    for method in methods(symbols, owner):
         arguments = [*method.args.posonlyargs, *method.args.args]
         if not arguments:
             continue
         me, annotations = arguments[0].arg, {argument.arg: argument.annotation for argument in arguments}
         annotations |= {argument.arg: argument.annotation for argument in method.args.kwonlyargs}
-        for node in ast.walk(method):
+        for node in _statements(method):
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
+                        plain = isinstance(target, ast.Attribute)
                         for name in _on(target, me):
-                            annotation = annotations.get(value.id) if isinstance(value, ast.Name) else None
-                            found.setdefault(name, Assigned(value, annotation))
+                            annotation = annotations.get(value.id) if isinstance(value, ast.Name) and plain else None
+                            note(name, value if plain else None, annotation, method)
                 case ast.AnnAssign(target=target, value=value, annotation=annotation):
                     for name in _on(target, me):
-                        found.setdefault(name, Assigned(value, annotation))
-                case ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=target), key, value]) if target == me:
+                        note(name, value, annotation, method)
+                case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=target), key, value])) if (
+                    target == me
+                ):
                     if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        found.setdefault(key.value, Assigned(value))
+                        note(key.value, value, None, method)
                     else:
                         computed = True
-                case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="__dict__"), attr="update")):
+                case ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(
+                            value=ast.Attribute(value=ast.Name(id=target), attr="__dict__"), attr="update"
+                        )
+                    )
+                ) if target == me:
                     computed = True
                 case ast.With(items=items) | ast.AsyncWith(items=items):
                     for item in items:
                         for name in _on(item.optional_vars, me):
-                            found.setdefault(name, Assigned(None))
+                            note(name, None, None, method)
+                case ast.For(target=target):
+                    for name in _on(target, me):
+                        note(name, None, None, method)
                 case _:
                     pass
     if (slots := literal_table(owner.node.body, "__slots__")) is not None:
         for name in slots.entries:
-            found.setdefault(name, Assigned(None))
+            if name not in found:
+                note(name, None, None, None)
     return found, computed
+
+
+def _statements(function: FunctionNode) -> Iterator[ast.stmt]:
+    """All statements of a function, those of functions inside it included."""
+    waiting: list[ast.AST] = list(reversed(function.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        inner: list[ast.AST] = []
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner += getattr(node, part, [])
+        waiting += reversed(inner)
 
 
 def _on(target: ast.expr | None, me: str) -> list[str]:
@@ -171,15 +230,11 @@ def _on(target: ast.expr | None, me: str) -> list[str]:
             return []
 
 
-def _set_on_self(owner: Class, name: str) -> Assigned | None:
-    return _attributes(owner)[0].get(name)
-
-
-def _is_open(owner: Class) -> str:
+def is_open(symbols: Symbols, owner: Class) -> str:
     """Why the class may have attributes that its syntax does not show; "" if it may not."""
-    if any(method.name in ("__getattr__", "__getattribute__") for method in methods(owner)):
+    if any(method.name in ("__getattr__", "__getattribute__") for method in methods(symbols, owner)):
         return f"{owner.qualname} has a __getattr__"
-    if _attributes(owner)[1]:
+    if _attributes(symbols, owner)[1]:
         return f"{owner.qualname} sets attributes by computed names"
     for keyword in owner.node.keywords:
         if keyword.arg == "metaclass" and ast.unparse(keyword.value).rpartition(".")[2] not in ("ABCMeta", "EnumMeta"):
@@ -187,7 +242,7 @@ def _is_open(owner: Class) -> str:
     return ""
 
 
-def _external_has(dotted: str, name: str) -> bool | None:
+def external_has(dotted: str, name: str) -> bool | None:
     """Whether a class from outside has an attribute; None where only importing it could tell."""
     module, _, attribute = dotted.rpartition(".")
     if module == "typing_extensions":

@@ -18,14 +18,14 @@ class Module:
     """Where its submodules lie, if it is a package."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Class:
     module: str
     qualname: str
     node: ast.ClassDef
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function or method, properties included; `owner` is the class that defines it."""
 
@@ -35,7 +35,7 @@ class Function:
     owner: Class | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Variable:
     """An assigned name, a field, an enum member or an instance attribute."""
 
@@ -57,6 +57,8 @@ class Unknown:
     """What is there, or whether anything is, cannot be decided without running the package."""
 
     reason: str
+    symbol: str = ""
+    """What it is that is not known, where that belongs to the package; dotted."""
 
 
 @dataclass(frozen=True, slots=True)

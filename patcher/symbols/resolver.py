@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from patcher.symbols.annotations import class_expression, is_property
-from patcher.symbols.classes import member_of_class
+from patcher.symbols.classes import SetOnSelf, member_of_class
 from patcher.symbols.definition import (
     Absent,
     Class,
@@ -25,8 +25,9 @@ from patcher.symbols.definition import (
 from patcher.symbols.lazy import served_member
 from patcher.symbols.literals import literal_table
 from patcher.symbols.modules import Modules
-from patcher.symbols.scope import Assigned, Binding, Imported
+from patcher.symbols.scope import Assigned, Binding, Imported, Scope
 from patcher.symbols.signature import Signature, signature_of
+from patcher.symbols.text import Text
 
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
 _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__", "__builtins__")
@@ -37,6 +38,9 @@ class Symbols:
 
     def __init__(self, package: Path) -> None:
         self.modules = Modules(package)
+        self.text = Text(package)
+        self.class_scopes: dict[ast.ClassDef, Scope] = {}
+        self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
         self._members: dict[tuple[str, str], Resolution] = {}
         self._active: set[tuple[str, str]] = set()
         self._cuts = 0

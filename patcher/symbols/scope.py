@@ -39,6 +39,8 @@ class Scope:
     names: dict[str, list[Binding]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     """Modules of `from module import *`, as written."""
+    for_checkers: dict[str, list[Binding]] = field(default_factory=dict)
+    """What is bound for type checkers alone: annotations speak of it."""
 
     def bindings(self, name: str) -> list[Binding]:
         """Those that may hold when the body has run, the last one first."""
@@ -91,7 +93,10 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                         scope.names.pop(target.id, None)
             case ast.If(test=test, body=inner, orelse=orelse):
                 checked = for_type_checkers(test)
-                if checked is not True:
+                if checked is True:
+                    hidden = Scope(scope.for_checkers)
+                    _walk(inner, hidden, certain, annotations)
+                else:
                     _walk(inner, scope, certain and checked is False, annotations)
                 if checked is not False:
                     _walk(orelse, scope, certain and checked is True, annotations)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from patcher.symbols.classes import Base, linearise, methods
 from patcher.symbols.definition import Class, Definition, External, Function, Unknown, Variable
+from patcher.symbols.scope import FunctionNode
 
 if TYPE_CHECKING:
     from patcher.symbols.resolver import Symbols
@@ -66,25 +67,43 @@ def _read(arguments: ast.arguments, *, drop: bool) -> Signature:
 
 
 def _constructor(symbols: Symbols, owner: Class) -> Signature | Unknown:
-    order = linearise(symbols, owner)
-    maker = None
+    maker = constructor_of(linearise(symbols, owner), lambda _: symbols)
+    if isinstance(maker, ast.FunctionDef | ast.AsyncFunctionDef):
+        return _read(maker.args, drop=True)
+    if isinstance(maker, Unknown):
+        return Unknown(f"the constructor of {owner.qualname} is that of a class from outside")
+    return maker
+
+
+def constructor_of(order: Sequence[Base], symbols_of: Callable[[Class], Symbols]) -> FunctionNode | Signature | Unknown:
+    """What makes instances of a class with these bases: a method, or fields; `Unknown` if a class from outside does."""
+    maker: FunctionNode | None = None
     for index, base in enumerate(order):
         match base:
             case Class():
-                own = {method.name: method for method in methods(base)}
+                own = {method.name: method for method in methods(symbols_of(base), base)}
                 if "__init__" in own:
-                    return _read(own["__init__"].args, drop=True)
-                if _is_dataclass(symbols, base):
-                    return _from_fields([b for b in _own(order[index:]) if _is_dataclass(symbols, b)])
+                    return own["__init__"]
+                if _is_dataclass(symbols_of(base), base):
+                    return _from_fields([b for b in _own(order[index:]) if _is_dataclass(symbols_of(b), b)])
                 if "__new__" in own and maker is None:
                     maker = own["__new__"]
             case External(name=name) if name in _FIELDS:
-                return _from_fields(_own(order))
+                return _from_fields(_own(order), positional=name in _POSITIONAL)
             case External(name=name) if name in _PLAIN:
                 continue
+            case External(name=name) if maker is None:
+                return Unknown(f"{name} is from outside", name)
+            case Unknown() if maker is None:
+                return base
             case _:
-                return Unknown(f"the constructor of {owner.qualname} is that of a class from outside")
-    return _read(maker.args, drop=True) if maker is not None else Signature(())
+                continue
+    return maker or Signature(())
+
+
+def read_parameters(node: FunctionNode, *, bound: bool) -> Signature:
+    """A function's parameters; without the first if it is `bound`."""
+    return _read(node.args, drop=bound)
 
 
 def _own(order: Iterable[Base]) -> list[Class]:
@@ -94,6 +113,7 @@ def _own(order: Iterable[Base]) -> list[Class]:
 
 _FIELDS = ("pydantic.BaseModel", "pydantic.main.BaseModel", "msgspec.Struct", "typing.NamedTuple", "typing.TypedDict",
            "typing_extensions.TypedDict")  # fmt: skip
+_POSITIONAL = ("msgspec.Struct", "typing.NamedTuple")
 _PLAIN = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol")
 
 
@@ -119,7 +139,7 @@ def _makes_dataclass(symbols: Symbols, owner: Class, mark: ast.expr) -> bool:
     )
 
 
-def _from_fields(bases: list[Class]) -> Signature:
+def _from_fields(bases: list[Class], *, positional: bool = True) -> Signature:
     """The constructor that is generated from annotated fields, those of the furthest base first."""
     found: dict[str, Parameter] = {}
     any_keyword = False
@@ -132,6 +152,8 @@ def _from_fields(bases: list[Class]) -> Signature:
         for node in base.node.body:
             if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
                 continue
+            if not positional and node.target.id.startswith("_"):
+                continue
             kind = ast.unparse(node.annotation).strip("'\"").rpartition(".")[2]
             if kind == "KW_ONLY":
                 keyword_only = True
@@ -142,7 +164,7 @@ def _from_fields(bases: list[Class]) -> Signature:
                 if "init" in words and not _is_true(words["init"]):
                     found.pop(node.target.id, None)
                     continue
-                alone = keyword_only or ("kw_only" in words and _is_true(words["kw_only"]))
+                alone = keyword_only or not positional or ("kw_only" in words and _is_true(words["kw_only"]))
                 found[node.target.id] = Parameter(
                     node.target.id, "keyword" if alone else "either", required=_has_no_default(node.value)
                 )

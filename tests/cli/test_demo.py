@@ -12,7 +12,7 @@ from patcher import releases
 from patcher.cli.app import run
 from patcher.demo import fingerprint
 
-COMMANDS = ["status", "apply --diff", "status", "verify", "apply", "revert"]
+COMMANDS = ["status", "apply --diff", "status", "verify", "check --against vllm --no-since", "apply", "revert"]
 
 
 @pytest.fixture
@@ -37,10 +37,12 @@ def test_the_round_ends_where_it_began(capsys: pytest.CaptureFixture[str], tmp_p
     assert report["restored"] is True
     assert [step["command"] for step in report["steps"]] == COMMANDS
     assert {step["status"] for step in report["steps"]} == {"ok"}
-    first, made, clean, _, again, _ = (step["output"] for step in report["steps"])
+    first, made, clean, _, left, again, _ = (step["output"] for step in report["steps"])
     pending = {record["id"] for record in first["records"] if record["outcome"] == "pending"}
     assert pending == {record["id"] for record in clean["records"] if record["outcome"] == "applied"} != set()
     assert made["written"]
+    assert left["uses"] > 0
+    assert {"vllm": "0.20.2"} == left["against"]
     assert again["written"] == []
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["verl"]
 

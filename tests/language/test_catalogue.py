@@ -15,6 +15,7 @@ from typing import get_args
 import patcher
 from patcher import errors
 from patcher.cli.app import COMMANDS
+from patcher.compat.model import FindingKind, Severity
 from patcher.language import _catalogue, phrase, show
 from patcher.operations.verifying import Status
 from patcher.planning.outcome import Kind
@@ -58,6 +59,8 @@ def templates() -> dict[str, str]:
     found = dict.fromkeys(COMMANDS.values(), "commands")
     found |= dict.fromkeys((kind.replace("-", " ") for kind in get_args(Kind)), "outcomes")
     found |= dict.fromkeys(get_args(Status), "statuses")
+    found |= dict.fromkeys((kind.replace("-", " ") for kind in get_args(FindingKind)), "kinds of findings")
+    found |= dict.fromkeys(get_args(Severity), "severities")
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):

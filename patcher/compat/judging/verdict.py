@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from patcher.compat.judging.calls import judge_call
+from patcher.compat.judging.imports import judge_import
+from patcher.compat.judging.members import judge_member
+from patcher.compat.judging.overrides import judge_override
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Beside, Broken, FindingKind, Fine, ImportOf, Problem, Undecided, Use, Verdict
-from patcher.language import phrase
-from patcher.symbols import Absent, Unknown
+from patcher.compat.model import (
+    Beside,
+    CallOf,
+    ConfigKey,
+    EngineFlag,
+    EnvironmentVariable,
+    ImportOf,
+    MemberOf,
+    MethodOf,
+    TextComparison,
+    Use,
+    Verdict,
+)
 
 
-def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:  # noqa: ARG001
+def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:
     """Whether what a use needs is there.
 
     `baseline`, a release that the tree is known to work with, tells what positional arguments were meant for.
     """
     match use.need:
-        case ImportOf(module=module, name=name):
-            return _imported(use, module, name, universe)
-        case _:
+        case ImportOf() as need:
+            return judge_import(use, need, universe, baseline)
+        case MemberOf() as need:
+            return judge_member(use, need, universe, baseline)
+        case CallOf() as need:
+            return judge_call(use, need, universe, baseline)
+        case MethodOf() as need:
+            return judge_override(use, need, universe)
+        case EnvironmentVariable() | EngineFlag() | ConfigKey() | TextComparison():
             return Beside()
-
-
-def _imported(use: Use, module: str, name: str | None, universe: Universe) -> Verdict:
-    package = module.partition(".")[0]
-    if package not in universe.target.against:
-        return Beside()
-    symbol = f"{module}.{name}" if name and name != "*" else module
-    match universe.resolve(symbol).definition:
-        case Absent(parent=parent, name=missing):
-            detail = phrase("{parent} has no {name}", parent=parent, name=missing)
-            kind: FindingKind = "symbol-removed" if parent == module else "module-removed"
-            return Broken((Problem(kind, symbol, use.line, detail),))
-        case Unknown(reason=reason):
-            return Undecided(symbol, reason)
-        case _:
-            return Fine(symbol)

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from patcher.compat.facts import FileFacts
-from patcher.compat.model import Context, ImportOf, Use
+from patcher.compat.reading.branches import BRANCHES
+from patcher.compat.reading.calls import CALLS
+from patcher.compat.reading.definitions import DEFINITIONS, LAMBDAS
+from patcher.compat.reading.engine_flags import engine_flag_uses
+from patcher.compat.reading.environment import environment_uses
+from patcher.compat.reading.expressions import EXPRESSIONS
+from patcher.compat.reading.imports import IMPORTS
+from patcher.compat.reading.statements import STATEMENTS
+from patcher.compat.reading.walk import Walk
+from patcher.compat.reading.ways import one_of
+from patcher.compat.values import Named, OneOf
+
+_EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
+_EXECUTORS = {**IMPORTS, **STATEMENTS, **BRANCHES, **DEFINITIONS}
 
 
 def read_file(content: bytes, file: str) -> FileFacts:
@@ -16,15 +31,72 @@ def read_file(content: bytes, file: str) -> FileFacts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(content)
+        walk = Walk(file, module, _EVALUATORS, _EXECUTORS)
+        _visit(walk, tree, b"global " in content)
+        walk.uses += environment_uses(content, tree, file, walk.context_of)
+        walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
     except (SyntaxError, ValueError, RecursionError) as error:
         return FileFacts(file, module, problem=str(error))
-    uses = []
-    for node in ast.walk(tree):
+    return FileFacts(
+        file,
+        module,
+        tuple(walk.uses),
+        {name: tuple(bounds) for name, bounds in walk.bindings.items()},
+        {key: draft.facts() for key, draft in walk.classes.items()},
+        walk.functions,
+        tuple(walk.stars),
+    )
+
+
+def _visit(walk: Walk, tree: ast.Module, has_globals: bool) -> None:
+    counted = Counter(_bound_names(tree.body))
+    walk.again = frozenset(name for name, count in counted.items() if count > 1)
+    walk.annotations_run = not any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
+        for node in tree.body[:3]
+    )
+    walk.run(tree.body)
+    walk.assume_nothing()
+    _settle(walk, tree if has_globals else None)
+    for queue in (walk.later, walk.last):
+        while queue:
+            queue.popleft()()
+
+
+def _settle(walk: Walk, tree: ast.Module | None) -> None:
+    """Give the module's names the values that functions see: those that are bound in several ways stand for themselves,
+    so that each release takes its own."""
+    shared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names} if tree else set()
+    for name, bounds in walk.bindings.items():
+        value = one_of((bound.value, ()) for bound in bounds)
+        if name in shared or (len(bounds) > 1 and isinstance(value, OneOf)):
+            walk.scope.names[name] = Named(walk.dotted(name))
+        elif len(bounds) > 1:
+            walk.scope.names[name] = value
+
+
+def _bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that a module's body binds, once for each time."""
+    for node in block:
         match node:
-            case ast.Import(names=aliases):
-                uses += [Use(file, alias.lineno, ImportOf(alias.name, None), Context()) for alias in aliases]
-            case ast.ImportFrom(module=str(name), level=0, names=aliases):
-                uses += [Use(file, alias.lineno, ImportOf(name, alias.name), Context()) for alias in aliases]
+            case (
+                ast.FunctionDef(name=name, decorator_list=decorators)
+                | ast.AsyncFunctionDef(name=name, decorator_list=decorators)
+            ):
+                if not any(isinstance(each, ast.Name) and each.id == "overload" for each in decorators):
+                    yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+                for part in ("body", "orelse", "finalbody"):
+                    yield from _bound_names(getattr(node, part, ()))
+                for handler in getattr(node, "handlers", ()):
+                    yield from _bound_names(handler.body)
             case _:
                 pass
-    return FileFacts(file, module, tuple(uses))

@@ -1,0 +1,29 @@
+"""`uky-patch pins`: what other versions would mean for the fork."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.session import Session
+
+
+@click.command("pins")
+@click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
+@click.option("--to", multiple=True, metavar="NAME==VER", help="A proposed version; counts before what FILE says.")
+@click.option("--since", is_flag=True, help="Find the first release that shows each finding.")
+@with_session
+def command(session: Session, file: Path | None, to: tuple[str, ...], since: bool) -> int:
+    """Compare the fork's versions with those in FILE: requirements, a freeze list, pyproject.toml, uv.lock, [pins].
+
+    Exit code 0 only if nothing breaks once the records are applied, and no record drifts.
+    """
+    from patcher.operations.pinning import compare
+    from patcher.reporting.pins import show_pins
+
+    done = compare(session, file, to, since=since)
+    show_pins(done, session)
+    return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS

@@ -1,0 +1,143 @@
+"""Attributes: does what a value can be have them?"""
+
+from __future__ import annotations
+
+import re
+
+from patcher.compat.judging.imports import absent_from_module
+from patcher.compat.meaning import InstanceOf, Meaning, Meanings, SuperOf, TreeClass, TypeOf, Universe
+from patcher.compat.meaning.classes import ancestry, dotted
+from patcher.compat.meaning.members import lookup
+from patcher.compat.meaning.subclasses import may_have
+from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict
+from patcher.language import phrase
+from patcher.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
+
+
+def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Universe | None) -> Verdict:
+    """Whether the attribute is there."""
+    values = lasting(universe.evaluate(need.of))
+    asked = [one for one in values if belongs(universe, one)]
+    if not asked:
+        return Beside()
+    if need.soft:
+        return Fine(f"{symbol_of(asked[0])}.{need.name}")
+    absent: list[tuple[Meaning, Absent]] = []
+    unsure: list[Unknown] = []
+    for one in asked:
+        found = lookup(universe, one, need.name)
+        gone = [inner for inner in found if isinstance(inner, Absent)]
+        open_ = [inner for inner in found if isinstance(inner, Unknown) and inner.symbol]
+        if gone and len(gone) == len(found):
+            if _set_in_tree(universe, need.name):
+                return Fine(f"{symbol_of(one)}.{need.name}")
+            if _subclass_has(universe, one, need.name):
+                unsure.append(Unknown("only classes that inherit from it have it", f"{symbol_of(one)}.{need.name}"))
+            else:
+                absent.append((one, gone[0]))
+        elif open_ and len(open_) == len(found):
+            unsure += open_[:1]
+        elif _of_the_tree(universe, one, need.name):
+            return Beside()
+        else:
+            return Fine(f"{symbol_of(one)}.{need.name}")
+    if absent and not unsure and len(asked) == len(values):
+        return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
+    if unsure:
+        return Undecided(unsure[0].symbol, unsure[0].reason)
+    one, _ = absent[0]
+    return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
+
+
+def lasting(values: Meanings) -> Meanings:
+    """Without what is absent on this target."""
+    return tuple(one for one in values if not isinstance(one, Absent))
+
+
+def belongs(universe: Universe, one: Meaning) -> bool:
+    """Whether a meaning is of a package that is checked against, if only by a base class."""
+    match one:
+        case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
+            return any(isinstance(base, Class) for base in ancestry(universe, of))
+        case SuperOf(of=of):
+            return any(isinstance(base, Class) for base in ancestry(universe, of))
+        case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf():
+            return True
+        case Unknown(symbol=symbol):
+            return bool(symbol)
+        case _:
+            return hasattr(one, "function")
+
+
+def symbol_of(one: Meaning) -> str:
+    """The dotted name by which a problem speaks of a meaning."""
+    match one:
+        case InstanceOf(of=of) | TypeOf(of=of) | SuperOf(of=of):
+            return dotted(of)
+        case TreeClass():
+            return dotted(one)
+        case Module() | Class() | Function() | Variable():
+            return full_name(one)
+        case Unknown(symbol=symbol):
+            return symbol
+        case _:
+            return full_name(one.function) if hasattr(one, "function") else ""
+
+
+def _problem(use: Use, name: str, of: Meaning, gone: Absent, universe: Universe, baseline: Universe | None) -> Problem:
+    if isinstance(of, Module):
+        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, universe, baseline)
+    owner = symbol_of(_asked(universe, of))
+    detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
+    return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)
+
+
+def _asked(universe: Universe, of: Meaning) -> Meaning:
+    """For a class of the tree, the first class of a package among its bases."""
+    match of:
+        case (
+            InstanceOf(of=TreeClass() as tree)
+            | TypeOf(of=TreeClass() as tree)
+            | SuperOf(of=TreeClass() as tree)
+            | (TreeClass() as tree)
+        ):
+            return next((base for base in ancestry(universe, tree) if isinstance(base, Class)), of)
+        case _:
+            return of
+
+
+def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
+    """Whether a class of the tree itself has the attribute, rather than a base of it from a package."""
+    match one:
+        case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
+            return any(
+                isinstance(base, TreeClass) and (name in base.facts.methods or name in base.facts.attributes)
+                for base in ancestry(universe, of)
+            )
+        case _:
+            return False
+
+
+def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
+    match one:
+        case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
+            return may_have(universe, of, name)
+        case _:
+            return False
+
+
+def _set_in_tree(universe: Universe, name: str) -> bool:
+    """Whether some file of the tree sets an attribute of that name on an object."""
+    return universe.once(("set", name), lambda: _search_tree(universe, name), False)
+
+
+def _search_tree(universe: Universe, name: str) -> bool:
+    pattern = re.compile(
+        rb"(?<!self)\.%b\s*(:[^=\n]+)?=[^=]|setattr\([^,\n]+,\s*[\"']%b[\"']" % (name.encode(), name.encode())
+    )
+    word = name.encode()
+    for file in universe.forest.files([name]):
+        content = universe.forest.content(file)
+        if content is not None and word in content and pattern.search(content):
+            return True
+    return False

@@ -1,0 +1,68 @@
+"""What a package passes to methods of a name, by the text of its calls."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from patcher.compat.meaning import Universe
+from patcher.symbols.text import Text
+
+_LONGEST = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """`keywords` that some call passes, `most` positional arguments; `open`: some call passes `*` or `**`."""
+
+    keywords: frozenset[str] = frozenset()
+    most: int = 0
+    open: bool = False
+
+    def by_keyword(self, name: str) -> bool:
+        return name in self.keywords
+
+    def reaches(self, index: int | None, name: str) -> bool:
+        """Whether some call gives the parameter a value, by its place or its name."""
+        return name in self.keywords or (index is not None and index < self.most)
+
+
+def passed(universe: Universe, module: str, name: str) -> Passed:
+    """What the package of `module` passes wherever it calls `….name(…)`."""
+    text = universe.symbols(module).text
+    return universe.once(("passed", module.partition(".")[0], name), lambda: _search(text, name), Passed())
+
+
+def _search(text: Text, name: str) -> Passed:
+    keywords: set[str] = set()
+    most, open_ = 0, False
+    for mention in text.mentions(name):
+        if not text.before(mention).rstrip().endswith(b".") or text.before(mention).lstrip().startswith(b"#"):
+            continue
+        after = text.after(mention, name, _LONGEST)
+        if not after.startswith(b"("):
+            continue
+        call = _parsed(after)
+        if call is None:
+            continue
+        keywords |= {word.arg for word in call.keywords if word.arg}
+        most = max(most, sum(1 for one in call.args if not isinstance(one, ast.Starred)))
+        open_ = open_ or any(word.arg is None for word in call.keywords)
+    return Passed(frozenset(keywords), most, open_)
+
+
+def _parsed(after: bytes) -> ast.Call | None:
+    """The call whose arguments begin the text."""
+    depth = 0
+    for index, byte in enumerate(after):
+        if byte in b"([{":
+            depth += 1
+        elif byte in b")]}":
+            depth -= 1
+            if depth == 0:
+                try:
+                    node = ast.parse(b"f" + after[: index + 1], mode="eval").body
+                except (SyntaxError, ValueError):
+                    return None
+                return node if isinstance(node, ast.Call) else None
+    return None

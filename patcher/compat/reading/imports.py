@@ -1,0 +1,53 @@
+"""Import statements, and the calls that import by name."""
+
+from __future__ import annotations
+
+import ast
+
+from patcher.compat.model import ImportOf
+from patcher.compat.reading.walk import Executors, Walk
+from patcher.compat.values import Named, Value
+
+
+def _import(walk: Walk, node: ast.Import) -> None:
+    for alias in node.names:
+        walk.use(alias.lineno, ImportOf(alias.name, None))
+        if alias.asname:
+            walk.bind(alias.asname, Named(alias.name))
+        else:
+            top = alias.name.partition(".")[0]
+            walk.bind(top, Named(top))
+
+
+def _import_from(walk: Walk, node: ast.ImportFrom) -> None:
+    module = absolute(walk, node)
+    for alias in node.names:
+        walk.use(alias.lineno, ImportOf(module, alias.name))
+        if alias.name == "*":
+            walk.stars.append(module)
+        else:
+            walk.line = alias.lineno
+            walk.bind(alias.asname or alias.name, Named(f"{module}.{alias.name}"))
+
+
+def absolute(walk: Walk, node: ast.ImportFrom) -> str:
+    """The module that an import is from, by its full name."""
+    if not node.level:
+        return node.module or ""
+    package = walk.module.split(".")
+    up = node.level - 1 if walk.file.endswith("__init__.py") else node.level
+    base = package[: len(package) - up] if up else package
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def import_named(walk: Walk, node: ast.Call) -> Value | None:
+    """What `import_module("…")` gives; None if the name is not written there."""
+    match node.args:
+        case [ast.Constant(value=str(module)), *_] if not module.startswith("."):
+            walk.use(node.lineno, ImportOf(module, None))
+            return Named(module)
+        case _:
+            return None
+
+
+IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import_from}

@@ -1,0 +1,83 @@
+"""A change of pins for people, on one screen, and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from patcher.language import Language, language, phrase, show
+from patcher.reporting.check import check_json, finding_json
+from patcher.reporting.outcomes import as_json
+from patcher.reporting.table import Cell, show_rows
+
+if TYPE_CHECKING:
+    from patcher.operations.pinning import Pins
+    from patcher.planning.outcome import RecordOutcome
+    from patcher.session import Session
+
+
+def show_pins(done: Pins, session: Session) -> None:
+    """Print JSON, or one screen."""
+    if session.output == "json":
+        click.echo(json.dumps(pins_json(done, session), ensure_ascii=False))
+        return
+    tongue = language()
+    show_rows([_version_row(name, done, tongue) for name in done.proposed])
+    rows = [
+        *_record_rows("now needed", "yellow", done.needed, tongue),
+        *_record_rows("no longer needed", "green", done.unneeded, tongue),
+        *_record_rows("drifted", "red", done.drifted, tongue),
+        *_break_rows(done, tongue),
+    ]
+    click.echo()
+    show_rows(rows)
+    click.echo(("\n" if rows else "") + _sentence(done, tongue))
+
+
+def pins_json(done: Pins, session: Session) -> dict[str, Any]:
+    return {
+        "root": str(session.tree.root),
+        "from": dict(done.before),
+        "to": dict(done.proposed),
+        "needed": [one.id for one in done.needed],
+        "unneeded": [one.id for one in done.unneeded],
+        "drifted": [as_json(one) for one in done.drifted],
+        "breaks": [finding_json(one) for one in done.breaks],
+        "check": check_json(done.check) if done.check is not None else None,
+    }
+
+
+def _version_row(name: str, done: Pins, tongue: Language) -> tuple[Cell, ...]:
+    before, after = done.before.get(name, show("unknown", tongue)), done.proposed[name]
+    return (Cell(name), Cell(before), Cell("=" if before == after else "->"), Cell(after))
+
+
+def _record_rows(
+    label: str, style: str, outcomes: Iterable[RecordOutcome], tongue: Language
+) -> Iterator[tuple[Cell, ...]]:
+    for one in outcomes:
+        title = one.title_zh if tongue == "zh" and one.title_zh else one.title
+        text = show(one.detail, tongue) if label == "drifted" else title
+        yield Cell(show(label, tongue), style), Cell(one.id), Cell(text)
+
+
+def _break_rows(done: Pins, tongue: Language) -> Iterator[tuple[Cell, ...]]:
+    for one in done.breaks:
+        place = f"{one.file.rpartition('/')[2]}:{one.line}"
+        yield Cell(show("breaks", tongue), "red"), Cell(place), Cell(show(one.detail, tongue))
+
+
+def _sentence(done: Pins, tongue: Language) -> str:
+    if done.check is None:
+        return show("no version changes", tongue)
+    text = phrase(
+        "{needed} records now needed, {unneeded} no longer needed, {drifted} drifted; {breaks} breaks left after apply",
+        needed=len(done.needed),
+        unneeded=len(done.unneeded),
+        drifted=len(done.drifted),
+        breaks=len(done.breaks),
+    )
+    return text.render(tongue)

@@ -1,0 +1,87 @@
+"""Where a word stands in all of a package's Python text: one pass of a substring search over the files put together."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A word in the text of a module; `start` is where, in the whole text, its line begins, `at` where it stands."""
+
+    module: str
+    start: int
+    at: int
+
+
+class Text:
+    """The text of every `.py` file of a package, read when first asked."""
+
+    def __init__(self, package: Path) -> None:
+        self._package = package
+        self._whole: bytes | None = None
+        self._starts: list[int] = []
+        self._modules: list[str] = []
+        self._mentions: dict[str, tuple[Mention, ...]] = {}
+
+    @property
+    def whole(self) -> bytes:
+        """All files, one after the other."""
+        if self._whole is None:
+            self._whole = b"".join(self._read())
+        return self._whole
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Every module of the package that has a file."""
+        _ = self.whole
+        return tuple(self._modules)
+
+    def mentions(self, word: str) -> tuple[Mention, ...]:
+        """Where the word stands by itself, file by file."""
+        if word not in self._mentions:
+            self._mentions[word] = tuple(self._find(word.encode()))
+        return self._mentions[word]
+
+    def before(self, mention: Mention) -> bytes:
+        """The text of its line in front of the word."""
+        return self.whole[mention.start : mention.at]
+
+    def after(self, mention: Mention, word: str, length: int = 80) -> bytes:
+        """What follows the word, at most `length` bytes."""
+        end = mention.at + len(word.encode())
+        return self.whole[end : end + length]
+
+    def _find(self, word: bytes) -> Iterator[Mention]:
+        whole = self.whole
+        at = whole.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if whole[at - 1] not in _WORD and (end >= len(whole) or whole[end] not in _WORD):
+                module = self._modules[bisect_right(self._starts, at) - 1]
+                yield Mention(module, whole.rfind(b"\n", 0, at) + 1, at)
+            at = whole.find(word, end)
+
+    def _read(self) -> Iterator[bytes]:
+        position = 0
+        for folder, folders, files in os.walk(self._package):
+            folders.sort()
+            for file in sorted(files):
+                if file.endswith(".py"):
+                    path = os.path.join(folder, file)  # noqa: PTH118
+                    try:
+                        with open(path, "rb") as opened:  # noqa: PTH123
+                            content = opened.read()
+                    except OSError:
+                        continue
+                    relative = os.path.relpath(path, self._package.parent)
+                    self._starts.append(position)
+                    self._modules.append(relative[:-3].replace(os.sep, ".").removesuffix(".__init__"))
+                    position += len(content) + 1
+                    yield b"\n" + content
