@@ -97,7 +97,7 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                     _walk(inner, scope, certain, annotations)
                 elif checked is True:
                     hidden = Scope(scope.for_checkers)
-                    _walk(inner, hidden, certain, annotations)
+                    _walk(inner, hidden, certain, True)
                 else:
                     _walk(inner, scope, certain and checked is False, annotations)
                 if checked is not False:
