@@ -109,7 +109,9 @@ def _metadata(environment: Environment) -> Path:
 def _transformers(version: str) -> Path:
     python = base()
     wheel = _download(python, "transformers", version)
-    needed = [each for each in _requirements(wheel) if each.startswith(("tokenizers", "huggingface-hub", "huggingface_hub"))]
+    needed = [
+        each for each in _requirements(wheel) if each.startswith(("tokenizers", "huggingface-hub", "huggingface_hub"))
+    ]
     return _overlay(f"transformers-{version}", f"transformers=={version}", *needed)
 
 

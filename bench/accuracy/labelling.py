@@ -67,7 +67,12 @@ def _run(job: dict[str, Any]) -> tuple[dict[str, Answer], str | None]:
         log = cache() / f"{job['package']}-{job['version']}.log"
         with log.open("w") as errors:
             process = subprocess.Popen(
-                [str(base()), "-m", "witness", str(file)], env=env, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True
+                [str(base()), "-m", "witness", str(file)],
+                env=env,
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
             )
             for line in _lines(process):
                 match json.loads(line):

@@ -341,7 +341,9 @@ def dictionary(node: ast.expr, scope: Scope) -> tuple[list[tuple[str, int]], boo
     """The literal keys, with their lines, of a dict that is passed with `**`, and whether these are all."""
     match node:
         case ast.Dict(keys=keys):
-            literal = [(key.value, key.lineno) for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+            literal = [
+                (key.value, key.lineno) for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            ]
             return literal, len(literal) == len(keys)
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
             named = [(each.arg, each.lineno) for each in keywords if each.arg is not None]

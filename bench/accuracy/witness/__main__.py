@@ -116,7 +116,9 @@ def _bind(states: States, expression: Any, count: int, keywords: list[str], part
     except TypeError as error:
         positional = f"TypeError: {error}"
     names = [
-        parameter.name for parameter in signature.parameters.values() if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     return ["bound", refused, positional, names[:24]]
 

@@ -29,7 +29,11 @@ class StandIn:
         return args[0] if decorated else StandIn(f"{self._name}()")
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return () if any(base is not self and isinstance(base, StandIn) for base in bases[: bases.index(self)]) else (StandInBase,)
+        return (
+            ()
+            if any(base is not self and isinstance(base, StandIn) for base in bases[: bases.index(self)])
+            else (StandInBase,)
+        )
 
     def __instancecheck__(self, instance: Any) -> bool:
         return False

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 import types
@@ -43,7 +44,21 @@ class Instance:
 
 
 State = Object | Instance
-_ITERABLES = ("list", "List", "Sequence", "Iterable", "Iterator", "AsyncIterator", "AsyncGenerator", "Generator", "set", "AsyncIterable", "Collection", "MutableSequence", "deque")
+_ITERABLES = (
+    "list",
+    "List",
+    "Sequence",
+    "Iterable",
+    "Iterator",
+    "AsyncIterator",
+    "AsyncGenerator",
+    "Generator",
+    "set",
+    "AsyncIterable",
+    "Collection",
+    "MutableSequence",
+    "deque",
+)
 _AWAITABLES = ("Coroutine", "Awaitable")
 
 
@@ -213,7 +228,9 @@ class States:
         if isinstance(annotation, (StandIn, str)) or annotation is Any or annotation is inspect.Parameter.empty:
             raise Unknown("no annotation tells its class")
         if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-            return [cls for part in typing.get_args(annotation) if part is not type(None) for cls in self._classes(part)]
+            return [
+                cls for part in typing.get_args(annotation) if part is not type(None) for cls in self._classes(part)
+            ]
         origin = typing.get_origin(annotation) or annotation
         if not isinstance(origin, type) or origin is object or origin is type(None):
             raise Unknown("no annotation tells its class")
@@ -247,7 +264,11 @@ class States:
             raise Unknown(f"{cls.__name__} serves attributes of its own")
         if cls.__module__.partition(".")[0] != self.isolation.package:
             raise Unknown("a class of another package")
-        if any(word in _source(base) for base in cls.__mro__[:-1] for word in ("setattr(self", "self.__dict__", "vars(self)")):
+        if any(
+            word in _source(base)
+            for base in cls.__mro__[:-1]
+            for word in ("setattr(self", "self.__dict__", "vars(self)")
+        ):
             raise Unknown(f"{cls.__name__} sets attributes by computed names")
         for subclass in _subclasses(cls):
             if inspect.getattr_static(subclass, name, _NOTHING) is not _NOTHING or name in self._fields(subclass):
@@ -308,9 +329,13 @@ class States:
                 self._reading.discard(cls)
         return self._sets[cls]
 
-    def _in_method(self, method: ast.FunctionDef | ast.AsyncFunctionDef, first: str, cls: type, found: dict[str, Any]) -> None:
+    def _in_method(
+        self, method: ast.FunctionDef | ast.AsyncFunctionDef, first: str, cls: type, found: dict[str, Any]
+    ) -> None:
         parameters = {
-            argument.arg: argument.annotation for argument in [*method.args.args, *method.args.kwonlyargs] if argument.annotation
+            argument.arg: argument.annotation
+            for argument in [*method.args.args, *method.args.kwonlyargs]
+            if argument.annotation
         }
         for node in ast.walk(method):
             targets: list[ast.expr] = []
@@ -319,7 +344,11 @@ class States:
                 targets = [node.target]
                 hint = _quiet(lambda n=node: self._hint(ast.unparse(n.annotation), cls.__module__))
             elif isinstance(node, ast.Assign):
-                targets = [inner for target in node.targets for inner in (target.elts if isinstance(target, ast.Tuple) else [target])]
+                targets = [
+                    inner
+                    for target in node.targets
+                    for inner in (target.elts if isinstance(target, ast.Tuple) else [target])
+                ]
                 if len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple):
                     hint = _quiet(lambda n=node: self._value(n.value, parameters, cls, found))
             elif isinstance(node, ast.AugAssign):
@@ -404,6 +433,7 @@ class States:
         return self._hint(found, module) if isinstance(found, str) else found
 
 
+_PLACES = re.compile(r" \([^()]*/[^()]*\)")
 _DELEGATES = {"WorkerWrapperBase": ("worker", "vllm.v1.worker.gpu_worker", "Worker")}
 """Classes whose `__getattr__` asks another object: under which name they hold it, and its class on a GPU."""
 typing_self = getattr(typing, "Self", None)
@@ -431,7 +461,7 @@ def _same(one: State, other: State) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:240]
+    return _PLACES.sub("", f"{type(error).__name__}: {error}".splitlines()[0])[:160]
 
 
 def _quiet(action: typing.Callable[[], Any]) -> Any:
@@ -492,7 +522,9 @@ def _conditional(module: types.ModuleType) -> set[str]:
 
 
 def _generated(module: str) -> bool:
-    return any(part.startswith("_") and part.endswith("C") for part in module.split(".")) or ".vllm_flash_attn" in module
+    return (
+        any(part.startswith("_") and part.endswith("C") for part in module.split(".")) or ".vllm_flash_attn" in module
+    )
 
 
 @functools.cache
