@@ -19,3 +19,8 @@ class Target:
     against: Mapping[str, str]
     packages: Mapping[str, Symbols]
     versions: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a file that uses one of the packages has in it: a package's name, or the beginning of its variables."""
+        return (*self.against, *(f"{package.upper()}_" for package in self.against))
