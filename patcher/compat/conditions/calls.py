@@ -109,7 +109,7 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
         case "callable", [one]:
             answer = truth(one)
             return UNKNOWN if answer is None else Known(answer)
-        case ("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]:
+        case (("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]):
             return names
         case "map", [Thing(dotted="builtins.int"), Known(value=tuple() as values, package=package)]:
             try:

@@ -147,11 +147,7 @@ class Job:
 
     def _found(self, setting: Setting) -> Term:
         wanted = list(setting.path)
-        found = [
-            key
-            for key in self._ends.get(wanted[-1], ())
-            if key.split(".")[-len(wanted) :] == wanted
-        ]
+        found = [key for key in self._ends.get(wanted[-1], ()) if key.split(".")[-len(wanted) :] == wanted]
         if len(found) > 1 and setting.hints:
             hinted = [key for key in found if not set(setting.hints).isdisjoint(key.split("."))]
             found = hinted or found
