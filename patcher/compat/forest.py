@@ -28,11 +28,16 @@ class Forest:
         self._known = known if known is not None else {}
         self._facts: dict[str, FileFacts | None] = {}
         self._bytes: dict[str, bytes | None] = {}
+        self.variant_of: Forest | None = None
+        """The forest whose files these are but for some texts."""
+        self.kept: dict[str, object] = {}
+        """What others work out once a forest, by their names; it may not refer to the forest."""
 
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
         """The same tree with other texts in the place of some files."""
         other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
         other._bytes = self._bytes
+        other.variant_of = self
         return other
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:

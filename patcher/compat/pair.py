@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from patcher.compat.conditions import severity_of
+from patcher.compat.conditions import severity_of, text_comparisons
 from patcher.compat.forest import Forest
 from patcher.compat.judging import judge
 from patcher.compat.meaning import Universe
@@ -23,13 +23,14 @@ def check_pair(
 ) -> Report:
     """Judge every use that the tree makes of the target's packages. `files` limits it to some; `further` are uses from
     elsewhere (scripts). `since` and `repaired_by` stay open."""
+    files = tuple(forest.files(target.words) if files is None else files)
     universe = Universe(forest, target)
     before = Universe(forest, baseline) if baseline is not None else None
     count = 0
     unresolved: list[Unresolved] = []
     findings: list[Finding] = []
     broken: list[Use] = []
-    for use in (*_uses(forest, target, files), *further):
+    for use in (*_uses(forest, files), *further):
         match judge(use, universe, before):
             case Beside():
                 continue
@@ -54,11 +55,12 @@ def check_pair(
             case _:
                 pass
         count += 1
+    findings += text_comparisons(universe, files)
     return Report(verl, target.against, count, tuple(unresolved), tuple(findings), broken=tuple(broken))
 
 
-def _uses(forest: Forest, target: Target, files: Iterable[str] | None) -> Iterable[Use]:
-    for file in forest.files(target.words) if files is None else files:
+def _uses(forest: Forest, files: Iterable[str]) -> Iterable[Use]:
+    for file in files:
         facts = forest.facts(file)
         if facts is not None:
             yield from facts.uses
