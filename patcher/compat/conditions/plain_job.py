@@ -29,6 +29,9 @@ METHODS = frozenset({"forward", "backward", "run", "setup"})
 DISPATCH = ("rpc", "execute", "getattr", "run_method", "dispatch", "call")
 """Parts of the names of functions that take a method's name as text."""
 
+CHOSEN = frozenset({"backend", "strategy", "engine", "impl", "implementation", "weight_loader"})
+"""Names of what is chosen by the configuration: none of them is a word that the configuration does not have."""
+
 NOT_CHOSEN = frozenset({"sync", "hf", "naive", "fire"})
 """Keys of tables whose entry another choice takes."""
 
@@ -38,7 +41,7 @@ OFF_WORDS = frozenset(
         *("lora", "peft", "adapter", "adapters", "fp8", "mxfp8", "nvfp4", "quant", "quantized", "quanted", "torchao"),
         *("quantization", "qat", "modelopt"),
         # other hardware
-        *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann"),
+        *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann", "hccl"),
         # other engines
         *("megatron", "mcore", "sglang", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
@@ -99,9 +102,15 @@ class Job:
         self._values = {**values, **OVERRIDES}
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
+        self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
         self._ends: dict[str, list[str]] = {}
         for key in self._values:
             self._ends.setdefault(key.rpartition(".")[2], []).append(key)
+
+    @property
+    def choices(self) -> frozenset[str]:
+        """All texts among the values: the entries of registries that the job may choose."""
+        return self._choices
 
     def fixed(self, name: str) -> Term | None:
         """What goes by a name; None if nothing is known of it."""
@@ -128,6 +137,13 @@ class Job:
             known = self._found(setting)
             return known if isinstance(known, Known) and known.value else OFF
         return self._found(setting)
+
+    def has_below(self, setting: Setting) -> bool:
+        """Whether the setting is a group of others."""
+        if not setting.path:
+            return True
+        inner = f".{'.'.join(setting.path)}."
+        return any(inner in f".{key}." and not f".{key}.".endswith(inner) for key in self._values)
 
     def _found(self, setting: Setting) -> Term:
         wanted = list(setting.path)
@@ -166,6 +182,8 @@ class Job:
         """What a comparison of something unknown with a word of an unused feature comes to."""
         for one in (left, right):
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
+                    return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
                 if not name_words(one.value).isdisjoint(OFF_WORDS):
                     return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
             elif isinstance(one, ast.Tuple | ast.List | ast.Set) and one.elts:
@@ -175,6 +193,20 @@ class Job:
                 ):
                     return isinstance(op, ast.NotIn | ast.NotEq)
         return None
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as name), *_]):
+            return name
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            return name
+        case _:
+            return ""
 
 
 def name_words(name: str) -> frozenset[str]:
