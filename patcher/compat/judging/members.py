@@ -19,7 +19,7 @@ from patcher.compat.meaning import (
 )
 from patcher.compat.meaning.classes import ancestry, dotted
 from patcher.compat.meaning.members import lookup
-from patcher.compat.meaning.subclasses import may_have
+from patcher.compat.meaning.subclasses import defining_modules, may_have
 from patcher.compat.meaning.torch_modules import registered
 from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict, When
 from patcher.language import phrase
@@ -49,6 +49,8 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
             else:
                 absent.append((one, gone[0]))
         elif open_ and len(open_) == len(found):
+            if _varies(universe, one, need.name):
+                return Fine(f"{symbol_of(one)}.{need.name}")
             unsure += open_[:1]
         elif _of_the_tree(universe, one, need.name):
             return Beside()
@@ -166,6 +168,15 @@ def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
                 isinstance(base, TreeClass) and (name in base.facts.methods or name in base.facts.attributes)
                 for base in ancestry(universe, of)
             )
+        case _:
+            return False
+
+
+def _varies(universe: Universe, one: Meaning, name: str) -> bool:
+    """Whether a class is open, and declared only as the base of others of which some define the attribute."""
+    match one:
+        case InstanceOf(of=Class() as of, exact=False):
+            return bool(defining_modules(universe.symbols(of.module).text, name)) and may_have(universe, of, name)
         case _:
             return False
 
