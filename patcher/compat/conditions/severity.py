@@ -2,10 +2,74 @@
 
 from __future__ import annotations
 
+import ast
+from weakref import WeakKeyDictionary
+
+from patcher.compat.conditions.guards import Guards, covers
+from patcher.compat.conditions.plain_job import name_words
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Problem, Severity, Use
+from patcher.compat.model import Condition, EnvironmentVariable, Problem, Severity, TextComparison, Use, When
+
+_GUARDS: WeakKeyDictionary[Universe, Guards] = WeakKeyDictionary()
+_CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs", "enable", "enabled", "use"})
 
 
-def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:  # noqa: ARG001
+def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     """break, optional, guarded or inert."""
-    return "optional" if use.context.function else "break"
+    if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
+        return "inert"
+    if not use.file.endswith(".py"):
+        return "break"
+    if universe not in _GUARDS:
+        _GUARDS[universe] = Guards(universe)
+    guards = _GUARDS[universe]
+    if covers(use.context.caught, problem.kind, use):
+        return "guarded"
+    if guards.runs(use, guards.target) is False or any(_asks_for(one, problem) for one in use.context.conditions):
+        return "guarded"
+    outline = guards.path.tree.file(use.file)
+    node = (use.file, use.context.function)
+    if outline is None or node not in guards.reach.bodies:
+        return "guarded" if node in guards.path.widest.bodies and outline is not None else "optional"
+    if isinstance(use.need, TextComparison):
+        return "break"
+    answer = guards.runs(use, guards.plain)
+    if answer is False or (answer is None and _is_feature(use, guards)):
+        return "optional"
+    return "break"
+
+
+def _asks_for(condition: Condition, problem: Problem) -> bool:
+    """Whether a test makes sure of the very name that is missing: `hasattr(x, "n")`, `"n" in parameters`."""
+    if not isinstance(condition, When):
+        return False
+    name = problem.symbol.rpartition("(")[2].rstrip(")") if "(" in problem.symbol else problem.symbol.rpartition(".")[2]
+    return _makes_sure(condition.test, name, condition.holds)
+
+
+def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _makes_sure(inner, name, not holds)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
+            return any(_makes_sure(value, name, holds) for value in values)
+        case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=asked), *_]):
+            return holds and asked == name
+        case ast.Compare(left=ast.Constant(value=asked), ops=[op]) if asked == name:
+            return isinstance(op, ast.In) is holds
+        case ast.Compare(left=ast.Call() as inner, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant()]):
+            return _makes_sure(inner, name, isinstance(op, ast.IsNot) is holds)
+        case _:
+            return False
+
+
+def _is_feature(use: Use, guards: Guards) -> bool:
+    """Whether a test around the use that cannot be told asks for a setting."""
+    for condition in use.context.conditions:
+        if isinstance(condition, When):
+            for node in ast.walk(condition.test):
+                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if not name_words(name).isdisjoint(_CONFIGURED) and guards.plain is not None:
+                    return True
+    return False
+
