@@ -58,7 +58,7 @@ def check_pair(
 
 
 def _uses(forest: Forest, target: Target, files: Iterable[str] | None) -> Iterable[Use]:
-    for file in forest.files(target.against) if files is None else files:
+    for file in forest.files(target.words) if files is None else files:
         facts = forest.facts(file)
         if facts is not None:
             yield from facts.uses

@@ -139,7 +139,7 @@ def _baseline(order: Order, located: Sequence[Located], session: Session) -> Tar
 
 def _unreadable(forest: Forest, target: Target) -> tuple[Unreadable, ...]:
     found = []
-    for file in forest.files(target.against):
+    for file in forest.files(target.words):
         facts = forest.facts(file)
         if facts is not None and facts.problem:
             line = _AT_LINE.search(facts.problem)
