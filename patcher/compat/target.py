@@ -19,6 +19,8 @@ class Target:
     against: Mapping[str, str]
     packages: Mapping[str, Symbols]
     versions: Mapping[str, str | None] = field(default_factory=dict)
+    moves: bool = True
+    """Whether to search where what is gone is now; of no use to who asks since when it is gone."""
 
     @property
     def words(self) -> tuple[str, ...]:
