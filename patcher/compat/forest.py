@@ -28,18 +28,21 @@ class Forest:
         self._known = known if known is not None else {}
         self._facts: dict[str, FileFacts | None] = {}
         self._bytes: dict[str, bytes | None] = {}
+        self._listed: list[str] = []
 
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
         """The same tree with other texts in the place of some files."""
         other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
-        other._bytes = self._bytes
+        other._bytes, other._listed = self._bytes, self._listed
         return other
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""
         words = [word.encode() for word in mentioning]
-        for path in sorted((self.root / self.top).rglob("*.py")):
-            file = path.relative_to(self.root).as_posix()
+        if not self._listed:
+            paths = sorted((self.root / self.top).rglob("*.py"))
+            self._listed += [path.relative_to(self.root).as_posix() for path in paths]
+        for file in self._listed:
             content = self.content(file)
             if content is not None and any(word in content for word in words):
                 yield file
