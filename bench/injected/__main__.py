@@ -30,29 +30,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.injected", description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="how many breaks (default 200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--verl", default="0.8.0")
+    parser.add_argument("--verl", default="0.7.0,0.8.0", help="releases of verl, by comma")
     parser.add_argument("--vllm", default="0.20.2")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    tree = wheel("verl", given.verl)
+    trees = [wheel("verl", version) for version in given.verl.split(",")]
     with TemporaryDirectory(prefix="uky-patch-injected-") as folder:
         package = Path(folder) / PACKAGE
         shutil.copytree(sources(PACKAGE, given.vllm) / PACKAGE, package)
-        chosen = pick(tree, package, given.count, given.seed)
-        outcomes = [(one, felt(one, tree, package, given.vllm)) for one in chosen]
+        chosen = pick(trees, package, given.count, given.seed)
+        outcomes = [(one, felt(one, tree, package, given.vllm)) for tree, one in chosen]
     return tell(outcomes, as_json=given.json)
 
 
-def pick(tree: Path, package: Path, count: int, seed: int) -> list[Break]:
-    """`count` different breaks, the kinds in turn as far as there are any left of each."""
+def pick(trees: list[Path], package: Path, count: int, seed: int) -> list[tuple[Path, Break]]:
+    """`count` different breaks, each with the tree that feels it, the kinds in turn while there are any left."""
     symbols = Symbols(package)
-    kinds: dict[str, dict[str, Break]] = defaultdict(dict)
-    for site in sites(tree / "verl", PACKAGE):
-        for one in breaks(site, symbols):
-            kinds[one.kind].setdefault(one.name, one)
+    kinds: dict[str, dict[str, tuple[Path, Break]]] = defaultdict(dict)
+    for tree in trees:
+        for site in sites(tree / "verl", PACKAGE):
+            for one in breaks(site, symbols):
+                kinds[one.kind].setdefault(one.name, (tree, one))
     dice = random.Random(seed)
     heaps = [dice.sample(list(found.values()), len(found)) for _, found in sorted(kinds.items())]
-    chosen: list[Break] = []
+    chosen: list[tuple[Path, Break]] = []
     while len(chosen) < count and any(heaps):
         for heap in heaps:
             if heap and len(chosen) < count:

@@ -20,7 +20,7 @@ class Site:
     keywords: tuple[tuple[str, int], ...] = ()
     positional: int = 0
     methods: tuple[tuple[str, int], ...] = ()
-    """Methods that a class derived from it defines, with their lines."""
+    """Methods that a class derived from it defines, with their lines; those that take any keyword left out."""
 
     @property
     def symbol(self) -> str:
@@ -82,8 +82,11 @@ def _uses(tree: ast.Module, file: str, bound: dict[str, tuple[str, str]]) -> Ite
             case ast.ClassDef(bases=bases, body=body):
                 for base in bases:
                     if isinstance(base, ast.Name) and base.id in bound:
-                        methods = tuple((n.name, n.lineno) for n in body if isinstance(n, ast.FunctionDef))
-                        yield Site(file, (node.lineno, node.end_lineno or 0), *bound[base.id], methods=methods)
+                        methods = tuple(
+                            (n.name, n.lineno) for n in body if isinstance(n, ast.FunctionDef) and n.args.kwarg is None
+                        )
+                        if methods:
+                            yield Site(file, (node.lineno, node.end_lineno or 0), *bound[base.id], methods=methods)
             case _:
                 pass
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from patcher.compat.drafting.arguments import argument_repairs
 from patcher.compat.drafting.examples import examples
 from patcher.compat.drafting.imports import import_repairs
+from patcher.compat.drafting.members import member_repairs
 from patcher.compat.drafting.model import Draft, Ground, Repair
 from patcher.compat.drafting.proof import Prover, in_the_way, replayed
 from patcher.compat.drafting.toml import written
@@ -25,12 +27,20 @@ HEADING = (
 _REPAIRED = ("break", "optional")
 
 
-def draft_records(findings: Iterable[Finding], ground: Ground, taken: Iterable[str] = ()) -> tuple[Draft, ...]:
-    """Drafts for the findings that a sound repair is known for; `taken` are ids that records have already.
+def draft_records(
+    findings: Iterable[Finding],
+    ground: Ground,
+    taken: Iterable[str] = (),
+    standing: Mapping[str, str] | None = None,
+) -> tuple[Draft, ...]:
+    """Drafts for the findings that a sound repair is known for and no record repairs.
 
     Each applies on the tree, makes its findings vanish and adds none, alone and together with the drafts before it.
+    `taken` are ids that records have already, `standing` the texts of files that records have changed: where a draft
+    edits their lines, it comes after them.
     """
     wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
+    wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
     ground = replace(ground, findings=tuple(wanted))
     groups: dict[tuple[str, str | None], list[Repair]] = {}
     for finding in wanted:
@@ -39,8 +49,10 @@ def draft_records(findings: Iterable[Finding], ground: Ground, taken: Iterable[s
     prover = Prover(ground)
     ids = set(taken)
     drafts: list[Draft] = []
-    texts: dict[str, str] = {}
+    texts: dict[str, str] = dict(standing or {})
     for group in groups.values():
+        if all(_is_among(repair.finding, drafts) for repair in group):
+            continue
         for part in (group, *([repair] for repair in group if len(group) > 1)):
             if (draft := _drafted(part, ground, prover, ids)) is None:
                 continue
@@ -57,8 +69,18 @@ def repairs(finding: Finding, ground: Ground) -> list[Repair]:
     match finding.kind:
         case "module-removed" | "module-moved" | "symbol-removed" | "symbol-moved":
             return import_repairs(finding, ground)
+        case "argument-removed" | "argument-shifted":
+            return argument_repairs(finding, ground)
+        case "attribute-removed":
+            return member_repairs(finding, ground)
         case _:
             return []
+
+
+def _is_among(finding: Finding, drafts: Iterable[Draft]) -> bool:
+    """Whether a draft that is there already takes the finding away."""
+    place = (finding.key, finding.line)
+    return any((gone.key, gone.line) == place for draft in drafts for gone in draft.repairs)
 
 
 def _drafted(group: Sequence[Repair], ground: Ground, prover: Prover, ids: set[str]) -> Draft | None:
@@ -146,10 +168,11 @@ def _resolved(edits: Sequence[Edit], ground: Ground) -> tuple[str, ...]:
 
 
 def _identifier(group: Sequence[Repair]) -> str:
+    """`draft-vllm-lora-models-moved`: the package, the last parts of what changed, and what became of it."""
     first = group[0]
-    parts = re.split(r"[^a-z0-9]+", f"{first.cause}-{first.verb}".lower())
-    kept = [part for index, part in enumerate(parts) if part and part not in parts[:index]]
-    return "-".join(("draft", *kept))
+    package, *parts = first.cause.split(".")
+    words = re.findall(r"[a-z0-9]+", ".".join([package, *parts[-2:], first.verb]).lower())
+    return "-".join(("draft", *words))
 
 
 def _free(name: str, ids: set[str]) -> str:

@@ -15,7 +15,7 @@ def same_thing(old: Definition, old_symbols: Symbols, new: Definition, new_symbo
     """Whether `new` may stand in for `old`: a class with its members, a function with its parameters."""
     match old, new:
         case Class(), Class():
-            return _shared(_members(old), _members(new)) >= _ENOUGH
+            return _shared(_members(old_symbols, old), _members(new_symbols, new)) >= _ENOUGH
         case Function(), Function():
             return _shared(_parameters(old_symbols, old), _parameters(new_symbols, new)) >= _ENOUGH
         case Variable(value=before), Variable(value=after):
@@ -30,13 +30,13 @@ def _shared(old: frozenset[str], new: frozenset[str]) -> float:
     return len(old & new) / len(old) if old else 1.0
 
 
-def _members(owner: Class) -> frozenset[str]:
+def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
     fields = {
         node.target.id
         for node in owner.node.body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
-    return frozenset({method.name for method in methods(owner)} | fields)
+    return frozenset({method.name for method in methods(symbols, owner)} | fields)
 
 
 def _parameters(symbols: Symbols, definition: Function) -> frozenset[str]:

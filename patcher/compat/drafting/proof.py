@@ -27,7 +27,7 @@ class Prover:
     """Tries records on one tree."""
 
     ground: Ground
-    _checked: dict[tuple[str, ...], tuple[tuple[Finding, ...], int]] = field(default_factory=dict)
+    _checked: dict[tuple[str, ...], tuple[tuple[Finding, ...], Counter[str]]] = field(default_factory=dict)
 
     def prove(self, record: Record, wanted: Sequence[Finding]) -> Proven | None:
         """None unless the record applies, every finding in `wanted` is gone, none is new and a second run is idle."""
@@ -45,17 +45,22 @@ class Prover:
         left = _counted(after)
         before = _counted(findings)
         gone = before - left
-        if left - before or unresolved_after > unresolved:
+        if left - before or _concerned(record, wanted) & set(unresolved_after - unresolved):
             return None
         if any(gone[_identity(finding)] == 0 for finding in wanted):
             return None
         return Proven(made, tuple(finding for finding in findings if gone[_identity(finding)] > 0))
 
-    def _check(self, files: tuple[str, ...], texts: Mapping[str, str]) -> tuple[tuple[Finding, ...], int]:
+    def _check(self, files: tuple[str, ...], texts: Mapping[str, str]) -> tuple[tuple[Finding, ...], Counter[str]]:
         ground = self.ground
         forest = ground.forest.with_texts(texts)
         report = check_pair(forest, ground.target, verl=ground.verl, baseline=ground.baseline, files=files)
-        return report.findings, len(report.unresolved)
+        return report.findings, Counter(one.symbol for one in report.unresolved)
+
+
+def _concerned(record: Record, wanted: Sequence[Finding]) -> set[str]:
+    """The symbols that the record is about. They must be decided after it; what hangs on them may be undecidable."""
+    return {symbol.partition("(")[0] for symbol in (*record.when.has, *(finding.symbol for finding in wanted))}
 
 
 def replayed(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 SymbolsOf = Callable[[str, str], "Symbols | None"]
 """The sources of a release by import name and version; None where they are not to be had."""
 _NEAR = 2
+_STRIDE = 4
+"""Releases that are passed over at a time on the way back: a symbol may have been there for a few only."""
 
 
 class Releases:
@@ -60,7 +62,7 @@ class Releases:
             if self._has(package, older[at], symbol):
                 having = at
             else:
-                lacking, step = at, step * 2
+                lacking, step = at, min(step * 2, _STRIDE)
         while having >= 0 and lacking - having > 1:
             middle = (having + lacking) // 2
             having, lacking = (middle, lacking) if self._has(package, older[middle], symbol) else (having, middle)

@@ -39,6 +39,8 @@ def judge_key(use: Use, universe: Universe, baseline: Universe | None = None) ->
         return _entry(use, need, made)
     if need.dotted.partition(".")[0].partition("/")[0] == _HYDRA:
         return Beside()
+    if "$" in need.dotted:
+        return Undecided(need.dotted, "the script's variables are not all known")
     match made:
         case NoEntry() | NoConfig():
             return _elsewhere(need, configs)
@@ -84,7 +86,7 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         case "+", _There(value=value):
             if value is None or (need.value or "").startswith(("{", "[")):
                 return Fine(need.dotted)
-            if isinstance(value, str) and "${" in value:
+            if (isinstance(value, str) and "${" in value) or "$" in (need.value or ""):
                 return Undecided(need.dotted, "its value is computed")
             return _broken(
                 use,

@@ -1,0 +1,57 @@
+"""The scripts that globs name, read; what could not be read is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from patcher.compat.model import Use
+from patcher.compat.scripts.kinds import reader_of
+from patcher.compat.scripts.shell import Misread
+from patcher.language import Phrase, phrase
+
+
+def script_uses(file: str, text: str) -> tuple[tuple[Use, ...], tuple[Phrase, ...]]:
+    """The uses in a script, in its order, and what of it was not understood. `file` is how findings name it."""
+    reader = reader_of(file, text)
+    if reader is None:
+        return (), (phrase("{file} is not a kind of script that is read", file=file),)
+    uses: dict[Use, None] = {}
+    notes: list[Phrase] = []
+    for found in reader(file, text, 1):
+        match found:
+            case Use():
+                uses[found] = None
+            case Misread(line=line):
+                notes.append(phrase("{file} is not understood from line {line} on", file=file, line=line))
+    return tuple(uses), tuple(notes)
+
+
+def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], tuple[Phrase, ...]]:
+    """The uses in the files that the globs name, below `root` or by an absolute path, and what could not be read."""
+    uses: list[Use] = []
+    notes: list[Phrase] = []
+    for pattern in globs:
+        paths = _matching(root, pattern)
+        if not paths:
+            notes.append(phrase("no file matches {pattern}", pattern=pattern))
+        for path in paths:
+            name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+            try:
+                text = path.read_text(encoding="utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                notes.append(phrase("{file} cannot be read: {problem}", file=name, problem=error))
+                continue
+            found, told = script_uses(name, text)
+            uses += found
+            notes += told
+    return tuple(dict.fromkeys(uses)), tuple(notes)
+
+
+def _matching(root: Path, pattern: str) -> list[Path]:
+    base, relative = (root, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
+    try:
+        found = {path for path in base.glob(relative) if path.is_file()}
+    except (ValueError, NotImplementedError):
+        return []
+    return sorted(found)
