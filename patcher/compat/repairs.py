@@ -27,19 +27,23 @@ class Repairs:
     introduced: tuple[tuple[str, Finding], ...] = ()
 
 
-def attribute(report: Report, base: Texts, steps: Sequence[Step], final: Texts, recheck: Recheck) -> Repairs:
+def attribute(
+    report: Report, now: Texts, base: Texts, steps: Sequence[Step], final: Texts, recheck: Recheck
+) -> Repairs:
     """Check `final` again, and lay each finding that is gone, or new, to the step that made the difference.
 
-    `base` are the texts that the first step starts from, `final` those after the last.
+    `now` are the texts that the report is about, `base` those that the first step starts from (others where records
+    are applied already), `final` those after the last.
     """
     if not final:
         return Repairs(report, report)
     files = sorted({*final, *(one.file for one in report.findings if _is_source(one.file))})
     again = recheck(final, files)
-    walk = _Walk(base, steps, recheck)
+    walk = _Walk(now, base, steps, recheck)
     concerned = [one for one in report.findings if _is_source(one.file)]
-    gone, new = _difference(concerned, again.findings), _difference(again.findings, concerned)
-    culprits = walk.blame(gone)
+    gone = _difference(concerned, again.findings, now, final)
+    new = _difference(again.findings, concerned, final, now)
+    culprits = walk.blame(gone, concerned)
     found = tuple(replace(one, repaired_by=culprits.get(number)) for number, one in _numbered(report.findings, gone))
     return Repairs(
         replace(report, findings=found),
@@ -61,7 +65,9 @@ def _numbered(findings: Sequence[Finding], gone: Sequence[Finding]) -> list[tupl
 
 def _merged(report: Report, again: Report, files: Collection[str]) -> Report:
     """The report with what was found again in `files` in the place of what it had there."""
-    findings = [finding for finding in report.findings if finding.file not in files] + list(again.findings)
+    since = {one.key: one.since for one in report.findings}
+    findings = [finding for finding in report.findings if finding.file not in files]
+    findings += [replace(one, since=since.get(one.key)) for one in again.findings]
     unresolved = [one for one in report.unresolved if one.file not in files] + list(again.unresolved)
     return replace(
         report,
@@ -70,31 +76,49 @@ def _merged(report: Report, again: Report, files: Collection[str]) -> Report:
     )
 
 
-def _difference(findings: Iterable[Finding], others: Iterable[Finding]) -> list[Finding]:
-    """Those of `findings` that `others` lack. One that is guarded among the others counts as lacking, unless it was."""
-    live, every = Counter(one.key for one in others if one.severity != "guarded"), Counter(one.key for one in others)
-    left = []
-    for one in findings:
-        counts = every if one.severity == "guarded" else live
-        if counts[one.key] > 0:
-            counts[one.key] -= 1
-        else:
-            left.append(one)
-    return left
+def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: Texts, there: Texts) -> list[Finding]:
+    """Those of `findings`, in `texts`, that `others`, found in `there`, lack.
+
+    One that is guarded among the others counts as lacking, unless it was. Of several alike, those stay whose lines do.
+    """
+    left = list(others)
+
+    def counterpart(one: Finding, line: int | None) -> Finding | None:
+        for other in left:
+            alike = other.key == one.key and (other.severity != "guarded" or one.severity == "guarded")
+            if alike and (line is None or other.line == line):
+                return other
+        return None
+
+    def without(those: Sequence[Finding], *, by_line: bool) -> list[Finding]:
+        lacking = []
+        for one in those:
+            before, after = texts.get(one.file, ""), there.get(one.file, "")
+            line = _standing(before, after).get(one.line, 0) if by_line else None
+            other = counterpart(one, line)
+            if other is None:
+                lacking.append(one)
+            else:
+                left.remove(other)
+        return lacking
+
+    return without(without(findings, by_line=True), by_line=False)
 
 
 class _Walk:
     """The states between the steps."""
 
-    def __init__(self, base: Texts, steps: Sequence[Step], recheck: Recheck) -> None:
-        self.base, self.steps, self.recheck = base, steps, recheck
+    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], recheck: Recheck) -> None:
+        self.now, self.base, self.steps, self.recheck = now, base, steps, recheck
         self._seen: dict[tuple[int, str], tuple[Finding, ...]] = {}
 
-    def blame(self, gone: Sequence[Finding]) -> dict[int, str]:
-        """The record whose step took each of these away, by the finding's place in `gone`."""
+    def blame(self, gone: Sequence[Finding], findings: Iterable[Finding]) -> dict[int, str]:
+        """The record whose step took each of these away, by the finding's place in `gone`; `findings` were all."""
         found: dict[int, str] = {}
+        alike = Counter(one.key for one in findings)
         for number, finding in enumerate(gone):
-            at = self._by_line(finding) or self._by_check(finding)
+            at = self._by_line(finding)
+            at = self._by_check(finding, alike[finding.key]) if at is None else at
             if at is not None:
                 found[number] = self.steps[at][0]
         return found
@@ -109,6 +133,8 @@ class _Walk:
     def _by_line(self, finding: Finding) -> int | None:
         """The step that changes the finding's line, if what it puts there stays to the end."""
         text, lines, found = self.base.get(finding.file, ""), {finding.line}, None
+        if text != self.now.get(finding.file):
+            return None
         for number in self._editing(finding.file):
             after = self.steps[number][1][finding.file]
             there = _standing(text, after)
@@ -120,12 +146,14 @@ class _Walk:
             text, lines = after, moved
         return found
 
-    def _by_check(self, finding: Finding) -> int | None:
-        """The first step after which the finding is not there, and stays away."""
+    def _by_check(self, finding: Finding, alike: int) -> int | None:
+        """The first step after which not all findings like this one are there, and stay away."""
         steps = self._editing(finding.file) or list(range(len(self.steps)))
         last = None
         for number in reversed(steps):
-            if finding.key in {one.key for one in self._findings(number, finding.file) if one.severity != "guarded"}:
+            live = finding.severity != "guarded"
+            shown = [one for one in self._findings(number, finding.file) if not live or one.severity != "guarded"]
+            if sum(one.key == finding.key for one in shown) >= alike:
                 break
             last = number
         return last

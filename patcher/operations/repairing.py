@@ -36,8 +36,8 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
     """Plan the records for the target's versions on the session's tree, and check what they make of it."""
     recheck = _rechecker(forest, target, report.verl, baseline)
     request = session.request()
-    plan, base = planned(session, target, request)
-    repairs = attribute(report, base, plan.steps, _texts(plan), recheck)
+    plan, now, base = planned(session, target, request)
+    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
     others = frozenset(
         record.id
@@ -46,8 +46,8 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
     )
     if not others:
         return Repaired(repairs, plan)
-    wider, base = planned(session, target, replace(request, enabled=request.enabled | others))
-    more = attribute(report, base, wider.steps, _texts(wider), recheck).before.findings
+    wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
+    more = attribute(report, now, base, wider.steps, _texts(wider), recheck).before.findings
     named = tuple(
         replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
         for one, other in zip(repairs.before.findings, more, strict=True)
@@ -56,8 +56,8 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
     return Repaired(replace(repairs, before=replace(repairs.before, findings=named)), plan, frozenset(used - {None}))
 
 
-def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str]]:
-    """The plan for the target's versions (None: those of the session), and the texts that it starts from."""
+def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str], dict[str, str]]:
+    """The plan for the target's versions (None: those of the session), the texts as they are, and without records."""
     from patcher.operations.looking import look
     from patcher.operations.survey import record_file_names, survey
     from patcher.planning.plan import plan
@@ -68,7 +68,8 @@ def planned(session: Session, target: Target | None, request: Request) -> tuple[
         environment = around(session.environment, target)
         situation = replace(situation, environment=environment, lookup=_lookup(target, session.lookup))
     base = {path: state.base for path, state in situation.files.items() if state.base is not None}
-    return plan(session.records, request, situation), base
+    now = {path: state.current for path, state in situation.files.items() if state.current is not None}
+    return plan(session.records, request, situation), now, base
 
 
 def check_with_records(
@@ -83,7 +84,7 @@ def check_with_records(
     files = {one.file for one in report.findings}
     steps, base = _rehearse(forest, target, _concerned(records, files), verl)
     final = {path: text for _, texts in steps for path, text in texts.items()}
-    repairs = attribute(report, base, steps, final, _rechecker(forest, target, verl, baseline))
+    repairs = attribute(report, base, base, steps, final, _rechecker(forest, target, verl, baseline))
     return repairs.before, repairs.after
 
 

@@ -32,7 +32,7 @@ def show_check(done: Check, *, by: By, everything: bool) -> None:
     shown = [one for one in done.report.findings if everything or one.severity != "guarded"]
     lines = [heading(done, tongue)]
     for name, findings in _groups(shown, by):
-        lines += ["", name, *(line for one in findings for line in _told(one, by, done, tongue))]
+        lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
     lines += ["", *_rest(done, everything, tongue)]
     click.echo("\n".join(lines))
 

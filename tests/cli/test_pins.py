@@ -1,0 +1,137 @@
+"""`pins`: what a change of versions means for the fork's records, and what still breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from patcher import releases
+from patcher.cli.app import run
+from tests.cli.conftest import Answer
+
+Pins = Callable[..., Answer]
+OLD = {"utils/__init__.py": "class Parser: ...\ndef get_uri(host, port): ...\n"}
+NEW = {"utils/__init__.py": "def get_uri(host, port): ...\n", "utils/parsers.py": "class Parser: ...\n"}
+WORSE = {"utils/__init__.py": "", "utils/parsers.py": "class Parser: ...\n"}
+
+
+@pytest.fixture
+def pins(
+    tree: Path, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Pins:
+    """Run `pins` where vLLM 1.0 is what the records are not needed for, 2.1 has moved Parser, and 3.0 lacks more."""
+
+    def sources(name: str, version: str, **_options: object) -> Path:
+        folder = tmp_path / f"{name}-{version}"
+        for file, text in {"1.0": OLD, "2.1": NEW, "3.0": WORSE}[version].items():
+            path = folder / "vllm" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            (folder / "vllm/__init__.py").touch()
+        return folder
+
+    monkeypatch.setattr(releases, "sources", sources)
+    monkeypatch.setattr(releases, "versions", lambda _name, **_options: ["3.0", "2.1", "1.0"])
+
+    def call(*arguments: str, json: bool = True) -> Answer:
+        options = ["--root", str(tree), "--patches", str(records), *(["--format", "json"] if json else [])]
+        code = run([*options, "pins", *arguments])
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def now(tree: Path) -> Callable[[str], None]:
+    def set_to(version: str) -> None:
+        (tree / "uky-patch.toml").write_text(f'[pins]\nvllm = "{version}"\n')
+
+    return set_to
+
+
+def test_an_upgrade_that_the_records_carry(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
+    now("1.0")
+    (tmp_path / "new.txt").write_text("vllm==2.1\nrequests==1\n")
+    answer = pins(str(tmp_path / "new.txt"))
+    assert answer.code == 0
+    assert (answer.json["from"], answer.json["to"]) == ({"vllm": "1.0"}, {"vllm": "2.1"})
+    assert {"log-flag", "utils-moved"} <= set(answer.json["needed"])
+    assert (answer.json["unneeded"], answer.json["drifted"], answer.json["breaks"]) == ([], [], [])
+
+
+def test_the_way_back_needs_them_no_longer(pins: Pins, now: Callable[[str], None]) -> None:
+    now("2.1")
+    answer = pins("--to", "vllm==1.0")
+    assert answer.code == 0
+    assert {"log-flag", "utils-moved"} <= set(answer.json["unneeded"])
+    assert answer.json["needed"] == []
+
+
+def test_what_still_breaks_is_one_and_ends_in_1(pins: Pins, now: Callable[[str], None]) -> None:
+    now("1.0")
+    answer = pins("--to", "vllm==3.0")
+    assert answer.code == 1
+    assert [one["symbol"] for one in answer.json["breaks"]] == ["vllm.utils.get_uri"]
+
+
+def test_a_record_that_drifts_ends_in_1(pins: Pins, now: Callable[[str], None], tree: Path) -> None:
+    now("1.0")
+    server = tree / "verl/server.py"
+    server.write_text(server.read_text().replace("Engine.start(", "Engine.begin("))
+    answer = pins("--to", "vllm==2.1")
+    assert answer.code == 1
+    assert [(one["id"], one["outcome"]) for one in answer.json["drifted"]] == [("log-flag", "drifted")]
+    assert "drifted" in pins("--to", "vllm==2.1", json=False).out
+
+
+def test_a_range_is_the_newest_release_that_it_allows(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
+    now("<2")
+    (tmp_path / "new.txt").write_text("vllm>=2,<3\n")
+    answer = pins(str(tmp_path / "new.txt"))
+    assert (answer.json["from"], answer.json["to"]) == ({"vllm": "1.0"}, {"vllm": "2.1"})
+
+
+def test_without_pins_the_forks_own_files_tell(pins: Pins, tree: Path) -> None:
+    (tree / "setup.py").write_text('EXTRA = ["vllm>=1,<2.0"]\n')
+    assert pins("--to", "vllm==2.1").json["from"] == {"vllm": "1.0"}
+
+
+def test_the_same_versions_change_nothing(pins: Pins, now: Callable[[str], None]) -> None:
+    now("2.1")
+    answer = pins("--to", "vllm==2.1")
+    assert (answer.code, answer.json["check"]) == (0, None)
+
+
+def test_one_screen(pins: Pins, now: Callable[[str], None]) -> None:
+    now("1.0")
+    text = pins("--to", "vllm==3.0", json=False).out
+    assert "vllm  1.0  ->  3.0" in text
+    assert "now needed  utils-moved" in text
+    assert text.splitlines()[-1].endswith("1 breaks left after apply")
+
+
+@pytest.mark.parametrize("text", [None, "vllm==\n", "requests==1\n"])
+def test_a_file_that_is_missing_broken_or_says_nothing(pins: Pins, tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "new.txt"
+    if text is not None:
+        file.write_text(text)
+    answer = pins(str(file))
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("error: ") == 1
+
+
+@pytest.mark.network
+def test_a_real_fork(tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    import shutil
+
+    root = tmp_path / "real"
+    shutil.copytree(releases.wheel("verl", "0.6.1") / "verl", root / "verl")
+    (root / "uky-patch.toml").write_text('[pins]\nvllm = "0.11.0"\n')
+    assert run(["--root", str(root), "--format", "json", "pins", "--to", "vllm==0.20.2"]) in (0, 1)
+    report = json.loads(capsys.readouterr().out)
+    assert {"vllm-log-requests", "vllm-lora-model-moved", "vllm-utils-split"} <= set(report["needed"])
+    assert report["drifted"] == []
