@@ -22,6 +22,10 @@ Base: TypeAlias = Class | External | Unknown
 _STANDARD = frozenset(
     {"abc", "builtins", "collections", "collections.abc", "contextlib", "enum", "threading", "typing"}
 )
+# Others, whose instances may have more than their classes show.
+_HARMLESS = frozenset(
+    {"argparse", "asyncio", "concurrent", "json", "logging", "multiprocessing", "queue", "socketserver"}
+)
 # What pydantic's BaseModel has besides `model_…`.
 _MODEL_NAMES = frozenset(
     {"construct", "copy", "dict", "from_orm", "json", "parse_obj", "parse_raw", "schema", "validate"}
@@ -247,6 +251,11 @@ def external_has(dotted: str, name: str) -> bool | None:
     module, _, attribute = dotted.rpartition(".")
     if module == "typing_extensions":
         module = "typing"
+    if attribute == "TypedDict":
+        return hasattr(dict, name)
+    if module.partition(".")[0] in _HARMLESS:
+        found = getattr(importlib.import_module(module), attribute, None) if module else None
+        return True if hasattr(found, name) else None
     if module in _STANDARD:
         found = getattr(importlib.import_module(module) if module != "builtins" else builtins, attribute, None)
         return None if found is None else hasattr(found, name)

@@ -95,7 +95,7 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                 checked = for_type_checkers(test)
                 if checked is True:
                     hidden = Scope(scope.for_checkers)
-                    _walk(inner, hidden, certain, annotations)
+                    _walk(inner, hidden, certain, True)
                 else:
                     _walk(inner, scope, certain and checked is False, annotations)
                 if checked is not False:

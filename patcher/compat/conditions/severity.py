@@ -2,10 +2,52 @@
 
 from __future__ import annotations
 
+import ast
+from weakref import WeakKeyDictionary
+
+from patcher.compat.conditions.guards import Guards, covers
+from patcher.compat.conditions.plain_job import name_words
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Problem, Severity, Use
+from patcher.compat.model import EngineFlag, EnvironmentVariable, Problem, Severity, TextComparison, Use, When
+
+_GUARDS: WeakKeyDictionary[Universe, Guards] = WeakKeyDictionary()
+_CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs", "enable", "enabled", "use"})
 
 
-def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:  # noqa: ARG001
+def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     """break, optional, guarded or inert."""
-    return "optional" if use.context.function else "break"
+    if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
+        return "inert"
+    if not use.file.endswith(".py"):
+        return "break"
+    if universe not in _GUARDS:
+        _GUARDS[universe] = Guards(universe)
+    guards = _GUARDS[universe]
+    if covers(use.context.caught, problem.kind, use):
+        return "guarded"
+    if guards.runs(use, guards.target) is False:
+        return "guarded"
+    outline = guards.path.tree.file(use.file)
+    node = (use.file, use.context.function)
+    if outline is None or node not in guards.reach.bodies:
+        return "guarded" if node in guards.path.widest.bodies and outline is not None else "optional"
+    if isinstance(use.need, TextComparison):
+        return "break"
+    answer = guards.runs(use, guards.plain)
+    if answer is False or (answer is None and _is_feature(use, guards)):
+        return "optional"
+    return "break"
+
+
+def _is_feature(use: Use, guards: Guards) -> bool:
+    """Whether a test around the use that cannot be told asks for a setting."""
+    for condition in use.context.conditions:
+        if isinstance(condition, When):
+            for node in ast.walk(condition.test):
+                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if not name_words(name).isdisjoint(_CONFIGURED) and guards.plain is not None:
+                    return True
+    return False
+
+
+__all__ = ["EngineFlag", "severity_of"]

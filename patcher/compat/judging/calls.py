@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from patcher.compat.judging.binding import NotTaken, Required, Shifted, bind
+import re
+
+from patcher.compat.judging.binding import Mismatch, NotTaken, Required, Shifted, bind
 from patcher.compat.judging.members import lasting
-from patcher.compat.meaning import Class, Function, Meaning, Method, Universe
+from patcher.compat.meaning import Class, Function, InstanceOf, Meaning, Method, TypeOf, Universe
 from patcher.compat.meaning.callables import NotOurs, Takes, takes
+from patcher.compat.meaning.subclasses import may_have
 from patcher.compat.model import Beside, Broken, CallOf, Fine, Problem, Undecided, Use, Verdict
 from patcher.compat.values import Member, Named, Value
 from patcher.language import phrase
@@ -27,6 +30,8 @@ def judge_call(use: Use, need: CallOf, universe: Universe, baseline: Universe | 
             wrong = bind(need.shape, what.signature, _before(need.of, baseline))
             if not wrong:
                 return Fine(symbol)
+            if _taken_further_down(universe, one, wrong):
+                unsure = unsure or Unknown("an override further down may take it", symbol)
             problems = problems or tuple(_problem(use, symbol, mismatch) for mismatch in wrong)
         elif isinstance(what, Unknown):
             unsure = unsure or what
@@ -35,6 +40,24 @@ def judge_call(use: Use, need: CallOf, universe: Universe, baseline: Universe | 
     if len(ours) < len(found):
         return Undecided(problems[0].symbol, "not all of the functions that may be meant are known")
     return Broken(problems)
+
+
+def _taken_further_down(universe: Universe, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
+    """Whether what a method of a declared class does not take is taken by another method of that name."""
+    match one:
+        case Method(function=function, receiver=InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of)):
+            text = universe.symbols(of.module).text
+            names = [
+                mismatch.name.encode() for mismatch in wrong if isinstance(mismatch, NotTaken) and mismatch.keyword
+            ]
+            for mention in text.mentions(function.node.name) if names else ():
+                if text.before(mention).strip() in (b"def", b"async def"):
+                    taken = text.after(mention, function.node.name, 2000).partition(b"):")[0].partition(b") ->")[0]
+                    if all(re.search(rb"\b%b\b" % name, taken) for name in names):
+                        return may_have(universe, of, function.node.name)
+            return False
+        case _:
+            return False
 
 
 def _problem(use: Use, symbol: str, mismatch: NotTaken | Required | Shifted) -> Problem:

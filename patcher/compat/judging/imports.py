@@ -16,7 +16,7 @@ from patcher.compat.model import (
     Verdict,
 )
 from patcher.language import Phrase, phrase
-from patcher.symbols import Absent, Symbols, Unknown
+from patcher.symbols import Absent, Module, Symbols, Unknown
 
 
 def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Universe | None) -> Verdict:
@@ -38,7 +38,9 @@ def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Univers
         return Broken((Problem(kind, symbol, use.line, detail, suggested(to), to),))
     if name is None:
         return Fine(symbol)
-    match universe.resolve(symbol).definition:
+    home = symbols.modules.find(need.module)
+    found = symbols.module_member(home, name).definition if isinstance(home, Module) else home
+    match found:
         case Absent(parent=parent, name=lacking):
             return Broken((absent_from_module(use.line, symbol, parent, lacking, universe, baseline),))
         case Unknown(reason=reason):

@@ -5,13 +5,25 @@ from __future__ import annotations
 import re
 
 from patcher.compat.judging.imports import absent_from_module
-from patcher.compat.meaning import InstanceOf, Meaning, Meanings, SuperOf, TreeClass, TypeOf, Universe
+from patcher.compat.meaning import (
+    Container,
+    InstanceOf,
+    Meaning,
+    Meanings,
+    Outside,
+    SuperOf,
+    TreeClass,
+    TypeOf,
+    Universe,
+)
 from patcher.compat.meaning.classes import ancestry, dotted
 from patcher.compat.meaning.members import lookup
 from patcher.compat.meaning.subclasses import may_have
+from patcher.compat.meaning.torch_modules import registered
 from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict
 from patcher.language import phrase
 from patcher.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
+from patcher.symbols.classes import external_has
 
 
 def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Universe | None) -> Verdict:
@@ -41,17 +53,38 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
             return Beside()
         else:
             return Fine(f"{symbol_of(one)}.{need.name}")
-    if absent and not unsure and len(asked) == len(values):
+    others = [_plain_has(one, need.name) for one in values if one not in asked]
+    if absent and not unsure and True in others:
+        return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
+    if absent and not unsure and None not in others:
         return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
+    if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
+        return Fine(unsure[0].symbol)
     if unsure:
         return Undecided(unsure[0].symbol, unsure[0].reason)
     one, _ = absent[0]
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
 
 
+def _plain_has(one: Meaning, name: str) -> bool | None:
+    """Whether a value of the language itself has the attribute; None if it is no such value."""
+    match one:
+        case Outside(name=outside) if outside.count(".") == 1 and outside.startswith("builtins."):
+            return external_has(outside, name)
+        case Container():
+            return any(hasattr(kind, name) for kind in (list, dict, tuple, set))
+        case _:
+            return None
+
+
 def lasting(values: Meanings) -> Meanings:
-    """Without what is absent on this target."""
-    return tuple(one for one in values if not isinstance(one, Absent))
+    """Without what is absent on this target; a class that is declared gives way to one that is seen to be made."""
+    made = {one.of for one in values if isinstance(one, InstanceOf) and one.exact}
+    return tuple(
+        one
+        for one in values
+        if not isinstance(one, Absent) and not (isinstance(one, InstanceOf) and not one.exact and one.of in made)
+    )
 
 
 def belongs(universe: Universe, one: Meaning) -> bool:
@@ -121,7 +154,8 @@ def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
 def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
     match one:
         case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
-            return may_have(universe, of, name)
+            text = universe.symbols(of.module).text
+            return may_have(universe, of, name) or registered(text, name)
         case _:
             return False
 

@@ -20,6 +20,7 @@ from patcher.compat.model import (
     Use,
     Verdict,
 )
+from patcher.compat.registry import judge_flag, judge_key, judge_variable
 
 
 def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:
@@ -36,5 +37,11 @@ def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Ver
             return judge_call(use, need, universe, baseline)
         case MethodOf() as need:
             return judge_override(use, need, universe)
-        case EnvironmentVariable() | EngineFlag() | ConfigKey() | TextComparison():
+        case EnvironmentVariable():
+            return judge_variable(use, universe, baseline)
+        case EngineFlag():
+            return judge_flag(use, universe, baseline)
+        case ConfigKey():
+            return judge_key(use, universe, baseline)
+        case TextComparison():
             return Beside()

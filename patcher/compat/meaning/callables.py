@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.compat.meaning.classes import ancestry, dotted
+from patcher.compat.meaning.classes import Receiver, ancestry, dotted
 from patcher.compat.meaning.decorators import changes_parameters
 from patcher.compat.meaning.forwarding import widened
 from patcher.compat.meaning.inference import is_class_method, is_static
@@ -55,9 +56,8 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
         case Class() | TreeClass():
             return _constructor(universe, called)
         case TypeOf(of=of):
-            found = _constructor(universe, of)
-            # A subclass may take something else.
-            return found if not isinstance(found, Takes) else Unknown("any subclass may be meant", found.symbol)
+            # A subclass may take something else, but rarely does.
+            return _constructor(universe, of)
         case Function():
             return _function(universe, called, bound=False, symbol=full_name(called))
         case Method(function=function, receiver=receiver):
@@ -68,7 +68,7 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
             kind = receiver.of if isinstance(receiver, InstanceOf | TypeOf) else receiver
             asked = kind if isinstance(kind, Class) else function.owner
             symbol = f"{dotted(asked)}.{function.node.name}" if asked is not None else full_name(function)
-            return _function(universe, function, bound=bound, symbol=symbol)
+            return _function(universe, function, bound=bound, symbol=symbol, receiver=receiver)
         case InstanceOf(of=Class() as of):
             return _instance(universe, called, of)
         case Variable(value=ast.Lambda(args=arguments)):
@@ -76,9 +76,7 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
             return Takes(read_parameters(node, bound=False), full_name(called))
         case Variable():
             return Unknown("what it holds is not known", full_name(called))
-        case Unknown():
-            return called if called.symbol else NotOurs()
-        case Absent() | Outside() | TreeFunction():
+        case Absent() | Outside() | TreeFunction() | Unknown():
             return NotOurs()
         case _:
             return NotOurs()
@@ -97,14 +95,16 @@ def _instance(universe: Universe, called: InstanceOf, of: Class) -> Callable_:
     return Unknown("what a call of an instance takes is not known", dotted(of))
 
 
-def _function(universe: Universe, function: Function, *, bound: bool, symbol: str) -> Callable_:
+def _function(
+    universe: Universe, function: Function, *, bound: bool, symbol: str, receiver: Receiver | None = None
+) -> Callable_:
     changes = changes_parameters(universe, function)
     if changes is None:
         return Unknown(f"{function.qualname} is decorated", symbol)
     signature = read_parameters(function.node, bound=bound)
     if changes:
         signature = _with(signature, changes)
-    return Takes(widened(universe, function, signature), symbol)
+    return Takes(widened(universe, function, signature, receiver), symbol)
 
 
 def _with(signature: Signature, names: frozenset[str]) -> Signature:
@@ -118,7 +118,7 @@ def _with(signature: Signature, names: frozenset[str]) -> Signature:
 def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
     symbol = dotted(owner)
     order: list[Class | External | Unknown] = []
-    behind_tree = isinstance(owner, TreeClass)
+    behind_tree, raised = isinstance(owner, TreeClass), False
     for base in ancestry(universe, owner):
         match base:
             case TreeClass():
@@ -129,8 +129,10 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
                     symbol = dotted(base)
                 order.append(base)
             case Outside(name=name):
-                if name.startswith(_ENUMS):
+                if name.startswith(_ENUMS) or name.endswith(".TypedDict"):
                     return Takes(_FREE, symbol)
+                if _is_exception(name):
+                    raised = True
                 order.append(External(name))
             case Unknown():
                 order.append(base)
@@ -139,24 +141,35 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
     if _has_metaclass(order):
         return Unknown("it has a metaclass", symbol)
     made = constructor_of(order, lambda base: universe.symbols(base.module))
+    if raised and isinstance(made, Unknown):
+        return Takes(Signature((), any_positional=True), symbol)
     match made:
         case Unknown(reason=reason):
             return Unknown(reason, symbol)
         case Signature():
-            if behind_tree and made.parameters:
-                return Unknown("the tree's class may add fields", symbol)
+            if isinstance(owner, TreeClass):
+                own = {
+                    name
+                    for base in ancestry(universe, owner)
+                    if isinstance(base, TreeClass)
+                    for name in base.facts.attributes
+                }
+                made = _with(made, frozenset(own))
             return Takes(made, symbol)
         case node:
             home = next(base for base in order if _holds(base, node))
             assert isinstance(home, Class)
             function = Function(home.module, f"{home.qualname}.{node.name}", node, home)
-            start = order.index(home)
             changes = changes_parameters(universe, function)
             if changes is None:
                 return Unknown(f"{function.qualname} is decorated", symbol)
             signature = _with(read_parameters(node, bound=True), changes)
-            following = tuple(one for one in order[start + 1 :])
-            return Takes(widened(universe, function, signature, following), symbol)
+            return Takes(widened(universe, function, signature, InstanceOf(owner, exact=True)), symbol)
+
+
+def _is_exception(name: str) -> bool:
+    kind = getattr(builtins, name.removeprefix("builtins."), None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
 def _holds(base: object, node: ast.AST) -> bool:

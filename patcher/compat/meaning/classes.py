@@ -21,6 +21,7 @@ from patcher.compat.meaning.meanings import (
     united,
 )
 from patcher.compat.meaning.results import function_result
+from patcher.compat.meaning.torch_modules import MODULE_NAMES, registered
 from patcher.symbols import Absent, Class, External, Function, Unknown, Variable
 from patcher.symbols.annotations import is_property
 from patcher.symbols.classes import external_has, is_open, own_member, set_on_self
@@ -108,6 +109,7 @@ def super_member(universe: Universe, of: SuperOf, name: str) -> Meanings:
 
 def _search(universe: Universe, order: tuple[Base, ...], name: str, receiver: Receiver, asked: str) -> Meanings:
     unsure: Meanings = ()
+    ours = asked if any(isinstance(base, Class) for base in order) else ""
     is_instance = isinstance(receiver, InstanceOf)
     for base in order:
         match base:
@@ -118,7 +120,7 @@ def _search(universe: Universe, order: tuple[Base, ...], name: str, receiver: Re
                     assert isinstance(receiver, InstanceOf)
                     through = delegates(universe, base, name, receiver)
                     if through is None:
-                        unsure = unsure or (Unknown(reason, asked),)
+                        unsure = unsure or (Unknown(reason, ours),)
                     elif through and not all(isinstance(one, Absent) for one in through):
                         return tuple(one for one in through if not isinstance(one, Absent))
             case TreeClass():
@@ -128,17 +130,27 @@ def _search(universe: Universe, order: tuple[Base, ...], name: str, receiver: Re
                 if is_instance and outside in _ENUMS and name in _MEMBER_NAMES:
                     return (Outside(f"{outside}.{name}"),)
                 there = external_has(outside, name)
+                if there is None and ours and outside.startswith("torch.nn."):
+                    there = _of_torch_module(universe, order, name)
                 if there:
                     return (Outside(f"{outside}.{name}"),)
                 if there is None:
-                    unsure = unsure or (Unknown(f"it inherits from {outside}", asked),)
+                    unsure = unsure or (Unknown(f"it inherits from {outside}", ours),)
             case Unknown(reason=reason):
-                unsure = unsure or (Unknown(reason, asked),)
+                unsure = unsure or (Unknown(reason, ours),)
     if hasattr(object if is_instance else type, name) or name in ("__dict__", "__annotations__", "__slots__"):
         return (Outside(f"builtins.object.{name}"),)
     if name in ("__dataclass_fields__", "__wrapped__", "__orig_bases__", "__signature__"):
         return (Outside(f"builtins.object.{name}"),)
     return unsure or (Absent(*asked.rpartition(".")[::2]),)
+
+
+def _of_torch_module(universe: Universe, order: tuple[Base, ...], name: str) -> bool | None:
+    """A torch module also has what its package registers by that name, wherever that is done."""
+    if name in MODULE_NAMES:
+        return True
+    package = next(base.module for base in order if isinstance(base, Class))
+    return True if registered(universe.symbols(package).text, name) else None
 
 
 def _of_tree(universe: Universe, base: TreeClass, name: str, receiver: Receiver) -> Meanings | None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _KEEP = frozenset(
     [
         "staticmethod",
+        "jit",
+        "heuristics",
+        "autotune",
         "classmethod",
         "property",
         "cached_property",

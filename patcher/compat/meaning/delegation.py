@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from patcher.compat.meaning.inference import frame_of, infer, statements
-from patcher.compat.meaning.meanings import InstanceOf, Meanings, united
+from patcher.compat.meaning.meanings import InstanceOf, Meanings, Outside, united
 from patcher.symbols import Absent, Class, Unknown
 from patcher.symbols.classes import methods
 from patcher.symbols.scope import FunctionNode
@@ -44,7 +44,8 @@ def _through(
         found = lookup(universe, one, name)
         if all(isinstance(inner, Absent) for inner in found) and isinstance(one, InstanceOf):
             if not one.exact and isinstance(one.of, Class) and may_have(universe, one.of, name):
-                return None
+                # It delegates in order to reach such classes.
+                found = (Outside(f"{owner.module}.{owner.qualname}.{name}"),)
         elif any(isinstance(inner, Unknown) for inner in found):
             return None
         parts.append(found)

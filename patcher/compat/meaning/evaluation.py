@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from patcher.compat.facts import Bound
 from patcher.compat.meaning.annotations import annotated_as
-from patcher.compat.meaning.definitions import meaning_of
 from patcher.compat.meaning.meanings import (
     Container,
     InstanceOf,
@@ -23,7 +22,7 @@ from patcher.compat.meaning.meanings import (
 from patcher.compat.meaning.members import lookup
 from patcher.compat.meaning.results import element_of, result_of
 from patcher.compat.values import Element, Instance, Member, Named, OneOf, Opaque, Result, Super, Value
-from patcher.symbols import Absent, Class, Unknown, Variable
+from patcher.symbols import Absent, Class, Module, Unknown, Variable
 
 if TYPE_CHECKING:
     from patcher.compat.meaning.universe import Universe
@@ -63,8 +62,17 @@ def named(universe: Universe, dotted: str) -> Meanings:
         return (Outside(dotted),)
     if package not in universe.target.packages:
         return (Absent("", package),)
-    found = universe.resolve(dotted)
-    return united(*(meaning_of(universe, one) for one in (found.definition, *found.alternatives)))
+    parts = dotted.split(".")
+    symbols = universe.target.packages[package]
+    # `from a.b import c` takes the module a.b, even where a package binds its own b to something else.
+    for length in range(max(len(parts) - 1, 1), 0, -1):
+        root = symbols.modules.find(".".join(parts[:length]))
+        if isinstance(root, Module):
+            break
+    found: Meanings = (root,) if isinstance(root, Module) else (Absent("", package),)
+    for name in parts[length:]:
+        found = united(*(lookup(universe, one, name) for one in found))
+    return found
 
 
 def tree_member(universe: Universe, module: str, name: str) -> Meanings:

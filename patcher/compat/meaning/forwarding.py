@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from patcher.compat.meaning.inference import frame_of, infer
 from patcher.compat.meaning.meanings import InstanceOf, SuperOf
-from patcher.symbols import Class, External, Function, Parameter, Signature, Unknown
+from patcher.symbols import Function, Parameter, Signature
 
 if TYPE_CHECKING:
+    from patcher.compat.meaning.classes import Receiver
     from patcher.compat.meaning.universe import Universe
 
 _READS = frozenset({"pop", "get", "setdefault"})
 _DEPTH = 5
 
 
-def widened(
-    universe: Universe,
-    function: Function,
-    signature: Signature,
-    following: Sequence[Class | External | Unknown] = (),
-) -> Signature:
+def widened(universe: Universe, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
     """The signature with `**kwargs` replaced by what becomes of them, where they go to one call and nowhere else.
 
-    `following`: the classes that `super()` asks, for a constructor."""
+    `receiver` is what the function is called on: `super()` follows its bases."""
     if not signature.any_keyword or function.node.args.kwarg is None:
         return signature
-    key = ("widened", function, signature, tuple(following))
-    return universe.once(key, lambda: _widened(universe, function, signature), signature)
+    key = ("widened", function, signature, receiver)
+    return universe.once(key, lambda: _widened(universe, function, signature, receiver), signature)
 
 
-def _widened(universe: Universe, function: Function, signature: Signature) -> Signature:
+def _widened(universe: Universe, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
     from patcher.compat.meaning.callables import Takes, takes
 
     node = function.node
@@ -45,7 +40,8 @@ def _widened(universe: Universe, function: Function, signature: Signature) -> Si
     positional = node.args.vararg is not None
     if positional and not _passes(call, node.args.vararg.arg if node.args.vararg else ""):
         return signature
-    receiver = InstanceOf(function.owner) if function.owner is not None else None
+    if receiver is None and function.owner is not None:
+        receiver = InstanceOf(function.owner)
     frame = frame_of(function.module, function.owner, node, receiver)
     found = infer(universe, call.func, frame)
     if len(found) != 1 or isinstance(found[0], SuperOf):

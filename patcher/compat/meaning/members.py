@@ -21,7 +21,8 @@ from patcher.compat.meaning.meanings import (
     TypeOf,
     united,
 )
-from patcher.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
+from patcher.symbols import Absent, Class, Definition, Function, Module, Unknown, Variable, full_name
+from patcher.symbols.scope import Assigned
 
 if TYPE_CHECKING:
     from patcher.compat.meaning.universe import Universe
@@ -74,4 +75,19 @@ def _of_module(universe: Universe, module: Module, name: str) -> Meanings:
         return (Outside(f"types.ModuleType.{name}"),)
     if isinstance(found.definition, Absent):
         return (Absent(module.name, name),)
-    return united(*(meaning_of(universe, one, asked) for one in (found.definition, *found.alternatives)))
+    definition = _for_checkers(universe, module, name, found.definition)
+    return united(*(meaning_of(universe, one, asked) for one in (definition, *found.alternatives)))
+
+
+def _for_checkers(universe: Universe, module: Module, name: str, found: Definition) -> Definition:
+    """For a name that is served on demand, the variable that the module declares for type checkers."""
+    scope = universe.symbols(module.name).modules.scope(module)
+    if (
+        isinstance(found, Variable | Unknown)
+        and not isinstance(scope, Unknown)
+        and getattr(found, "value", None) is None
+    ):
+        for binding in scope.for_checkers.get(name, ()):
+            if isinstance(binding.made_by, Assigned) and binding.made_by.annotation is not None:
+                return Variable(module.name, name, None, binding.made_by.annotation)
+    return found

@@ -77,12 +77,20 @@ def element_of(universe: Universe, of: Meaning) -> Meanings:
             return (_ELEMENT,)
         case Outside():
             return (of,)
-        case Class() | TypeOf():  # Generic[T]
-            return (of,)
+        case Class() | TypeOf():
+            kind = of.of if isinstance(of, TypeOf) else of
+            # A member of an enumeration, or a generic class with its arguments.
+            return (InstanceOf(kind, exact=True),) if is_enumeration(universe, kind) else (of,)
         case Absent():
             return (of,)
         case _:
             return (_ELEMENT,)
+
+
+def is_enumeration(universe: Universe, kind: Class | TreeClass) -> bool:
+    from patcher.compat.meaning.classes import ancestry
+
+    return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in ancestry(universe, kind))
 
 
 def function_result(

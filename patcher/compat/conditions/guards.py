@@ -1,0 +1,121 @@
+"""What guards a use: tests of versions and features, `try`, other uses that fail first."""
+
+from __future__ import annotations
+
+from patcher.compat.conditions.evaluator import Evaluator, Place
+from patcher.compat.conditions.outside import Outside
+from patcher.compat.conditions.plain_path import PlainPath, plain_path
+from patcher.compat.conditions.reach import Reach
+from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT
+from patcher.compat.meaning import Universe
+from patcher.compat.model import (
+    Broken,
+    CallOf,
+    Condition,
+    FindingKind,
+    ImportOf,
+    MemberOf,
+    Otherwise,
+    Problem,
+    Use,
+)
+
+
+class Guards:
+    """Answers for one universe; everything is found when first asked for."""
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        self.path: PlainPath = plain_path(universe.forest)
+        outside = Outside(universe)
+        self.target = Evaluator(self.path.tree, outside)
+        self.plain = Evaluator(self.path.tree, outside, self.path.job)
+        self._reach: Reach | None = None
+        self._broken: dict[str, list[tuple[Use, tuple[Problem, ...]]]] = {}
+
+    @property
+    def reach(self) -> Reach:
+        if self._reach is None:
+            self._reach = self.path.on(self.plain)
+        return self._reach
+
+    def runs(self, use: Use, evaluator: Evaluator) -> bool | None:
+        """Whether the conditions of a use hold."""
+        outline = self.path.tree.file(use.file)
+        if outline is None:
+            return None
+        place = Place(outline, use.context.function)
+        sure: bool | None = True
+        body = outline.bodies.get(use.context.function)
+        around = body.conditions if body is not None else ()
+        for condition in (*around, *use.context.conditions):
+            answer = self._holds(condition, use, evaluator, place)
+            if answer is False:
+                return False
+            sure = sure if answer else None
+        return sure
+
+    def _holds(self, condition: Condition, use: Use, evaluator: Evaluator, place: Place) -> bool | None:
+        if not isinstance(condition, Otherwise):
+            return evaluator.runs((condition,), place)
+        sure: bool | None = None
+        if use.file.endswith(".py"):
+            sure = evaluator.fails(condition, place.outline)
+            if sure:
+                return True
+        for other, problems in self._failing(use.file, condition):
+            for problem in problems:
+                if covers(condition.catches, problem.kind, other):
+                    return True
+        return False if self._all_decided(use.file, condition) else sure
+
+    def _failing(self, file: str, condition: Otherwise) -> list[tuple[Use, tuple[Problem, ...]]]:
+        return [found for found in self._judged(file) if condition.first <= found[0].line <= condition.last]
+
+    def _judged(self, file: str) -> list[tuple[Use, tuple[Problem, ...]]]:
+        """The broken uses that stand in a `try` of the file."""
+        if file not in self._broken:
+            from patcher.compat.judging import judge
+
+            facts = self.universe.forest.facts(file)
+            found = []
+            for use in facts.uses if facts is not None else ():
+                if use.context.caught and isinstance(use.need, ImportOf | MemberOf | CallOf):
+                    match judge(use, self.universe):
+                        case Broken(problems=problems):
+                            found.append((use, problems))
+                        case _:
+                            pass
+            self._broken[file] = found
+        return self._broken[file]
+
+    def _all_decided(self, file: str, condition: Otherwise) -> bool:
+        """Whether the `try` holds uses of the target and none of them fails: then the handler waits in vain."""
+        facts = self.universe.forest.facts(file)
+        uses = facts.uses if facts is not None else ()
+        return any(
+            condition.first <= use.line <= condition.last
+            and isinstance(use.need, ImportOf)
+            and use.need.module.partition(".")[0] in self.universe.target.against
+            for use in uses
+        )
+
+
+def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:
+    """Whether one of the exceptions catches what a problem of this kind raises."""
+    names = {name.rpartition(".")[2] for name in catches}
+    return not names.isdisjoint(_raised(kind, use))
+
+
+def _raised(kind: FindingKind, use: Use) -> tuple[str, ...]:
+    match kind:
+        case "module-removed" | "module-moved":
+            return FAILED_IMPORT
+        case "symbol-removed" | "symbol-moved" if isinstance(use.need, ImportOf):
+            return FAILED_IMPORT if use.need.name is None else FAILED_IMPORT[1:]
+        case "symbol-removed" | "symbol-moved" | "attribute-removed":
+            return EXCEPTIONS["AttributeError"]
+        case "argument-removed" | "argument-required" | "argument-shifted":
+            return EXCEPTIONS["TypeError"]
+        case _:
+            return ()

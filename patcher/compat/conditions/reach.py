@@ -1,0 +1,238 @@
+"""What of a tree a job runs: modules that are imported, functions that are called, found by name from its entries.
+
+Light on purpose: `x.name` is any method `name` of a class that the job mentions. What conditions rule out is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from patcher.compat.conditions.evaluator import Evaluator, Place
+from patcher.compat.conditions.outline import Assigned, Body, Family, Import, Outline, Step
+from patcher.compat.conditions.plain_job import DISPATCH, METHODS, NOT_CHOSEN, OFF_WORDS, name_words
+from patcher.compat.conditions.tree import Tree
+
+_Node = tuple[str, str]
+"""A file and the qualified name of a function or class in it."""
+
+_FRAMEWORKS = ("torch", "abc", "enum", "typing", "builtins", "collections", "pydantic", "nn", "dataclasses", "logging")
+
+
+class Reach:
+    """Grows from entries. What depends on the target is laid by (`deferred`) if `defer`."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.bodies: set[_Node] = set()
+        self.classes: set[_Node] = set()
+        self.deferred: list[tuple[Outline, Body, Step]] = []
+        self._attributes: set[str] = set()
+        self._methods: dict[str, list[_Node]] = {}
+        self._waiting: list[_Node] = []
+
+    def copy(self) -> Reach:
+        other = Reach(self.tree)
+        other.bodies, other.classes = set(self.bodies), set(self.classes)
+        other.deferred = list(self.deferred)
+        other._attributes = set(self._attributes)
+        other._methods = {name: list(nodes) for name, nodes in self._methods.items()}
+        return other
+
+    def enter(self, entries: Iterable[tuple[str, str]]) -> None:
+        """Begin at functions and classes, by module and name."""
+        for module, name in entries:
+            if self.tree.module(module) is not None:
+                self._load(module)
+                self._mention_dotted(f"{module}.{name}", called=True)
+
+    def grow(self, evaluator: Evaluator, *, defer: bool) -> None:
+        """Follow everything that is reached until nothing new comes."""
+        if not defer:
+            laid_by, self.deferred = self.deferred, []
+            for outline, body, step in laid_by:
+                if evaluator.runs(step.conditions, Place(outline, body.qualname)) is not False:
+                    self._take(outline, body, step)
+        while self._waiting:
+            file, qualname = self._waiting.pop()
+            outline = self.tree.file(file)
+            body = outline.bodies.get(qualname) if outline is not None else None
+            if outline is None or body is None:
+                continue
+            place = Place(outline, qualname)
+            for step in body.steps:
+                evaluator.asked = False
+                answer = evaluator.runs((*body.conditions, *step.conditions), place)
+                if answer is False and not (defer and evaluator.asked):
+                    continue
+                if defer and evaluator.asked:
+                    self.deferred.append((outline, body, step))
+                else:
+                    self._take(outline, body, step)
+
+    # what a step leads to
+
+    def _take(self, outline: Outline, body: Body, step: Step) -> None:
+        for one in step.imports:
+            self._import(one)
+        for written in step.called:
+            self._mention(written, outline, body, called=True)
+        for written in step.named:
+            self._mention(written, outline, body, called=False)
+        dispatched = any(
+            part in written.rpartition(".")[2] for written in step.called for part in DISPATCH
+        )
+        for text, *keys in step.texts:
+            if text.startswith("verl.") or (":" in text and text.partition(":")[0].startswith("verl")):
+                if not any(self._is_off(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
+                    self._mention_dotted(text.replace(":", "."), called=True)
+            elif dispatched and text.isidentifier():
+                self._attribute(text)
+
+    @staticmethod
+    def _is_off(name: str) -> bool:
+        return not name_words(name).isdisjoint(OFF_WORDS)
+
+    def _import(self, one: Import) -> None:
+        if self.tree.split(one.module) is None:
+            return
+        self._load(one.module)
+        if one.name is not None and self.tree.module(f"{one.module}.{one.name}") is not None:
+            self._load(f"{one.module}.{one.name}")
+
+    def _load(self, module: str) -> None:
+        parts = module.split(".")
+        for length in range(1, len(parts) + 1):
+            outline = self.tree.module(".".join(parts[:length]))
+            if outline is None or (outline.file, "") in self.bodies:
+                continue
+            self._reach(outline.file, "")
+            for family in outline.classes.values():
+                if family.registered is not None and not any(
+                    self._is_off(word) for word in (family.qualname, *family.registered)
+                ):
+                    self._live(outline, family)
+            for body in outline.bodies.values():
+                if body.decorators and "." not in body.qualname and not body.owner and not self._is_off(body.qualname):
+                    self._reach(outline.file, body.qualname)
+
+    def _reach(self, file: str, qualname: str) -> None:
+        if (file, qualname) not in self.bodies:
+            self.bodies.add((file, qualname))
+            self._waiting.append((file, qualname))
+
+    def _live(self, outline: Outline, family: Family) -> None:
+        node = (outline.file, family.qualname)
+        if node in self.classes:
+            return
+        self.classes.add(node)
+        everything = False
+        for base in family.bases:
+            found = list(self._definitions(base, outline, outline.bodies[""]))
+            for where, name in found:
+                if name in where.classes:
+                    self._live(where, where.classes[name])
+            root = self._outside_root(base, outline)
+            everything = everything or (root is not None and root not in _FRAMEWORKS)
+        for name, qualname in family.methods.items():
+            self._methods.setdefault(name, []).append((outline.file, qualname))
+            special = name.startswith("__") and name.endswith("__")
+            if everything or special or name in METHODS or name in self._attributes:
+                self._reach(outline.file, qualname)
+
+    def _attribute(self, name: str) -> None:
+        if name not in self._attributes:
+            self._attributes.add(name)
+            for file, qualname in self._methods.get(name, ()):
+                self._reach(file, qualname)
+
+    def _mention(self, written: str, outline: Outline, body: Body, *, called: bool) -> None:
+        if not written:
+            return
+        root, _, rest = written.partition(".")
+        if root in ("self", "cls", "") or not root:
+            for name in rest.split("."):
+                self._attribute(name)
+            return
+        found = list(self._definitions(root, outline, body))
+        for where, name in found:
+            self._mention_definition(where, f"{name}.{rest}" if name and rest else name or rest, called=called)
+        if rest and not found and self._outside_root(root, outline, body) is None:
+            for name in rest.split("."):
+                self._attribute(name)
+
+    def _mention_dotted(self, dotted: str, *, called: bool) -> None:
+        split = self.tree.split(dotted)
+        if split is not None:
+            self._load(split[0].module)
+            self._mention_definition(*split, called=called)
+
+    def _mention_definition(self, outline: Outline, name: str, *, called: bool) -> None:
+        first, _, rest = name.partition(".")
+        if name in outline.bodies and name:
+            if called or not self._is_off(name.rpartition(".")[2]):
+                self._reach(outline.file, name)
+        elif name in outline.classes:
+            self._live(outline, outline.classes[name])
+        elif first in outline.classes:
+            self._live(outline, outline.classes[first])
+            for part in rest.split("."):
+                self._attribute(part)
+        elif first in outline.bodies:
+            if first:
+                self._reach(outline.file, first)
+        elif first in outline.bodies[""].assigned:
+            for where, there in self._definitions(first, outline, outline.bodies[""]):
+                if (where, there) != (outline, first):
+                    self._mention_definition(where, f"{there}.{rest}" if rest and there else there or rest, called=called)
+        elif rest and self.tree.module(f"{outline.module}.{first}") is not None:
+            self._mention_dotted(f"{outline.module}.{name}", called=called)
+
+    def _definitions(self, name: str, outline: Outline, body: Body) -> Iterator[tuple[Outline, str]]:
+        """Functions and classes of the tree that a name may stand for in a body; "" for a module itself."""
+        function = body.qualname
+        while function:
+            inner = f"{function}.{name}"
+            if (inner in outline.bodies and not outline.bodies[inner].owner) or inner in outline.classes:
+                yield outline, inner
+                return
+            here = outline.bodies.get(function)
+            if here is not None:
+                if name in here.assigned:
+                    yield from self._imported(here.assigned[name])
+                    return
+                if name in here.parameters:
+                    return
+            function = function.rpartition(".")[0]
+        yield from self._top(name, outline, 0)
+
+    def _top(self, name: str, outline: Outline, depth: int) -> Iterator[tuple[Outline, str]]:
+        if name in outline.bodies or name in outline.classes:
+            yield outline, name
+        elif name in outline.bodies[""].assigned:
+            yield from self._imported(outline.bodies[""].assigned[name], depth)
+        elif depth < 8:
+            for star in outline.stars:
+                if (there := self.tree.module(star)) is not None:
+                    yield from self._top(name, there, depth + 1)
+
+    def _imported(self, ways: list[Assigned], depth: int = 0) -> Iterator[tuple[Outline, str]]:
+        for way in ways:
+            if isinstance(way.value, Import) and depth < 8:
+                split = self.tree.split(way.value.dotted)
+                if split is None:
+                    continue
+                where, rest = split
+                if not rest:
+                    yield where, ""
+                else:
+                    found = list(self._top(rest, where, depth + 1))
+                    yield from found or [(where, rest)]
+
+    def _outside_root(self, written: str, outline: Outline, body: Body | None = None) -> str | None:
+        """The package outside the tree that a name was imported from; None if it was not."""
+        root = written.partition(".")[0]
+        for home in (body, outline.bodies[""]):
+            for way in home.assigned.get(root, ()) if home is not None else ():
+                if isinstance(way.value, Import) and self.tree.split(way.value.module) is None:
+                    return way.value.module.partition(".")[0]
+        return None

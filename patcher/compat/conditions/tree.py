@@ -1,0 +1,86 @@
+"""The outlines of a tree's files, drawn when first asked for, and its dotted names."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from weakref import WeakKeyDictionary
+
+from patcher.compat.conditions.outline import Body, Outline
+from patcher.compat.conditions.outlining import draw
+from patcher.compat.forest import Forest
+
+_TOP = "verl"
+
+
+class Tree:
+    """A forest as outlines."""
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+        self._outlines: dict[str, Outline | None] = {}
+        self._modules: dict[str, Outline | None] = {}
+        self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
+
+    def file(self, file: str) -> Outline | None:
+        """The outline of a file; None if there is none."""
+        if file not in self._outlines:
+            content = self.forest.content(file)
+            self._outlines[file] = None if content is None else _drawn(file, content)
+        return self._outlines[file]
+
+    def module(self, dotted: str) -> Outline | None:
+        """The outline of a module of the tree."""
+        if dotted not in self._modules:
+            found = None
+            if dotted == _TOP or dotted.startswith(f"{_TOP}."):
+                path = dotted.replace(".", "/")
+                found = self.file(f"{path}.py") or self.file(f"{path}/__init__.py")
+            self._modules[dotted] = found
+        return self._modules[dotted]
+
+    def split(self, dotted: str) -> tuple[Outline, str] | None:
+        """The module that a dotted name of the tree begins with, and the rest of the name."""
+        parts = dotted.split(".")
+        if parts[0] != _TOP:
+            return None
+        for length in range(len(parts), 0, -1):
+            if (found := self.module(".".join(parts[:length]))) is not None:
+                return found, ".".join(parts[length:])
+        return None
+
+    def node(self, outline: Outline, body: Body) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The syntax of a function, parsed anew: outlines do not keep it."""
+        key = (outline.file, body.qualname)
+        if key not in self._nodes:
+            found = None
+            lines = (self.forest.content(outline.file) or b"").decode(errors="replace").splitlines()
+            try:
+                parsed = ast.parse(textwrap.dedent("\n".join(lines[body.first - 1 : body.last]))).body
+            except (SyntaxError, ValueError):
+                parsed = []
+            if parsed and isinstance(parsed[0], ast.FunctionDef | ast.AsyncFunctionDef):
+                found = parsed[0]
+            self._nodes[key] = found
+        return self._nodes[key]
+
+
+_DRAWN: dict[tuple[str, int], Outline] = {}
+_TREES: WeakKeyDictionary[Forest, Tree] = WeakKeyDictionary()
+
+
+def _drawn(file: str, content: bytes) -> Outline:
+    """Drawn once a text, also where several forests stand for variants of one tree."""
+    key = (file, hash(content))
+    if key not in _DRAWN:
+        if len(_DRAWN) > 6000:
+            _DRAWN.clear()
+        _DRAWN[key] = draw(content, file)
+    return _DRAWN[key]
+
+
+def tree_of(forest: Forest) -> Tree:
+    """The outlines of a forest, kept as long as it lives."""
+    if forest not in _TREES:
+        _TREES[forest] = Tree(forest)
+    return _TREES[forest]
