@@ -37,6 +37,8 @@ class When:
 
     test: ast.expr
     holds: bool
+    assumed: bool = False
+    """The other way ends in an exception that the code raises itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from patcher.compat.model import Condition, Otherwise, When
 from patcher.compat.reading.collected import element_of
-from patcher.compat.reading.flow import catches, leaves, swallowed
+from patcher.compat.reading.flow import catches, leaves, raises, swallowed
 from patcher.compat.reading.narrowing import narrowed
 from patcher.compat.reading.scope import Names, Way, merged
 from patcher.compat.reading.targets import assign
@@ -32,7 +32,7 @@ def _if(walk: Walk, node: ast.If) -> None:
     walk.scope.names = _meet(walk, ways) if ways else before
     if len(ways) == 1:
         left = leaves(node.body)
-        walk.assume(When(node.test, not left))
+        walk.assume(When(node.test, not left, assumed=raises(node.body if left else node.orelse)))
         walk.scope.names = narrowed(walk, node.test, not left, walk.scope.names)
 
 

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from patcher.compat.model import MemberOf
+from patcher.compat.model import Condition, ImportOf, MemberOf
 from patcher.compat.reading.annotations import annotated
-from patcher.compat.reading.collected import Collected, Item, Partial, element_of
+from patcher.compat.reading.collected import Collected, Item, Partial, element_of, texts
 from patcher.compat.reading.containers import updated
 from patcher.compat.reading.imports import import_named
 from patcher.compat.reading.shapes import Arguments, arguments, call
 from patcher.compat.reading.targets import is_definition, replaced
 from patcher.compat.reading.walk import Walk
-from patcher.compat.reading.ways import OPAQUE, is_followed, one_of
+from patcher.compat.reading.ways import OPAQUE, in_standard_library, is_followed, one_of, plain
 from patcher.compat.values import Instance, Named, Super, Value
 
 Values = dict[int, Value]
@@ -23,21 +23,23 @@ Read = Callable[[Walk, ast.Call, Values], Value]
 
 def _getattr(walk: Walk, node: ast.Call, values: Values) -> Value:
     match node.args:
-        case [owner, ast.Constant(value=str(name)), *default]:
-            of = values[id(owner)]
-            if not is_followed(of):
-                return OPAQUE
-            walk.use(node.lineno, MemberOf(of, name, soft=bool(default)))
-            value = walk.member(of, name)
-            return one_of(((value, ()), *((values[id(each)], ()) for each in default)))
+        case [owner, name, *default] if is_followed(values[id(owner)]):
+            of = plain(values[id(owner)])
+            ways: list[tuple[Value, tuple[Condition, ...]]] = [(values[id(each)], ()) for each in default]
+            for text, conditions in (names := texts(values[id(name)])):
+                with walk.under(*conditions):
+                    walk.use(node.lineno, MemberOf(of, text, soft=bool(default)))
+                ways.append((walk.member(of, text), conditions))
+            return one_of(ways) if names else OPAQUE
         case _:
             return OPAQUE
 
 
 def _hasattr(walk: Walk, node: ast.Call, values: Values) -> Value:
     match node.args:
-        case [owner, ast.Constant(value=str(name))] if is_followed(values[id(owner)]):
-            walk.use(node.lineno, MemberOf(values[id(owner)], name, soft=True))
+        case [owner, name] if is_followed(values[id(owner)]):
+            for text, _ in texts(values[id(name)]):
+                walk.use(node.lineno, MemberOf(plain(values[id(owner)]), text, soft=True))
         case _:
             pass
     return OPAQUE
@@ -45,10 +47,9 @@ def _hasattr(walk: Walk, node: ast.Call, values: Values) -> Value:
 
 def _setattr(walk: Walk, node: ast.Call, values: Values) -> Value:
     match node.args:
-        case [owner, ast.Constant(value=str(name)), new]:
-            of = values[id(owner)]
-            if is_followed(of) and is_definition(of):
-                replaced(walk, node.lineno, of, name, values[id(new)])
+        case [owner, name, new] if is_definition(values[id(owner)]):
+            for text, _ in texts(values[id(name)]):
+                replaced(walk, node.lineno, values[id(owner)], text, values[id(new)])
         case _:
             pass
     return OPAQUE
@@ -64,13 +65,47 @@ def _type(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
     return value.of if isinstance(value, Instance) else OPAQUE
 
 
-def _import(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
-    value = import_named(walk, node)
+def _import(walk: Walk, node: ast.Call, values: Values) -> Value:
+    value = import_named(walk, node, values)
     return Named(value.dotted.partition(".")[0]) if isinstance(value, Named) else OPAQUE
 
 
-def _import_module(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
-    return import_named(walk, node) or OPAQUE
+def _import_module(walk: Walk, node: ast.Call, values: Values) -> Value:
+    return import_named(walk, node, values) or OPAQUE
+
+
+def _mock(walk: Walk, node: ast.Call, values: Values) -> Value:
+    """`patch("module.Class.name", new)`: fails where the name is not there."""
+    match node.args:
+        case [target, *new]:
+            paths = texts(values[id(target)])
+            for text, conditions in paths:
+                parent, _, name = text.rpartition(".")
+                module, _, last = parent.rpartition(".")
+                if parent and not in_standard_library(parent):
+                    with walk.under(*conditions):
+                        walk.use(node.lineno, ImportOf(module, last) if module else ImportOf(last, None))
+                        made = [values[id(each)] for each in new] if len(paths) == 1 else []
+                        _mocked(walk, node, Named(parent), name, made)
+        case _:
+            pass
+    return OPAQUE
+
+
+def _mock_object(walk: Walk, node: ast.Call, values: Values) -> Value:
+    match node.args:
+        case [owner, name, *new] if is_definition(values[id(owner)]):
+            for text, conditions in texts(values[id(name)]):
+                with walk.under(*conditions):
+                    _mocked(walk, node, values[id(owner)], text, [values[id(each)] for each in new])
+        case _:
+            pass
+    return OPAQUE
+
+
+def _mocked(walk: Walk, node: ast.Call, of: Value, name: str, new: list[Value]) -> None:
+    made = any(keyword.arg == "create" for keyword in node.keywords)
+    replaced(walk, node.lineno, of, name, new[0] if new else OPAQUE, soft=made)
 
 
 def _dict(walk: Walk, node: ast.Call, values: Values) -> Value:
@@ -142,6 +177,8 @@ BUILTINS: Mapping[str, Read] = {
 LIBRARY: Mapping[str, Read] = {
     "importlib.import_module": _import_module,
     "functools.partial": _partial,
+    "unittest.mock.patch": _mock,
+    "unittest.mock.patch.object": _mock_object,
     "asyncio.gather": _gathered,
     **dict.fromkeys(
         ("asyncio.run", "asyncio.wait_for", "asyncio.create_task", "asyncio.ensure_future", "asyncio.shield"), _same

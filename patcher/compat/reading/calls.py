@@ -8,10 +8,10 @@ from patcher.compat.reading.builtin_calls import BUILTINS, LIBRARY
 from patcher.compat.reading.collected import Collected, Partial
 from patcher.compat.reading.containers import method_of
 from patcher.compat.reading.shapes import Arguments, arguments, call, combined
-from patcher.compat.reading.targets import put
+from patcher.compat.reading.targets import becomes_method, put
 from patcher.compat.reading.walk import Evaluators, Walk
 from patcher.compat.reading.ways import OPAQUE, in_standard_library, is_followed
-from patcher.compat.values import Named, Opaque, Value
+from patcher.compat.values import Instance, Named, Opaque, Value
 
 
 def _call(walk: Walk, node: ast.Call) -> Value:
@@ -39,7 +39,7 @@ def _call(walk: Walk, node: ast.Call) -> Value:
         container = walk.quietly(func.value)
         if isinstance(container, Collected):
             return method_of(walk, node, func, container, values)
-    _escape(walk, node)
+    _escape(walk, node, values)
     _patch(walk, node, values)
     if isinstance(of, Partial):
         given = arguments(walk, node, values)
@@ -48,26 +48,45 @@ def _call(walk: Walk, node: ast.Call) -> Value:
         return walk.result(of.of)
     if not is_followed(of):
         return OPAQUE
+    _hand_on(walk, node, of, values)
     call(walk, node.lineno, of, arguments(walk, node, values))
     return walk.result(of)
 
 
-def _escape(walk: Walk, node: ast.Call) -> None:
-    """Containers that are passed on may be changed by whoever gets them."""
+def _escape(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
+    """Containers that are passed on may be changed by whoever gets them; those of `self` by its methods."""
+    if walk.has_fields and isinstance(node.func, ast.Attribute):
+        match node.func.value:
+            case ast.Name(id="self") | ast.Call(func=ast.Name(id="super")):
+                for name, value in walk.scope.names.items():
+                    if name.startswith("self.") and isinstance(value, Collected):
+                        walk.scope.names[name] = value.escaped()
+            case _:
+                pass
     for argument in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)):
-        if isinstance(argument, ast.Name):
-            value = walk.scope.find(argument.id)
+        if isinstance(argument, ast.Name | ast.Attribute):
+            value = values[id(argument)] if id(argument) in values else walk.quietly(argument)
             if isinstance(value, Collected):
-                put(walk, argument.id, value.escaped())
+                put(walk, argument, value.escaped())
+
+
+def _hand_on(walk: Walk, node: ast.Call, of: Value, values: dict[int, Value]) -> None:
+    """`function(self, …)` of another class: there it is the same `self`."""
+    match node.args:
+        case [ast.Name(id="self") as first, *_] if isinstance(of, Named) and of.dotted in walk.last:
+            value = values[id(first)]
+            if isinstance(value, Instance):
+                becomes_method(walk, of, value.of)
+        case _:
+            pass
 
 
 def _patch(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
     """`anything(Class, "name", function)` puts the function into the class, whoever does it."""
     match node.args:
         case [owner, ast.Constant(value=str()), function]:
-            of, new = values[id(owner)], values[id(function)]
-            if isinstance(new, Named) and is_followed(of) and new.dotted.startswith(f"{walk.module}."):
-                walk.patched.setdefault(new.dotted, of)
+            if is_followed(values[id(owner)]):
+                becomes_method(walk, values[id(function)], values[id(owner)])
         case _:
             pass
 

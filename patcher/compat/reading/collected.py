@@ -1,4 +1,4 @@
-"""Values that are followed within one function only: literal containers and `functools.partial`. Opaque to others."""
+"""Values that are followed within one function only: containers, names as text, partials. Opaque to others."""
 
 from __future__ import annotations
 
@@ -81,6 +81,24 @@ class Partial(Opaque):
 
     of: Value
     shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Opaque):
+    """A literal that may be the name of something."""
+
+    text: str
+
+
+def texts(value: Value) -> tuple[tuple[str, tuple[Condition, ...]], ...]:
+    """The names that a value may be, and under which conditions; empty if that is not known of every way."""
+    if isinstance(value, Text):
+        return ((value.text, ()),)
+    if not isinstance(value, OneOf):
+        return ()
+    ways = zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
+    found = tuple((way.text, conditions) for way, conditions in ways if isinstance(way, Text))
+    return found if len(found) == len(value.values) else ()
 
 
 def element_of(value: Value, key: str | None = None) -> Value:

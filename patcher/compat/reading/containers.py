@@ -49,8 +49,8 @@ def method_of(walk: Walk, node: ast.Call, func: ast.Attribute, container: Collec
             changed = container.escaped()
         case _:
             pass
-    if changed is not None and isinstance(func.value, ast.Name):
-        put(walk, func.value.id, changed)
+    if changed is not None:
+        put(walk, func.value, changed)
     return given
 
 

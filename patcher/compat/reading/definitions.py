@@ -68,7 +68,10 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
 
     positional = (*node.args.posonlyargs, *node.args.args)
     foreign = not method and bool(positional) and positional[0].arg == "self"
-    (walk.last if foreign else walk.later).append(visit)
+    if foreign:
+        walk.last[walk.dotted(key)] = visit
+    else:
+        walk.later.append(visit)
 
 
 def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, bound: bool) -> None:

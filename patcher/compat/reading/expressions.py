@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from patcher.compat.model import MemberOf, When
-from patcher.compat.reading.collected import Collected, Item, element_of
+from patcher.compat.reading.collected import Collected, Item, Text, element_of
 from patcher.compat.reading.narrowing import narrowed
-from patcher.compat.reading.scope import Scope
-from patcher.compat.reading.targets import assign, identifier
+from patcher.compat.reading.scope import Scope, field, together
+from patcher.compat.reading.targets import assign, becomes_method, identifier
 from patcher.compat.reading.walk import Evaluators, Walk
 from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
 from patcher.compat.values import Instance, Named, OneOf, Opaque, Value
 
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
 
 def _constant(walk: Walk, node: ast.Constant) -> Value:  # noqa: ARG001
-    return NOTHING if node.value is None else OPAQUE
+    value = node.value
+    if value is None:
+        return NOTHING
+    return Text(value) if type(value) is str and _NAME.fullmatch(value) else OPAQUE
 
 
 def _name(walk: Walk, node: ast.Name) -> Value:
@@ -37,6 +43,8 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     value = walk.member(of, name)
     if value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
         walk.use(node.end_lineno or node.lineno, MemberOf(of, name))
+    if type(of) is Instance and walk.has_fields:
+        return walk.scope.names.get(field(node), value)
     return value
 
 
@@ -80,7 +88,16 @@ def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:
             more = more or not isinstance(inner, Collected) or inner.open
         else:
             items.append(Item(None, walk.value(each), each.lineno, identifier(each), walk.conditions))
+    if len(items) == 2 and isinstance(items[0].value, Text):
+        _table_row(walk, items[0].value.text, items[1].value)
     return Collected(tuple(items), more, origin=id(node))
+
+
+def _table_row(walk: Walk, path: str, value: Value) -> None:
+    """`("package.module.Class.method", function)`: one line of a table of patches."""
+    owner, _, name = path.rpartition(".")
+    if name and owner.rpartition(".")[2][:1].isupper():
+        becomes_method(walk, value, Named(owner))
 
 
 def _dict(walk: Walk, node: ast.Dict) -> Value:
@@ -124,7 +141,7 @@ def _choice(walk: Walk, node: ast.IfExp) -> Value:
             walk.scope.names = narrowed(walk, node.test, holds, before)
             ways.append((walk.value(branch), (condition,)))
             walk.scope.names = before
-    return one_of(ways)
+    return together(ways)
 
 
 def _walrus(walk: Walk, node: ast.NamedExpr) -> Value:

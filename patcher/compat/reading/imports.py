@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from patcher.compat.model import ImportOf
+from patcher.compat.reading.collected import texts
 from patcher.compat.reading.walk import Executors, Walk
+from patcher.compat.reading.ways import one_of
 from patcher.compat.values import Named, Value
 
 
@@ -40,14 +42,13 @@ def absolute(walk: Walk, node: ast.ImportFrom) -> str:
     return ".".join([*base, *([node.module] if node.module else [])])
 
 
-def import_named(walk: Walk, node: ast.Call) -> Value | None:
+def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value | None:
     """What `import_module("…")` gives; None if the name is not written there."""
-    match node.args:
-        case [ast.Constant(value=str(module)), *_] if not module.startswith("."):
+    modules = texts(values[id(node.args[0])]) if node.args else ()
+    for module, conditions in modules:
+        with walk.under(*conditions):
             walk.use(node.lineno, ImportOf(module, None))
-            return Named(module)
-        case _:
-            return None
+    return one_of((Named(module), conditions) for module, conditions in modules) if modules else None
 
 
 IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import_from}

@@ -58,9 +58,11 @@ def _visit(walk: Walk, tree: ast.Module, has_globals: bool) -> None:
     walk.run(tree.body)
     walk.assume_nothing()
     _settle(walk, tree if has_globals else None)
-    for queue in (walk.later, walk.last):
-        while queue:
-            queue.popleft()()
+    while walk.later:
+        walk.later.popleft()()
+    while walk.last:
+        known = next((dotted for dotted in walk.last if dotted in walk.patched), None)
+        walk.last.pop(known or next(iter(walk.last)))()
 
 
 def _settle(walk: Walk, tree: ast.Module | None) -> None:

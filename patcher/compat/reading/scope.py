@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from patcher.compat.model import Condition
 from patcher.compat.reading.collected import Collected
-from patcher.compat.reading.ways import one_of
+from patcher.compat.reading.ways import is_followed, one_of
 from patcher.compat.values import Named, Value
 
 Names = dict[str, Value]
@@ -56,6 +57,11 @@ class Scope:
         return f"{self.path}.{name}" if self.path else name
 
 
+def field(node: ast.Attribute) -> str:
+    """The key of `self.attribute` among the names: what one method has put there, for the rest of it."""
+    return f"self.{node.attr}"
+
+
 def merged(ways: list[Way], module: str | None) -> Names:
     """The names after ways that come together. On a module's level (`module`) a name that they disagree on stands for
     itself: its bindings keep their conditions."""
@@ -70,18 +76,18 @@ def merged(ways: list[Way], module: str | None) -> Names:
                 differing.add(name)
     for name in differing:
         found = [(way[name], conditions) for conditions, way in ways if name in way]
-        names[name] = _together(found, name, module)
+        value = together(found)
+        itself = module is not None and is_followed(value) and value not in [each for each, _ in found]
+        names[name] = Named(f"{module}.{name}") if itself else value
     return names
 
 
-def _together(found: list[tuple[Value, tuple[Condition, ...]]], name: str, module: str | None) -> Value:
+def together(found: Sequence[tuple[Value, tuple[Condition, ...]]]) -> Value:
+    """One value for what several ways give: containers are one that has what either has."""
     containers = [(value, conditions) for value, conditions in found if isinstance(value, Collected)]
     if len(containers) == len(found):
         return _joined(containers)
-    value = one_of(found)
-    if module is not None and value not in [each for each, _ in found]:
-        return Named(f"{module}.{name}")
-    return value
+    return one_of(found)
 
 
 def _joined(containers: Iterable[tuple[Collected, tuple[Condition, ...]]]) -> Collected:

@@ -45,7 +45,7 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
         return
     if isinstance(before, Collected):
         more = value if isinstance(value, Collected) else Collected(open=True)
-        put(walk, node.target.id, before.adding(*more.items, open_too=more.open))
+        put(walk, node.target, before.adding(*more.items, open_too=more.open))
     else:
         walk.bind(node.target.id, OPAQUE)
 
@@ -81,9 +81,9 @@ def _delete(walk: Walk, node: ast.Delete) -> None:
             case ast.Subscript(value=of, slice=key):
                 container = walk.value(of)
                 walk.value(key)
-                if isinstance(of, ast.Name) and isinstance(container, Collected):
+                if isinstance(container, Collected):
                     text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
-                    put(walk, of.id, container.without(text))
+                    put(walk, of, container.without(text))
             case ast.Attribute(value=of):
                 walk.value(of)
             case _:

@@ -6,9 +6,10 @@ import ast
 
 from patcher.compat.model import MemberOf
 from patcher.compat.reading.collected import Collected, Item, element_of
+from patcher.compat.reading.scope import field
 from patcher.compat.reading.walk import Walk
-from patcher.compat.reading.ways import OPAQUE, is_followed
-from patcher.compat.values import Instance, Member, Named, OneOf, Opaque, Value
+from patcher.compat.reading.ways import OPAQUE, is_followed, one_of
+from patcher.compat.values import Instance, Member, Named, OneOf, Value
 
 
 def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | None = None) -> None:
@@ -31,11 +32,12 @@ def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | No
 def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.expr | None) -> None:
     parts = expression.elts if isinstance(expression, (ast.Tuple, ast.List)) else []
     starred = any(isinstance(each, ast.Starred) for each in (*targets, *parts))
-    exact = not starred and isinstance(value, Collected) and len(value.items) == len(targets)
+    ways = value.values if isinstance(value, OneOf) else (value,)
+    tuples = [way for way in ways if isinstance(way, Collected) and len(way.items) == len(targets)]
     for position, target in enumerate(targets):
-        if exact and isinstance(value, Collected):
+        if tuples and len(tuples) == len(ways) and not starred:
             part = parts[position] if len(parts) == len(targets) else None
-            assign(walk, target, value.items[position].value, part)
+            assign(walk, target, one_of((way.items[position].value, ()) for way in tuples), part)
         else:
             assign(walk, target, element_of(value))
 
@@ -46,6 +48,9 @@ def _attribute(walk: Walk, target: ast.Attribute, value: Value) -> None:
     if isinstance(owner, Named) and owner.dotted == walk.scope.owner:
         draft = walk.classes[owner.dotted.removeprefix(f"{walk.module}.")]
         draft.attributes.setdefault(target.attr, []).append(walk.bound(value))
+        walk.has_fields = walk.has_fields or isinstance(value, Collected)
+        if isinstance(value, Collected) or field(target) in walk.scope.names:
+            walk.scope.names[field(target)] = value if isinstance(value, Collected) else OPAQUE
     elif is_followed(of) and is_definition(of):
         replaced(walk, target.end_lineno or target.lineno, of, target.attr, value)
 
@@ -63,22 +68,30 @@ def is_definition(value: Value) -> bool:
             return False
 
 
-def replaced(walk: Walk, line: int, of: Value, name: str, value: Value) -> None:
+def replaced(walk: Walk, line: int, of: Value, name: str, value: Value, *, soft: bool = True) -> None:
     """`module.name = value` and `Class.name = value`: a patch. Where nothing of that name is there, nothing fails."""
-    walk.use(line, MemberOf(of, name, soft=True))
-    if isinstance(value, Named):
-        walk.patched.setdefault(value.dotted, of)
+    if is_followed(of):
+        walk.use(line, MemberOf(of, name, soft=soft))
+        becomes_method(walk, value, of)
+
+
+def becomes_method(walk: Walk, function: Value, of: Value) -> None:
+    """A function is put into a class."""
+    for each in function.values if isinstance(function, OneOf) else (function,):
+        if isinstance(each, Named) and each.dotted.startswith(f"{walk.module}."):
+            known = walk.patched.get(each.dotted)
+            walk.patched[each.dotted] = of if known is None else one_of(((known, ()), (of, ())))
 
 
 def _subscript(walk: Walk, target: ast.Subscript, value: Value, expression: ast.expr | None) -> None:
     walk.contexts[id(target)] = walk.context
     of = walk.value(target.value)
     walk.value(target.slice)
-    if isinstance(of, Collected) and isinstance(target.value, ast.Name):
+    if isinstance(of, Collected):
         key = target.slice.value if isinstance(target.slice, ast.Constant) else None
         text = key if isinstance(key, str) else None
         item = Item(text, value, target.lineno, identifier(expression), walk.conditions)
-        put(walk, target.value.id, added(of, item))
+        put(walk, target.value, added(of, item))
 
 
 def added(container: Collected, item: Item) -> Collected:
@@ -92,8 +105,9 @@ def added(container: Collected, item: Item) -> Collected:
     return Collected((*kept, item), container.open, container.removed - {item.key}, container.origin)
 
 
-def put(walk: Walk, name: str, value: Value) -> None:
+def put(walk: Walk, holder: ast.expr, value: Value) -> None:
     """Note the new state of a container, in the scope whose variable it is."""
+    name = holder.id if isinstance(holder, ast.Name) else field(holder) if isinstance(holder, ast.Attribute) else ""
     if name in walk.scope.names:
         walk.scope.names[name] = value
 
@@ -107,9 +121,3 @@ def identifier(node: ast.expr | None) -> str:
             return identifier(inner)
         case _:
             return ""
-
-
-def forget(walk: Walk, name: str) -> None:
-    """`del name`."""
-    if not isinstance(walk.scope.names.get(name, OPAQUE), Opaque) or name in walk.scope.names:
-        walk.scope.names[name] = OPAQUE

@@ -43,12 +43,14 @@ class Walk:
         """Names that the module's body binds more than once."""
         self.scope = Scope("module", "")
         self.later: deque[Callable[[], None]] = deque()
-        self.last: deque[Callable[[], None]] = deque()
+        self.last: dict[str, Callable[[], None]] = {}
+        """Functions outside of classes that have a `self`: read when it is known what it is, by dotted name."""
         self.patched: dict[str, Value] = {}
         """Functions put into a class of another package, by dotted name: what they become methods of."""
         self.annotations_run = True
         self.silent = False
         self.line = 0
+        self.has_fields = False
         self.looping = 0
         self.function = ""
         self.conditions: tuple[Condition, ...] = ()
