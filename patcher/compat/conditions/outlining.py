@@ -171,7 +171,7 @@ class _Walk:
         name = f"{into.qualname}.{node.name}" if into.qualname else node.name
         bases = tuple(_written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
         marks = [mark for mark in node.decorator_list if "dataclass" not in ast.dump(mark)]
-        given = tuple(text for mark in marks for text in (*_strings(mark), _written(getattr(mark, "func", mark))))
+        given = (*(text for mark in marks for text in _strings(mark)), *(_written(m) for m in marks[:1]))
         self.outline.classes[name] = Family(name, bases, given if marks else None)
         self.block(node.body, into, conditions, name)
 

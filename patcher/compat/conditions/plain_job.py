@@ -38,7 +38,7 @@ OFF_WORDS = frozenset(
         *("lora", "peft", "adapter", "adapters", "fp8", "mxfp8", "nvfp4", "quant", "quantized", "quanted", "torchao"),
         *("quantization", "qat", "modelopt"),
         # other hardware
-        *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann"),
+        *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann", "hccl"),
         # other engines
         *("megatron", "mcore", "sglang", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
@@ -99,9 +99,15 @@ class Job:
         self._values = {**values, **OVERRIDES}
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
+        self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
         self._ends: dict[str, list[str]] = {}
         for key in self._values:
             self._ends.setdefault(key.rpartition(".")[2], []).append(key)
+
+    @property
+    def choices(self) -> frozenset[str]:
+        """All texts among the values: the entries of registries that the job may choose."""
+        return self._choices
 
     def fixed(self, name: str) -> Term | None:
         """What goes by a name; None if nothing is known of it."""

@@ -23,7 +23,7 @@ class PlainPath:
         self.job = Job(defaults_of(forest), fields_of(forest))
         nowhere = Universe(forest, Target({}, {}))
         self._blank = Evaluator(self.tree, Outside(nowhere), self.job)
-        self._base = Reach(self.tree)
+        self._base = Reach(self.tree, self.job.choices)
         self._base.enter(ENTRIES)
         self._base.grow(self._blank, defer=True)
         self._widest: Reach | None = None

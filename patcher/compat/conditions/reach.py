@@ -21,8 +21,9 @@ _FRAMEWORKS = ("torch", "abc", "enum", "typing", "builtins", "collections", "pyd
 class Reach:
     """Grows from entries. What depends on the target is laid by (`deferred`) if `defer`."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, choices: frozenset[str]) -> None:
         self.tree = tree
+        self._choices = choices
         self.bodies: set[_Node] = set()
         self.classes: set[_Node] = set()
         self.deferred: list[tuple[Outline, Body, Step]] = []
@@ -31,7 +32,7 @@ class Reach:
         self._waiting: list[_Node] = []
 
     def copy(self) -> Reach:
-        other = Reach(self.tree)
+        other = Reach(self.tree, self._choices)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
         other.deferred = list(self.deferred)
         other._attributes = set(self._attributes)
@@ -92,6 +93,14 @@ class Reach:
     def _is_off(name: str) -> bool:
         return not name_words(name).isdisjoint(OFF_WORDS)
 
+    def _is_chosen(self, family: Family) -> bool:
+        """Whether the job may take a class from a registry: none of its names is off, and one is a value of the job."""
+        given = family.registered or ()
+        if any(self._is_off(word) for word in (family.qualname, *given)):
+            return False
+        names = [word for word in given[:-1] if word]
+        return not names or not self._choices.isdisjoint(names)
+
     def _import(self, one: Import) -> None:
         if self.tree.split(one.module) is None:
             return
@@ -107,9 +116,7 @@ class Reach:
                 continue
             self._reach(outline.file, "")
             for family in outline.classes.values():
-                if family.registered is not None and not any(
-                    self._is_off(word) for word in (family.qualname, *family.registered)
-                ):
+                if family.registered is not None and self._is_chosen(family):
                     self._live(outline, family)
             for body in outline.bodies.values():
                 if body.decorators and "." not in body.qualname and not body.owner and not self._is_off(body.qualname):
@@ -169,7 +176,7 @@ class Reach:
     def _mention_definition(self, outline: Outline, name: str, *, called: bool) -> None:
         first, _, rest = name.partition(".")
         if name in outline.bodies and name:
-            if called or not self._is_off(name.rpartition(".")[2]):
+            if called or not self._is_off(f"{outline.module}.{name}"):
                 self._reach(outline.file, name)
         elif name in outline.classes:
             self._live(outline, outline.classes[name])

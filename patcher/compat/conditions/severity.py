@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from patcher.compat.conditions.guards import Guards, covers
 from patcher.compat.conditions.plain_job import name_words
 from patcher.compat.meaning import Universe
-from patcher.compat.model import EngineFlag, EnvironmentVariable, Problem, Severity, TextComparison, Use, When
+from patcher.compat.model import Condition, EnvironmentVariable, Problem, Severity, TextComparison, Use, When
 
 _GUARDS: WeakKeyDictionary[Universe, Guards] = WeakKeyDictionary()
 _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs", "enable", "enabled", "use"})
@@ -25,7 +25,7 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     guards = _GUARDS[universe]
     if covers(use.context.caught, problem.kind, use):
         return "guarded"
-    if guards.runs(use, guards.target) is False:
+    if guards.runs(use, guards.target) is False or any(_asks_for(one, problem) for one in use.context.conditions):
         return "guarded"
     outline = guards.path.tree.file(use.file)
     node = (use.file, use.context.function)
@@ -39,6 +39,30 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     return "break"
 
 
+def _asks_for(condition: Condition, problem: Problem) -> bool:
+    """Whether a test makes sure of the very name that is missing: `hasattr(x, "n")`, `"n" in parameters`."""
+    if not isinstance(condition, When):
+        return False
+    name = problem.symbol.rpartition("(")[2].rstrip(")") if "(" in problem.symbol else problem.symbol.rpartition(".")[2]
+    return _makes_sure(condition.test, name, condition.holds)
+
+
+def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _makes_sure(inner, name, not holds)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
+            return any(_makes_sure(value, name, holds) for value in values)
+        case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=asked), *_]):
+            return holds and asked == name
+        case ast.Compare(left=ast.Constant(value=asked), ops=[op]) if asked == name:
+            return isinstance(op, ast.In) is holds
+        case ast.Compare(left=ast.Call() as inner, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant()]):
+            return _makes_sure(inner, name, isinstance(op, ast.IsNot) is holds)
+        case _:
+            return False
+
+
 def _is_feature(use: Use, guards: Guards) -> bool:
     """Whether a test around the use that cannot be told asks for a setting."""
     for condition in use.context.conditions:
@@ -49,5 +73,3 @@ def _is_feature(use: Use, guards: Guards) -> bool:
                     return True
     return False
 
-
-__all__ = ["EngineFlag", "severity_of"]
