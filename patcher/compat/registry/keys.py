@@ -8,7 +8,7 @@ from typing import Any
 
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Beside, Broken, ConfigKey, FindingKind, Fine, Problem, Undecided, Use, Verdict
-from patcher.compat.registry.composition import Composition
+from patcher.compat.registry.composition import Composition, load
 from patcher.compat.registry.entries import Configs, NoConfig, NoEntry, configs_of
 from patcher.language import Phrase, phrase
 
@@ -81,8 +81,6 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         return Undecided(need.dotted, "whether a config group is added is not followed")
     found = _find(made.config, need.dotted)
     match need.sign, found:
-        case "++", _:
-            return _new_field(use, need, made, configs) or Fine(need.dotted)
         case "+", _There(value=value):
             if value is None or (need.value or "").startswith(("{", "[")):
                 return Fine(need.dotted)
@@ -94,8 +92,15 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
                 phrase("{key} is already in the config, and + may only add", key=need.dotted),
                 phrase("write {key} without the +", key=need.dotted),
             )
-        case "+", _NotThere():
+        case "+" | "++", _NotThere(parent=parent, value=str(value)) if "${" in value:
+            return Undecided(need.dotted, f"{parent} is computed")
+        case ("+", _NotThere()) | ("++", _):
             return _new_field(use, need, made, configs) or Fine(need.dotted)
+        case "~", _There(value=None):
+            detail = phrase("{key} has no value, and ~ takes out only what has one", key=need.dotted)
+            return _broken(use, need.dotted, detail)
+        case "", _There(value=dict() as there) if (need.value or "").startswith("{"):
+            return _merged(use, need, there)
         case _, _There():
             return Fine(need.dotted)
         case _, _NotThere(parent=parent, value=value) if isinstance(value, str) and "${" in value:
@@ -103,6 +108,18 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         case _, _NotThere() as lacking:
             return _gone(use, need, lacking, made)
     return Fine(need.dotted)
+
+
+def _merged(use: Use, need: ConfigKey, there: Mapping[str, Any]) -> Verdict:
+    """A dict given for one that is there may only hold keys that it has."""
+    given = load(need.value or "")
+    if not isinstance(given, dict):
+        return Undecided(need.dotted, "its value is not understood")
+    lacking = [str(name) for name in given if str(name) not in there]
+    if not lacking:
+        return Fine(need.dotted)
+    detail = phrase("{parent} has no {name} in the config", parent=need.dotted, name=lacking[0])
+    return _broken(use, f"{need.dotted}.{lacking[0]}", detail)
 
 
 def _gone(use: Use, need: ConfigKey, lacking: _NotThere, made: Composition) -> Verdict:

@@ -130,25 +130,17 @@ class Program:
         return None
 
     def _overrides(self, entry: str, arguments: Sequence[Field]) -> Iterator[Use]:
-        config, rest = "", []
-        awaited = False
-        for field in arguments:
-            name, _, value = field.text.partition("=")
-            if awaited:
-                config, awaited = field.text, False
-            elif name in ("--config-name", "-cn"):
-                config, awaited = value, not value
-            else:
-                rest.append(field)
+        told, rest = _hydra_options(arguments)
+        config, folder = told.get("name", "").removesuffix(".yaml"), told.get("path", "config")
         keys = [given for field in rest if (given := _given(field)) is not None]
         ours = entry.partition(".")[0] in ("verl", "recipe") or any(given.top in _TELLING for given in keys)
         if not ours:
             return
-        config = config.removesuffix(".yaml")
-        if "$" in config:
-            entry, config = "", ""
+        if folder != "config":
+            config = f"{folder}/{config or '(default)'}"
         groups = tuple((given.key, given.value) for given in keys if given.picks and given.value is not None)
-        yield Use(self.file, self.fields[0].line, ConfigKey("", entry=entry, config=config))
+        if folder == "config":
+            yield Use(self.file, self.fields[0].line, ConfigKey("", entry=entry, config=config))
         for given in keys:
             need = ConfigKey(given.key, given.value, given.sign, entry, config, groups)
             yield self._use(given.field, need)
@@ -161,6 +153,25 @@ class Program:
 
     def _use(self, field: Field, need: Need) -> Use:
         return Use(self.file, field.line, need)
+
+
+def _hydra_options(arguments: Sequence[Field]) -> tuple[dict[str, str], list[Field]]:
+    """What hydra's own options say of the config's `name` and `path`, and the other words."""
+    options = {"--config-name": "name", "-cn": "name", "--config-path": "path", "-cp": "path", "--config-dir": "path"}
+    told: dict[str, str] = {}
+    rest: list[Field] = []
+    awaited = ""
+    for field in arguments:
+        name, given, value = field.text.partition("=")
+        if awaited:
+            told[awaited], awaited = field.text, ""
+        elif name in options and given:
+            told[options[name]] = value
+        elif name in options:
+            awaited = options[name]
+        else:
+            rest.append(field)
+    return told, rest
 
 
 @dataclass(frozen=True, slots=True)
