@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from patcher.symbols import Symbols
@@ -19,3 +19,5 @@ class Target:
     against: Mapping[str, str]
     packages: Mapping[str, Symbols]
     versions: Mapping[str, str | None] = field(default_factory=dict)
+    kept: dict[Hashable, object] = field(default_factory=dict)
+    """What was found out about the packages, whatever the tree."""

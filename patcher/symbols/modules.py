@@ -41,6 +41,16 @@ class Modules:
             self._scopes[module.name] = tree if isinstance(tree, Unknown) else read_scope(tree.body)
         return self._scopes[module.name]
 
+    def cannot_bind(self, module: Module, name: str) -> bool:
+        """Whether the file's text alone, unparsed, rules out that the module has the name."""
+        if module.path is None or module.name in self._trees:
+            return False
+        try:
+            text = module.path.read_bytes()
+        except OSError:
+            return False
+        return name.encode() not in text and b"import *" not in text and b"__getattr__" not in text
+
     def absolute(self, module: Module, written: str) -> str:
         """The dotted name that an import in `module` means by `written`, which may begin with dots."""
         level = len(written) - len(written.lstrip("."))

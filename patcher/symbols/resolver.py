@@ -234,11 +234,15 @@ class Symbols:
 
     def _through_star(self, module: Module, written: str, name: str) -> Resolution:
         target = self.modules.absolute(module, written)
+        if not self.modules.inside(target) and self.modules.find(f"{module.name}.{target}") is not None:
+            target = f"{module.name}.{target}"  # a dot forgotten where type checkers alone look
         if not self.modules.inside(target):
             return Resolution(Unknown(f"{module.name} imports everything from {target}"))
         found = self.modules.find(target)
         if not isinstance(found, Module):
             return Resolution(found or Absent(module.name, name))
+        if self.modules.cannot_bind(found, name):
+            return Resolution(Absent(module.name, name))
         tree = self.modules.tree(found)
         exported = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
         if exported is None and name.startswith("_"):

@@ -93,7 +93,9 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                         scope.names.pop(target.id, None)
             case ast.If(test=test, body=inner, orelse=orelse):
                 checked = for_type_checkers(test)
-                if checked is True:
+                if checked is True and _replaces_module(orelse):
+                    _walk(inner, scope, certain, annotations)
+                elif checked is True:
                     hidden = Scope(scope.for_checkers)
                     _walk(inner, hidden, certain, True)
                 else:
@@ -123,6 +125,17 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                 _newer(node, scope, certain, annotations)
             case _:
                 pass
+
+
+def _replaces_module(body: Iterable[ast.stmt]) -> bool:
+    """Whether the module puts another in its own place, which serves what type checkers are shown."""
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__"))]):
+                return True
+            case _:
+                pass
+    return False
 
 
 def _newer(node: ast.stmt, scope: Scope, certain: bool, annotations: bool) -> None:

@@ -42,7 +42,7 @@ def test_the_round_ends_where_it_began(capsys: pytest.CaptureFixture[str], tmp_p
     assert pending == {record["id"] for record in clean["records"] if record["outcome"] == "applied"} != set()
     assert made["written"]
     assert left["uses"] > 0
-    assert {"vllm": "0.20.2"} == left["against"]
+    assert left["against"] == {"vllm": "0.20.2"}
     assert again["written"] == []
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["verl"]
 

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 import types
@@ -432,6 +433,7 @@ class States:
         return self._hint(found, module) if isinstance(found, str) else found
 
 
+_PLACES = re.compile(r" \([^()]*/[^()]*\)")
 _DELEGATES = {"WorkerWrapperBase": ("worker", "vllm.v1.worker.gpu_worker", "Worker")}
 """Classes whose `__getattr__` asks another object: under which name they hold it, and its class on a GPU."""
 typing_self = getattr(typing, "Self", None)
@@ -459,7 +461,7 @@ def _same(one: State, other: State) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:240]
+    return _PLACES.sub("", f"{type(error).__name__}: {error}".splitlines()[0])[:160]
 
 
 def _quiet(action: typing.Callable[[], Any]) -> Any:

@@ -64,12 +64,17 @@ def _configured(node: ast.Call, arguments: list[Term]) -> Term:
 
 
 def _got(evaluator: Evaluator, setting: Setting, arguments: list[Term]) -> Term:
-    if evaluator.job is None or not isinstance(evaluator.job.value(setting), Known):
-        default = arguments[1] if len(arguments) > 1 else Known(None)
-        if isinstance(default, Known) and default.value in ({}, ()):
-            return setting
-        return OFF if evaluator.job is not None and isinstance(evaluator.job.value(setting), Off) else default
-    return setting
+    """`settings.get(name, default)`."""
+    job = evaluator.job
+    if job is None:
+        return UNKNOWN
+    value = job.value(setting)
+    if isinstance(value, Known) or job.has_below(setting):
+        return setting
+    if isinstance(value, Off):
+        return OFF
+    default = arguments[1] if len(arguments) > 1 else Known(None)
+    return setting if isinstance(default, Known) and default.value in ({}, ()) else default
 
 
 def _method(known: Known, name: str, arguments: list[Term], words: dict[str, Term]) -> Term:
@@ -97,12 +102,14 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
             return evaluator.dotted(f"{dotted}.{attribute}") if found or not default else UNKNOWN
         case "getattr", [Setting() as setting, Known(value=str() as attribute), *default]:
             return _got(evaluator, Setting((*setting.path, attribute), setting.hints), [arguments[1], *default])
+        case "getattr", [Known(value=None), Known(), default]:
+            return default
         case "isinstance", [Off(), _]:
             return Known(False)
         case "callable", [one]:
             answer = truth(one)
             return UNKNOWN if answer is None else Known(answer)
-        case ("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]:
+        case (("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]):
             return names
         case "map", [Thing(dotted="builtins.int"), Known(value=tuple() as values, package=package)]:
             try:

@@ -124,8 +124,9 @@ def _simple(run: _Run, node: ast.stmt) -> Term | None:
     match node:
         case ast.Return(value=value):
             return Known(None) if value is None else _value(run, value)
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-            target=ast.Name(id=name), value=ast.expr() as value
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
         ):
             run.local[name] = _value(run, value)
         case ast.Assign(targets=targets):

@@ -220,6 +220,10 @@ class _Walk:
                 case ast.Constant(value=str() as text):
                     if _may_name(text):
                         step.texts.add((text,))
+                case ast.Compare(ops=ops) if isinstance(ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+                    if _may_be_of_versions(one):
+                        step.orderings.append(one)
+                    waiting += [one.left, *one.comparators]
                 case ast.IfExp(test=test, body=body, orelse=orelse):
                     self._mention(body, into, (*conditions, When(test, True)))
                     self._mention(orelse, into, (*conditions, When(test, False)))
@@ -248,6 +252,20 @@ def _step(into: Body, conditions: _Conditions) -> Step:
 
 def _may_name(text: str) -> bool:
     return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
+
+
+def _may_be_of_versions(node: ast.Compare) -> bool:
+    """Whether a side is named after versions, or a text."""
+    for side in (node.left, *node.comparators):
+        for part in ast.walk(side):
+            match part:
+                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower():
+                    return True
+                case ast.Constant(value=str()):
+                    return True
+                case _:
+                    pass
+    return False
 
 
 def _strings(node: ast.AST | None) -> tuple[str, ...]:

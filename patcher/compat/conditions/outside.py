@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from patcher.compat.conditions.outline import Import
 from patcher.compat.conditions.terms import (
@@ -20,7 +21,8 @@ from patcher.compat.conditions.terms import (
     Term,
     Thing,
 )
-from patcher.symbols import Absent, Class, External, Symbols, Unknown
+from patcher.compat.target import Target
+from patcher.symbols import Absent, Class, External, Resolution, Symbols, Unknown
 
 if TYPE_CHECKING:
     from patcher.compat.conditions.evaluator import Evaluator
@@ -47,13 +49,18 @@ _PROVIDED_BY = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "c
 class Outside:
     """One target, asked by those who evaluate."""
 
-    def __init__(self, universe: Universe) -> None:
-        self._universe = universe
-        self._target = universe.target
-        self._versions = {_normal(name): version for name, version in universe.target.versions.items()}
-        for package, version in universe.target.against.items():
-            known = version if package in universe.target.packages else None
+    def __init__(self, universe: Universe | None) -> None:
+        """Without a universe nothing is known of what is outside."""
+        self._universe = None if universe is None else ref(universe)
+        self._target = Target({}, {}) if universe is None else universe.target
+        self._versions = {_normal(name): version for name, version in self._target.versions.items()}
+        for package, version in self._target.against.items():
+            known = version if package in self._target.packages else None
             self._versions.setdefault(_normal(package), known)
+
+    def _resolve(self, dotted: str) -> Resolution:
+        universe = self._universe() if self._universe is not None else None
+        return universe.resolve(dotted) if universe is not None else Resolution(External(dotted))
 
     def version(self, distribution: str) -> Known | None:
         """The version of a distribution as text; `Known(None)` if it is not installed, None if that is not known."""
@@ -89,7 +96,7 @@ class Outside:
         package = dotted.partition(".")[0]
         symbols = self._target.packages.get(package)
         if symbols is not None:
-            match self._universe.resolve(dotted).definition:
+            match self._resolve(dotted).definition:
                 case Absent():
                     return False
                 case Unknown():
@@ -114,7 +121,7 @@ class Outside:
         dotted = one.module if one.name in (None, "*") else f"{one.module}.{one.name}"
         package = one.module.partition(".")[0]
         if package in self._target.packages:
-            match self._universe.resolve(dotted).definition:
+            match self._resolve(dotted).definition:
                 case Absent():
                     return False
                 case Unknown():
@@ -134,7 +141,7 @@ class Outside:
         """What a failed import raises."""
         package = one.module.partition(".")[0]
         if one.name is not None and package in self._target.packages:
-            missing = isinstance(self._universe.resolve(one.module).definition, Absent)
+            missing = isinstance(self._resolve(one.module).definition, Absent)
             return FAILED_IMPORT if missing else FAILED_IMPORT[1:]
         return FAILED_IMPORT
 
@@ -144,7 +151,7 @@ class Outside:
         symbols: Symbols | None = self._target.packages.get(package)
         if symbols is None:
             return UNKNOWN
-        definition = self._universe.resolve(of.dotted).definition
+        definition = self._resolve(of.dotted).definition
         if isinstance(definition, Absent | Unknown | External):
             return UNKNOWN
         found = symbols.signature(definition)

@@ -29,6 +29,9 @@ METHODS = frozenset({"forward", "backward", "run", "setup"})
 DISPATCH = ("rpc", "execute", "getattr", "run_method", "dispatch", "call")
 """Parts of the names of functions that take a method's name as text."""
 
+CHOSEN = frozenset({"backend", "strategy", "engine", "impl", "implementation", "weight_loader"})
+"""Names of what is chosen by the configuration: none of them is a word that the configuration does not have."""
+
 NOT_CHOSEN = frozenset({"sync", "hf", "naive", "fire"})
 """Keys of tables whose entry another choice takes."""
 
@@ -135,13 +138,16 @@ class Job:
             return known if isinstance(known, Known) and known.value else OFF
         return self._found(setting)
 
+    def has_below(self, setting: Setting) -> bool:
+        """Whether the setting is a group of others."""
+        if not setting.path:
+            return True
+        inner = f".{'.'.join(setting.path)}."
+        return any(inner in f".{key}." and not f".{key}.".endswith(inner) for key in self._values)
+
     def _found(self, setting: Setting) -> Term:
         wanted = list(setting.path)
-        found = [
-            key
-            for key in self._ends.get(wanted[-1], ())
-            if key.split(".")[-len(wanted) :] == wanted
-        ]
+        found = [key for key in self._ends.get(wanted[-1], ()) if key.split(".")[-len(wanted) :] == wanted]
         if len(found) > 1 and setting.hints:
             hinted = [key for key in found if not set(setting.hints).isdisjoint(key.split("."))]
             found = hinted or found
@@ -172,6 +178,8 @@ class Job:
         """What a comparison of something unknown with a word of an unused feature comes to."""
         for one in (left, right):
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
+                    return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
                 if not name_words(one.value).isdisjoint(OFF_WORDS):
                     return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
             elif isinstance(one, ast.Tuple | ast.List | ast.Set) and one.elts:
@@ -181,6 +189,20 @@ class Job:
                 ):
                     return isinstance(op, ast.NotIn | ast.NotEq)
         return None
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as name), *_]):
+            return name
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            return name
+        case _:
+            return ""
 
 
 def name_words(name: str) -> frozenset[str]:

@@ -31,8 +31,9 @@ class Reach:
         self._methods: dict[str, list[_Node]] = {}
         self._waiting: list[_Node] = []
 
-    def copy(self) -> Reach:
-        other = Reach(self.tree, self._choices)
+    def copy(self, tree: Tree | None = None) -> Reach:
+        """The same, to grow apart; `tree`: in another variant of the tree."""
+        other = Reach(tree or self.tree, self._choices)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
         other.deferred = list(self.deferred)
         other._attributes = set(self._attributes)
@@ -79,11 +80,9 @@ class Reach:
             self._mention(written, outline, body, called=True)
         for written in step.named:
             self._mention(written, outline, body, called=False)
-        dispatched = any(
-            part in written.rpartition(".")[2] for written in step.called for part in DISPATCH
-        )
+        dispatched = any(part in written.rpartition(".")[2] for written in step.called for part in DISPATCH)
         for text, *keys in step.texts:
-            if text.startswith("verl.") or (":" in text and text.partition(":")[0].startswith("verl")):
+            if text.partition(".")[0] == self.tree.top and "." in text:
                 if not any(self._is_off(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
             elif dispatched and text.isidentifier():
@@ -190,7 +189,9 @@ class Reach:
         elif first in outline.bodies[""].assigned:
             for where, there in self._definitions(first, outline, outline.bodies[""]):
                 if (where, there) != (outline, first):
-                    self._mention_definition(where, f"{there}.{rest}" if rest and there else there or rest, called=called)
+                    self._mention_definition(
+                        where, f"{there}.{rest}" if rest and there else there or rest, called=called
+                    )
         elif rest and self.tree.module(f"{outline.module}.{first}") is not None:
             self._mention_dotted(f"{outline.module}.{name}", called=called)
 

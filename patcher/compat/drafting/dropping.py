@@ -24,7 +24,7 @@ def droppable(
             return phrase(told, name=name, value=ast.unparse(value))
         if default is not None and _is_falsy(value) and _is_falsy(default) and _only_tested(old, name):
             told = (
-                "{name} is passed as {value}, which counts as its default {default} did: it was only tested for truth"
+                "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
             )
             return phrase(told, name=name, value=ast.unparse(value), default=ast.unparse(default))
         if old.node is not None and said_to_be_ignored(old.node, name):

@@ -107,7 +107,7 @@ def _evidence(old: str, new: str, was: Definition | None, *, renamed: bool) -> P
         return phrase("the last release that had {old} says to use {new} in its place", old=old, new=new)
     if was is None:
         return phrase("{new} is the only definition of that name there now", new=new)
-    both = "{new} is the only definition of that name there now, and has the members that {old} had"
+    both = "{new} is the only definition of that name there now, with members or parameters as {old} had them"
     return phrase(both, old=old, new=new)
 
 

@@ -54,7 +54,9 @@ class Namesakes:
     def _exports(self, definition: Definition, name: str, modules: Iterable[str]) -> Iterator[str]:
         """The packages that mean to offer it: those above its module, and those that list it in `__all__`."""
         home = full_name(definition).rpartition(".")[0]
-        for module in modules:
+        parts = home.split(".")
+        above = [".".join(parts[:length]) for length in range(1, len(parts))]
+        for module in dict.fromkeys((*above, *modules)):
             found = self.symbols.modules.find(module)
             if module == home or not isinstance(found, Module) or found.folder is None:
                 continue

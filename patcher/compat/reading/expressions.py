@@ -230,4 +230,5 @@ EXPRESSIONS: Evaluators = {
     **dict.fromkeys(
         (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue), _inner
     ),
+    **{getattr(ast, name): _inner for name in ("TemplateStr", "Interpolation") if hasattr(ast, name)},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from patcher.compat.values import Named, OneOf
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
 _EXECUTORS = {**IMPORTS, **STATEMENTS, **BRANCHES, **DEFINITIONS}
+_GLOBAL = re.compile(r"^[ \t]+global[ \t]+(.*)$", re.MULTILINE)
 
 
 def read_file(content: bytes, file: str) -> FileFacts:
@@ -32,7 +34,7 @@ def read_file(content: bytes, file: str) -> FileFacts:
             warnings.simplefilter("ignore")
             tree = ast.parse(content)
         walk = Walk(file, module, _EVALUATORS, _EXECUTORS)
-        _visit(walk, tree, b"global " in content)
+        _visit(walk, tree, content)
         walk.uses += environment_uses(content, tree, file, walk.context_of)
         walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -48,7 +50,7 @@ def read_file(content: bytes, file: str) -> FileFacts:
     )
 
 
-def _visit(walk: Walk, tree: ast.Module, has_globals: bool) -> None:
+def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
     counted = Counter(_bound_names(tree.body))
     walk.again = frozenset(name for name, count in counted.items() if count > 1)
     walk.annotations_run = not any(
@@ -57,7 +59,8 @@ def _visit(walk: Walk, tree: ast.Module, has_globals: bool) -> None:
     )
     walk.run(tree.body)
     walk.assume_nothing()
-    _settle(walk, tree if has_globals else None)
+    statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
+    _settle(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
     while walk.later:
         walk.later.popleft()()
     while walk.last:
@@ -65,10 +68,9 @@ def _visit(walk: Walk, tree: ast.Module, has_globals: bool) -> None:
         walk.last.pop(known or next(iter(walk.last)))()
 
 
-def _settle(walk: Walk, tree: ast.Module | None) -> None:
-    """Give the module's names the values that functions see: those that are bound in several ways stand for themselves,
-    so that each release takes its own."""
-    shared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names} if tree else set()
+def _settle(walk: Walk, shared: set[str]) -> None:
+    """Give the module's names the values that functions see: those that are bound in several ways, or by functions too
+    (`shared`), stand for themselves, so that each release takes its own."""
     for name, bounds in walk.bindings.items():
         value = one_of((bound.value, ()) for bound in bounds)
         if name in shared or (len(bounds) > 1 and isinstance(value, OneOf)):

@@ -394,3 +394,17 @@ def test_a_file_that_is_no_python_says_so() -> None:
     facts = read_file(b"def f(:\n", "verl/x.py")
     assert facts.problem
     assert not facts.uses
+
+
+def test_a_name_that_functions_set_too_stands_for_itself() -> None:
+    text = """
+    from vllm import C
+    engine = None
+    def start():
+        global engine
+        engine = C()
+    def stop():
+        engine.abort()
+    """
+    assert "engine . abort" in uses(text)
+    assert [shown(bound.value) for bound in read(text).bindings["engine"]] == ["None", "vllm.C()"]

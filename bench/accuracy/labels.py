@@ -1,0 +1,182 @@
+"""The labels: what the uses of a verl release do on a release of a package, as executed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from bench.accuracy.environments import ENVIRONMENTS
+from bench.accuracy.uses import Use
+
+FOLDER = Path(__file__).parent / "labels"
+Kind = Literal["import", "attribute", "keyword", "positional", "override"]
+KINDS: tuple[Kind, ...] = ("import", "attribute", "keyword", "positional", "override")
+State = Literal["holds", "broken", "unknown"]
+Answer: TypeAlias = list[Any]
+WORKS_WITH = {
+    "0.5.0": {"vllm": "0.9.0", "transformers": "4.52.4"},
+    "0.6.0": {"vllm": "0.9.2", "transformers": "4.52.4"},
+    "0.6.1": {"vllm": "0.11.0", "transformers": "4.57.6"},
+    "0.7.0": {"vllm": "0.12.0", "transformers": "4.57.6"},
+    "0.7.1": {"vllm": "0.12.0", "transformers": "4.57.6"},
+    "0.8.0": {"vllm": "0.20.2", "transformers": "4.57.6"},
+    "0.9.0": {"vllm": "0.24.0", "transformers": "5.5.4"},
+    "0.9.1": {"vllm": "0.24.0", "transformers": "5.5.4"},
+}
+"""The release of a package, among those executed, that a verl release was made for: it tells what positional arguments
+were meant for, and which parameters an overridden method had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`state`: unknown where it could not be executed; `why` is then the reason, else the exception.
+
+    `name`: the module, attribute, parameter or method in question. `lines`: where a finding about it may stand.
+    """
+
+    verl: str
+    package: str
+    version: str
+    file: str
+    lines: tuple[int, ...]
+    kind: Kind
+    symbol: str
+    name: str
+    state: State
+    why: str
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """A probe with what each environment answered, by its name."""
+
+    probe: list[Any]
+    answers: dict[str, Answer]
+
+
+def write(uses: Mapping[str, Iterable[Use]], probes: Sequence[Witnessed]) -> None:
+    """Uses by verl release, one line each, with the number of their probe; probes with the environments by answer."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    numbers = {json.dumps(witnessed.probe): number for number, witnessed in enumerate(probes)}
+    names = [environment.name for environment in ENVIRONMENTS]
+    rows: list[list[Any]] = [names]
+    for witnessed in probes:
+        answers: dict[str, list[int]] = {}
+        for name, answer in witnessed.answers.items():
+            answers.setdefault(json.dumps(answer), []).append(names.index(name))
+        rows.append([witnessed.probe, [[json.loads(answer), indices] for answer, indices in answers.items()]])
+    _rows(FOLDER / "probes.jsonl", rows)
+    for verl, found in uses.items():
+        kept = []
+        for use in found:
+            row = {key: value for key, value in asdict(use).items() if value and key != "probe"}
+            kept.append({**row, "probe": numbers[json.dumps(use.probe)]})
+        _rows(FOLDER / f"verl-{verl}.jsonl", kept)
+
+
+def _rows(file: Path, rows: Iterable[Any]) -> None:
+    file.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+
+
+@cache
+def witnessed() -> tuple[Witnessed, ...]:
+    """The probes in the order of their numbers; none if there are no labels yet."""
+    file = FOLDER / "probes.jsonl"
+    names, *rows = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else [[]]
+    return tuple(
+        Witnessed(probe, {names[index]: answer for answer, indices in answers for index in indices})
+        for probe, answers in rows
+    )
+
+
+def _answer(number: int, package: str, version: str) -> Answer | None:
+    """What the real build could not execute is taken from the sources, where those are labelled too."""
+    given = witnessed()[number].answers
+    found = [given[name] for how in ("installed", "sources") if (name := f"{package}-{version}-{how}") in given]
+    return next((answer for answer in found if answer[0] != "unknown"), found[0] if found else None)
+
+
+def releases(package: str) -> list[str]:
+    """The labelled releases of a package."""
+    return list(dict.fromkeys(each.version for each in ENVIRONMENTS if each.package == package))
+
+
+def labels(verl: str, package: str, version: str) -> Iterator[Label]:
+    """The labels of one pair."""
+    for line in (FOLDER / f"verl-{verl}.jsonl").read_text().splitlines():
+        use = json.loads(line)
+        answer = _answer(use["probe"], package, version)
+        if answer is None:
+            continue
+        before = _answer(use["probe"], package, WORKS_WITH[verl][package]) or ["unknown"]
+        for kind, lines, symbol, name, state, why in _of(use, answer, before):
+            asked = use.get("asked", False)
+            yield Label(verl, package, version, use["file"], lines, kind, symbol, name, state, why, asked)
+
+
+_Row = tuple[Kind, tuple[int, ...], str, str, State, str]
+
+
+def _of(use: dict[str, Any], answer: Answer, before: Answer) -> Iterator[_Row]:
+    symbol, lines = use["symbol"], (use["line"],)
+    name = symbol.rpartition(".")[2]
+    match use["kind"], answer:
+        case "call", ["bound", refused, positional, names]:
+            for keyword, line in use.get("keywords", ()):
+                why = refused.get(keyword, "")
+                yield "keyword", (line, *lines), f"{symbol}({keyword})", keyword, _state(why), why
+            shifted = _shifted(witnessed()[use["probe"]].probe[2], names, before)
+            yield "positional", lines, symbol, name, _state(positional or shifted), positional or shifted
+        case "call", ["unknown", why]:
+            for keyword, line in use.get("keywords", ()):
+                yield "keyword", (line, *lines), f"{symbol}({keyword})", keyword, "unknown", why
+            yield "positional", lines, symbol, name, "unknown", why
+        case "override", _:
+            state, why = _override(use.get("shape", {}), answer, before)
+            yield "override", lines, symbol, name, state, why
+        case ("import" | "attribute") as kind, [("holds" | "broken" | "unknown") as state, *why]:
+            yield kind, lines, symbol, name, state, why[0] if why else ""
+
+
+def _state(problem: str) -> State:
+    return "broken" if problem else "holds"
+
+
+def _shifted(count: int, names: list[str], before: list[Any]) -> str:
+    """A positional argument that now goes to another parameter, while its own is still there elsewhere."""
+    if before[0] != "bound":
+        return ""
+    for index, meant in enumerate(before[3][:count]):
+        if index < len(names) and names[index] != meant and meant in names:
+            return f"shifted: argument {index + 1} was {meant}, is {names[index]}"
+    return ""
+
+
+def _override(shape: dict[str, Any], answer: list[Any], before: list[Any]) -> tuple[State, str]:
+    """Whether an overriding method takes what the overridden one has come to take since it was written."""
+    if answer[0] != "method":
+        return "unknown", answer[1] if answer[0] == "unknown" else "overrides nothing"
+    known = {name for name, _, _ in before[1]} if before[0] == "method" else set()
+    positional = shape.get("positional", [])
+    for index, (name, kind, _) in enumerate(answer[1]):
+        match kind:
+            case "VAR_POSITIONAL" | "VAR_KEYWORD":
+                continue
+            case "KEYWORD_ONLY":
+                taken = shape.get("any_keyword") or name in (*positional, *shape.get("keyword", ()))
+            case _:
+                by_name = name in (*positional, *shape.get("keyword", ())) or shape.get("any_keyword")
+                taken = by_name and (index < len(positional) or shape.get("any_positional") or shape.get("any_keyword"))
+                taken = taken or (shape.get("any_positional") and shape.get("any_keyword"))
+        if not taken:
+            if name in known:
+                return "unknown", f"does not take {name}, and did not where it works"
+            if before[0] == "unknown":
+                return "unknown", "not executed on the release it was written for"
+            return "broken", f"TypeError: does not take {name!r}"
+    return "holds", ""
