@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from patcher.compat.conditions import severity_of, text_comparisons
 from patcher.compat.forest import Forest
 from patcher.compat.judging import judge
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Beside, Broken, Finding, Report, Undecided, Unresolved, Use
+from patcher.compat.model import Beside, Broken, Finding, Report, Undecided, Unresolved, Use, Verdict
 from patcher.compat.target import Target
 
 
@@ -30,8 +31,8 @@ def check_pair(
     unresolved: list[Unresolved] = []
     findings: list[Finding] = []
     broken: list[Use] = []
-    for use in (*_uses(forest, files), *further):
-        match judge(use, universe, before):
+    for use, verdict in (*_judged(universe, before, files), *((use, judge(use, universe, before)) for use in further)):
+        match verdict:
             case Beside():
                 continue
             case Undecided(symbol=symbol, reason=reason):
@@ -59,8 +60,15 @@ def check_pair(
     return Report(verl, target.against, count, tuple(unresolved), tuple(findings), broken=tuple(broken))
 
 
-def _uses(forest: Forest, files: Iterable[str]) -> Iterable[Use]:
+def _judged(universe: Universe, before: Universe | None, files: Iterable[str]) -> Iterator[tuple[Use, Verdict]]:
+    """Each use in the files with its verdict; those that no release could make one of the packages' are left out."""
+    forest, packages = universe.forest, frozenset(universe.names)
     for file in files:
         facts = forest.facts(file)
-        if facts is not None:
-            yield from facts.uses
+        concerned = []
+        for use in forest.concerned.get((packages, file), facts.uses if facts is not None else ()):
+            verdict, anyhow = universe.without_target(partial(judge, use, universe, before))
+            if not (anyhow and isinstance(verdict, Beside)):
+                concerned.append(use)
+                yield use, verdict
+        forest.concerned[packages, file] = tuple(concerned)
