@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from patcher.compat.conditions import severity_of
 from patcher.compat.forest import Forest
 from patcher.compat.judging import judge
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Beside, Broken, Finding, Report, Undecided, Unresolved, Use
+from patcher.compat.model import Beside, Broken, Finding, Problem, Report, Severity, Undecided, Unresolved, Use
 from patcher.compat.target import Target
+
+Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"
 
 
 def check_pair(
@@ -20,6 +23,7 @@ def check_pair(
     baseline: Target | None = None,
     files: Iterable[str] | None = None,
     further: Iterable[Use] = (),
+    weigh: Weigh = severity_of,
 ) -> Report:
     """Judge every use that the tree makes of the target's packages. `files` limits it to some; `further` are uses from
     elsewhere (scripts). `since` and `repaired_by` stay open."""
@@ -43,7 +47,7 @@ def check_pair(
                         problem.line,
                         problem.symbol,
                         problem.kind,
-                        severity_of(use, problem, universe),
+                        weigh(use, problem, universe),
                         problem.detail,
                         problem.suggestion,
                         moved_to=problem.moved_to,

@@ -20,12 +20,8 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
         return "inert"
     if not use.file.endswith(".py"):
         return "break"
-    if universe not in _GUARDS:
-        _GUARDS[universe] = Guards(universe)
-    guards = _GUARDS[universe]
-    if covers(use.context.caught, problem.kind, use):
-        return "guarded"
-    if guards.runs(use, guards.target) is False or any(_asks_for(one, problem) for one in use.context.conditions):
+    guards = _guards(universe)
+    if _is_guarded(use, problem, guards):
         return "guarded"
     outline = guards.path.tree.file(use.file)
     node = (use.file, use.context.function)
@@ -37,6 +33,23 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     if answer is False or (answer is None and _is_feature(use, guards)):
         return "optional"
     return "break"
+
+
+def severity_in_place(use: Use, problem: Problem, universe: Universe) -> Severity:
+    """guarded, or optional for all else: by what stands around the use alone, which costs little."""
+    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, _guards(universe)) else "optional"
+
+
+def _guards(universe: Universe) -> Guards:
+    if universe not in _GUARDS:
+        _GUARDS[universe] = Guards(universe)
+    return _GUARDS[universe]
+
+
+def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
+    if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
+        return True
+    return any(_asks_for(one, problem) for one in use.context.conditions)
 
 
 def _asks_for(condition: Condition, problem: Problem) -> bool:
