@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from patcher.symbols import Symbols
@@ -21,6 +21,8 @@ class Target:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     moves: bool = True
     """Whether to search where what is gone is now; of no use to who asks since when it is gone."""
+    kept: dict[Hashable, object] = field(default_factory=dict)
+    """What was found out about the packages, whatever the tree."""
 
     @property
     def words(self) -> tuple[str, ...]:

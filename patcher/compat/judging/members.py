@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from patcher.compat.judging.imports import absent_from_module
@@ -18,9 +19,9 @@ from patcher.compat.meaning import (
 )
 from patcher.compat.meaning.classes import ancestry, dotted
 from patcher.compat.meaning.members import lookup
-from patcher.compat.meaning.subclasses import may_have
+from patcher.compat.meaning.subclasses import defining_modules, may_have
 from patcher.compat.meaning.torch_modules import registered
-from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict
+from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict, When
 from patcher.language import phrase
 from patcher.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
 from patcher.symbols.classes import external_has
@@ -48,6 +49,8 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
             else:
                 absent.append((one, gone[0]))
         elif open_ and len(open_) == len(found):
+            if _varies(universe, one, need.name):
+                return Fine(f"{symbol_of(one)}.{need.name}")
             unsure += open_[:1]
         elif _of_the_tree(universe, one, need.name):
             return Beside()
@@ -58,12 +61,30 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
     if absent and not unsure and None not in others:
         return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
+    if unsure and _asked_before(use, need.name):
+        return Fine(unsure[0].symbol)
     if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
         return Fine(unsure[0].symbol)
     if unsure:
         return Undecided(unsure[0].symbol, unsure[0].reason)
     one, _ = absent[0]
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
+
+
+def _asked_before(use: Use, name: str) -> bool:
+    """Whether the use runs only where `hasattr` has found an attribute of that name."""
+    return any(
+        isinstance(condition, When)
+        and condition.holds
+        and any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "hasattr"
+            and any(isinstance(key, ast.Constant) and key.value == name for key in node.args)
+            for node in ast.walk(condition.test)
+        )
+        for condition in use.context.conditions
+    )
 
 
 def _plain_has(one: Meaning, name: str) -> bool | None:
@@ -147,6 +168,15 @@ def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
                 isinstance(base, TreeClass) and (name in base.facts.methods or name in base.facts.attributes)
                 for base in ancestry(universe, of)
             )
+        case _:
+            return False
+
+
+def _varies(universe: Universe, one: Meaning, name: str) -> bool:
+    """Whether a class is open, and declared only as the base of others of which some define the attribute."""
+    match one:
+        case InstanceOf(of=Class() as of, exact=False):
+            return bool(defining_modules(universe.symbols(of.module).text, name)) and may_have(universe, of, name)
         case _:
             return False
 

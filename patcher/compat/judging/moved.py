@@ -23,7 +23,7 @@ def moved_symbol(universe: Universe, module: str, name: str | None, baseline: Un
         return ""
     wanted = _sort_before(baseline, f"{module}.{name}")
     key = ("moved", module, name, wanted)
-    return universe.once(key, lambda: _moved(symbols, module, name, wanted), "")
+    return universe.once(key, lambda: _moved(universe.symbols(module), module, name, wanted), "")
 
 
 def moved_module(universe: Universe, dotted: str) -> str:

@@ -107,16 +107,14 @@ def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[P
 
 def _ignores(own: FunctionFacts | None) -> bool:
     """Whether the override takes `**kwargs` and never looks at them."""
-    if own is None or own.node.args.kwarg is None:
-        return False
-    words = own.node.args.kwarg.arg
-    return not any(isinstance(node, ast.Name) and node.id == words for node in ast.walk(own.node))
+    return own is not None and own.ignores_keywords
 
 
 def _from_base(universe: Universe, base: _Base, owner: TreeClass, name: str, parameter: str) -> bool:
     """Whether a method that the tree's class inherits from the base calls this one with the parameter."""
+    own = _defined(universe, owner)
     for method in methods(universe.symbols(base.owner.module), base.owner):
-        if method.name == name or method.name in owner.facts.methods:
+        if method.name == name or method.name in own:
             continue
         for node in ast.walk(method):
             match node:
@@ -127,6 +125,21 @@ def _from_base(universe: Universe, base: _Base, owner: TreeClass, name: str, par
                 case _:
                     pass
     return False
+
+
+def _defined(universe: Universe, owner: TreeClass) -> frozenset[str]:
+    """The methods that the class has on this target: some are defined for certain versions only."""
+    from patcher.compat.conditions.guards import Guards
+
+    facts = universe.forest.module(owner.module)
+    guards = universe.once(("guards",), lambda: Guards(universe), None)
+    without = {
+        use.need.name
+        for use in (facts.uses if facts is not None else ())
+        if isinstance(use.need, MethodOf) and use.need.owner == owner.dotted and use.context.conditions
+        if guards is not None and guards.runs(use, guards.target) is False
+    }
+    return frozenset(owner.facts.methods) - without
 
 
 def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[Problem, ...]:
@@ -178,8 +191,4 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
 
 def _is_abstract(own: object) -> bool:
     assert hasattr(own, "values")
-    return any(
-        ast.unparse(mark).rpartition(".")[2] == "abstractmethod"
-        for facts in own.values()
-        for mark in facts.node.decorator_list
-    )
+    return any(facts.abstract for facts in own.values())

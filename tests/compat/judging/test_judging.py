@@ -94,7 +94,13 @@ CASES = [
         Config(size=1, gone=2)
         """,
         {
-            "a.py": "from dataclasses import dataclass\ndef config(c): return dataclass(c)\n@config\nclass Config:\n    size: int\n"
+            "a.py": """
+            from dataclasses import dataclass
+            def config(c): return dataclass(c)
+            @config
+            class Config:
+                size: int
+            """
         },
         {("argument-removed", "pkg.a.Config(gone)")},
     ),
