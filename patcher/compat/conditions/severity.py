@@ -20,15 +20,8 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
         return "inert"
     if not use.file.endswith(".py"):
         return "break"
-<<<<<<< HEAD
-    guards = _guards(universe)
-    if _is_guarded(use, problem, guards):
-=======
     guards = guards_of(universe)
-    if covers(use.context.caught, problem.kind, use):
-        return "guarded"
-    if guards.runs(use, guards.target) is False or any(_asks_for(one, problem) for one in use.context.conditions):
->>>>>>> main
+    if _is_guarded(use, problem, guards):
         return "guarded"
     outline = guards.path.tree.file(use.file)
     node = (use.file, use.context.function)
@@ -42,13 +35,7 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
 
 def severity_in_place(use: Use, problem: Problem, universe: Universe) -> Severity:
     """guarded, or optional for all else: by what stands around the use alone, which costs little."""
-    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, _guards(universe)) else "optional"
-
-
-def _guards(universe: Universe) -> Guards:
-    if universe not in _GUARDS:
-        _GUARDS[universe] = Guards(universe)
-    return _GUARDS[universe]
+    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(universe)) else "optional"
 
 
 def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
