@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
-=======
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
->>>>>>> main
+from typing import TypeAlias
 
 from patcher.compat.conditions import severity_of, text_comparisons
 from patcher.compat.forest import Forest
 from patcher.compat.judging import judge
 from patcher.compat.meaning import Universe
-<<<<<<< HEAD
-from patcher.compat.model import Beside, Broken, Finding, Problem, Report, Severity, Undecided, Unresolved, Use
-=======
-from patcher.compat.model import Beside, Broken, Finding, Report, Undecided, Unresolved, Use, Verdict
->>>>>>> main
+from patcher.compat.model import (
+    Beside,
+    Broken,
+    Finding,
+    Problem,
+    Report,
+    Severity,
+    Undecided,
+    Unresolved,
+    Use,
+    Verdict,
+)
 from patcher.compat.target import Target
 
 Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"

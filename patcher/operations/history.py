@@ -143,7 +143,12 @@ def _place(finding: Finding) -> Place:
 
 
 def _module(finding: Finding, report: Report) -> str:
-    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against."""
+    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against.
+
+    A comparison of versions as text is wrong on every release.
+    """
+    if finding.kind == "version-compared-as-text":
+        return ""
     if finding.package in report.against:
         return finding.package
     engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")
