@@ -24,7 +24,7 @@ def check_pair(
 ) -> Report:
     """Judge every use that the tree makes of the target's packages. `files` limits it to some; `further` are uses from
     elsewhere (scripts). `since` and `repaired_by` stay open."""
-    files = tuple(forest.files(target.against) if files is None else files)
+    files = tuple(forest.files(target.words) if files is None else files)
     universe = Universe(forest, target)
     before = Universe(forest, baseline) if baseline is not None else None
     count = 0

@@ -149,6 +149,8 @@ class _Walk:
     def _by_check(self, finding: Finding, alike: int) -> int | None:
         """The first step after which not all findings like this one are there, and stay away."""
         steps = self._editing(finding.file) or list(range(len(self.steps)))
+        if len(steps) == 1:
+            return steps[0]
         last = None
         for number in reversed(steps):
             live = finding.severity != "guarded"

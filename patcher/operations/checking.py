@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from patcher.compat.forest import Forest
 from patcher.compat.model import Finding, Report
 from patcher.compat.pair import check_pair
+from patcher.compat.scripts import uses_of_scripts
 from patcher.errors import ReleaseError
 from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
@@ -35,6 +36,8 @@ class Order:
     verl: str = ""
     baseline: tuple[Against, ...] = ()
     since: bool = True
+    scripts: tuple[str, ...] = ()
+    """Globs of run scripts, settings and launchers, below the tree's root."""
     drafts: Path | None = None
     """The folder for drafts of records; None: none are made."""
 
@@ -83,7 +86,9 @@ def check(session: Session, order: Order) -> Check:
     target = target_of(located, session)
     baseline = _baseline(order, located, session)
     forest = Forest(session.tree.root)
-    report = check_pair(forest, target, verl=session.environment.version("verl") or "", baseline=baseline)
+    further, misread = uses_of_scripts(session.tree.root, order.scripts)
+    verl = session.environment.version("verl") or ""
+    report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
     unreadable = _unreadable(forest, target)
     past = Past(forest, target, baseline, session.tree.root)
     if order.since:
@@ -91,7 +96,7 @@ def check(session: Session, order: Order) -> Check:
     repaired = repair(session, forest, target, report, baseline)
     before, accepted, unused = _accept(repaired.repairs.before, session.config.accept)
     after, _, _ = _accept(repaired.repairs.after, session.config.accept)
-    notes = (*report.notes, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
     if order.drafts is not None:
         from patcher.operations.drafting import draft
@@ -134,7 +139,7 @@ def _baseline(order: Order, located: Sequence[Located], session: Session) -> Tar
 
 def _unreadable(forest: Forest, target: Target) -> tuple[Unreadable, ...]:
     found = []
-    for file in forest.files(target.against):
+    for file in forest.files(target.words):
         facts = forest.facts(file)
         if facts is not None and facts.problem:
             line = _AT_LINE.search(facts.problem)

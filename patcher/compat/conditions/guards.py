@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from weakref import ref
 
-from patcher.compat.conditions.evaluator import Evaluator, Place
+from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.plain_path import PlainPath, plain_path
 from patcher.compat.conditions.reach import Reach
+from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.compat.meaning import Universe
 from patcher.compat.model import (

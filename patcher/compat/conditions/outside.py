@@ -25,7 +25,7 @@ from patcher.compat.target import Target
 from patcher.symbols import Absent, Class, External, Resolution, Symbols, Unknown
 
 if TYPE_CHECKING:
-    from patcher.compat.conditions.evaluator import Evaluator
+    from patcher.compat.conditions.scoping import Scoping
     from patcher.compat.meaning import Universe
 
 _PARSE = frozenset(
@@ -67,7 +67,7 @@ class Outside:
         name = _normal(distribution)
         return Known(self._versions[name], name) if name in self._versions else None
 
-    def thing(self, dotted: str, evaluator: Evaluator) -> Term:
+    def thing(self, dotted: str, evaluator: Scoping) -> Term:
         """What a dotted name outside the tree comes to."""
         package, _, rest = dotted.partition(".")
         last = rest.rpartition(".")[2]
@@ -90,7 +90,7 @@ class Outside:
             return UNKNOWN
         return Thing(dotted)
 
-    def has(self, dotted: str, evaluator: Evaluator) -> bool | None:
+    def has(self, dotted: str, evaluator: Scoping) -> bool | None:
         """Whether there is such a name; None if that is not known."""
         evaluator.asked = True
         package = dotted.partition(".")[0]
@@ -176,7 +176,7 @@ class Outside:
             return of
         return Method(of, name) if isinstance(of.value, str | tuple | dict) else UNKNOWN
 
-    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: Evaluator) -> Term | None:
+    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: Scoping) -> Term | None:
         """The result of a well-known function; None for any other."""
         if dotted in _PARSE:
             return _parsed(arguments[0]) if arguments and not isinstance(arguments[0], Setting) else UNKNOWN
@@ -204,13 +204,13 @@ class Outside:
             return self._available(match[1], evaluator)
         return None
 
-    def _available(self, name: str, evaluator: Evaluator) -> Term | None:
+    def _available(self, name: str, evaluator: Scoping) -> Term | None:
         package = {"flash_attn_2": "flash-attn"}.get(name, name)
         found = self.version(package)
         evaluator.asked = True
         return None if found is None else Known(found.value is not None)
 
-    def _located(self, dotted: str, arguments: list[Term], evaluator: Evaluator) -> Term:
+    def _located(self, dotted: str, arguments: list[Term], evaluator: Scoping) -> Term:
         name = arguments[0] if arguments else UNKNOWN
         if not isinstance(name, Known) or not isinstance(name.value, str):
             return UNKNOWN

@@ -54,7 +54,7 @@ OFF_WORDS = frozenset(
         *("genrm", "grm"),
     }
 )
-"""Words in names of what the plain job does not use: dense text model in bf16 on CUDA, FSDP, one node, nothing traced."""
+"""Words in names of what the plain job does not use: it trains a dense text model in bf16 with FSDP on CUDA."""
 
 FIXED: Mapping[str, Term] = {
     "node_rank": Known(0),

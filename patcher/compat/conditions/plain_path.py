@@ -18,16 +18,16 @@ class PlainPath:
     def __init__(self, forest: Forest, like: PlainPath | None = None) -> None:
         """`like`: that of a variant of the tree with the same functions and classes, which is taken over."""
         self.tree: Tree = tree_of(forest)
+        self.job: Job = like.job if like is not None else Job(defaults_of(forest), fields_of(forest))
+        self._blank: Evaluator = like._blank if like is not None else Evaluator(self.tree, Outside(None), self.job)
+        self._base: Reach = like._base if like is not None else self._begun()
         self._widest: Reach | None = None
-        if like is not None:
-            self.job = like.job
-            self._blank, self._base = like._blank, like._base
-            return
-        self.job = Job(defaults_of(forest), fields_of(forest))
-        self._blank = Evaluator(self.tree, Outside(None), self.job)
-        self._base = Reach(self.tree, self.job.choices)
-        self._base.enter(ENTRIES)
-        self._base.grow(self._blank, defer=True)
+
+    def _begun(self) -> Reach:
+        reach = Reach(self.tree, self.job.choices)
+        reach.enter(ENTRIES)
+        reach.grow(self._blank, defer=True)
+        return reach
 
     def on(self, evaluator: Evaluator) -> Reach:
         """What runs on the evaluator's target."""

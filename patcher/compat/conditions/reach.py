@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from patcher.compat.conditions.evaluator import Evaluator, Place
+from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.outline import Assigned, Body, Family, Import, Outline, Step
 from patcher.compat.conditions.plain_job import DISPATCH, METHODS, NOT_CHOSEN, OFF_WORDS, name_words
+from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.tree import Tree
 
 _Node = tuple[str, str]
@@ -51,9 +52,9 @@ class Reach:
         """Follow everything that is reached until nothing new comes."""
         if not defer:
             laid_by, self.deferred = self.deferred, []
-            for outline, body, step in laid_by:
-                if evaluator.runs(step.conditions, Place(outline, body.qualname)) is not False:
-                    self._take(outline, body, step)
+            for later in laid_by:
+                if evaluator.runs(later[2].conditions, Place(later[0], later[1].qualname)) is not False:
+                    self._take(*later)
         while self._waiting:
             file, qualname = self._waiting.pop()
             outline = self.tree.file(file)

@@ -16,7 +16,7 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     """break, optional, guarded or inert."""
     if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
         return "inert"
-    if isinstance(use.need, ConfigKey) and use.need.added:
+    if isinstance(use.need, ConfigKey) and use.need.sign in ("+", "++"):
         return "inert"
     if not use.file.endswith(".py"):
         return "break"

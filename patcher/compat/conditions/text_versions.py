@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from patcher.compat.conditions.evaluator import Evaluator, Place
+from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.guards import Guards, guards_of
 from patcher.compat.conditions.operators import COMPARISONS
 from patcher.compat.conditions.outline import Body, Outline
 from patcher.compat.conditions.outside import Outside
+from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import UNKNOWN, Known, Raised, Term
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Finding
@@ -26,7 +27,7 @@ def text_comparisons(universe: Universe, files: Iterable[str]) -> Iterator[Findi
     anywhere = Evaluator(guards.path.tree, _Anywhere())
     for file in files:
         content = universe.forest.content(file) or b""
-        if b"ersion" not in content and b"VERSION" not in content or not _ORDER.search(content):
+        if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
             continue
         outline = guards.path.tree.file(file)
         for body in outline.bodies.values() if outline is not None else ():
@@ -99,8 +100,8 @@ def _is_text(term: Term) -> bool:
     match term:
         case Known(value=str() as text):
             return bool(_VERSION.fullmatch(text))
-        case Known(value=tuple() as parts, package=package):
-            return bool(package) and bool(parts) and all(isinstance(part, str) for part in parts)
+        case Known(value=tuple() as parts):
+            return len(parts) > 1 and all(isinstance(part, str) and part[:1].isdigit() for part in parts)
         case _:
             return False
 
