@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.compat.conditions import severity_in_place
 from patcher.compat.model import Finding, Report, Use
 from patcher.compat.pair import check_pair
 from patcher.compat.since import Bisection
@@ -113,6 +114,7 @@ class _Looks:
             baseline=self.past.baseline,
             files=(),
             further=self._uses(wanted),
+            weigh=severity_in_place,
         )
         return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
