@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from patcher.compat.conditions.guards import covers, guards_of
+from patcher.compat.conditions.guards import Guards, covers, guards_of
 from patcher.compat.conditions.plain_job import name_words
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Condition, ConfigKey, EnvironmentVariable, Problem, Severity, Use, When
