@@ -26,7 +26,7 @@ Place: TypeAlias = "tuple[str, int, str]"
 """File, line and symbol: what a finding is about, whatever kind it is of on another release."""
 _REACH = 16
 """How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
-MOST_FETCHED = 8
+MOST_FETCHED = 12
 """How many releases of one package are fetched to find out since when."""
 
 

@@ -192,7 +192,11 @@ def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
 
 def _set_in_tree(universe: Universe, name: str) -> bool:
     """Whether some file of the tree sets an attribute of that name on an object."""
-    return universe.once(("set", name), lambda: _search_tree(universe, name), False)
+    known = universe.forest.kept.setdefault("attributes that are set", {})
+    assert isinstance(known, dict)
+    if name not in known:
+        known[name] = _search_tree(universe, name)
+    return bool(known[name])
 
 
 def _search_tree(universe: Universe, name: str) -> bool:
