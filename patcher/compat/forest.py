@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from patcher.compat.facts import FileFacts
@@ -13,7 +14,8 @@ from patcher.compat.reading import read_file
 class Forest:
     """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
-    Facts are kept by the file's text in `known`, which several forests of one tree may share.
+    Facts are kept by the file's text in `known`, which several forests of one tree may share. With `words`, the uses in
+    files without any of them are not kept.
     """
 
     def __init__(
@@ -22,10 +24,12 @@ class Forest:
         texts: Mapping[str, str] | None = None,
         known: dict[tuple[str, int], FileFacts] | None = None,
         top: str = "verl",
+        words: Collection[str] | None = None,
     ) -> None:
         self.root = root
         self.top = top
         self.texts = dict(texts or {})
+        self._words = words
         self._known = known if known is not None else {}
         self._facts: dict[str, FileFacts | None] = {}
         self._bytes: dict[str, bytes | None] = {}
@@ -44,7 +48,7 @@ class Forest:
         if not key:
             return self
         if key not in self._variants:
-            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
+            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top, self._words)
             other._bytes, other._listed = self._bytes, self._listed
             other.variant_of = self
             self._variants[key] = other
@@ -80,9 +84,15 @@ class Forest:
             else:
                 key = (file, hash(content))
                 if key not in self._known:
-                    self._known[key] = read_file(content, file)
+                    self._known[key] = self._light(read_file(content, file), content)
                 self._facts[file] = self._known[key]
         return self._facts[file]
+
+    def _light(self, facts: FileFacts, content: bytes) -> FileFacts:
+        """Without uses, where none of them can be of a package in question."""
+        if self._words is None or any(word.encode() in content for word in self._words):
+            return facts
+        return replace(facts, uses=())
 
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import codecs
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +31,35 @@ def draw(content: bytes, file: str) -> Outline:
     except (SyntaxError, ValueError, RecursionError):
         return outline
     _Walk(outline).block(tree.body, outline.bodies[""], (), "")
+    _lighten(outline, content)
     return outline
+
+
+def _lighten(outline: Outline, content: bytes) -> None:
+    """Keep each mention once, and of what is assigned the text."""
+    starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", content))]
+    if not content.startswith(codecs.BOM_UTF8) and _is_utf8(content):
+        attributes = (ways for family in outline.classes.values() for ways in family.attributes.values())
+        assigned = [way for ways in attributes for _, way in ways]
+        assigned += [way for body in outline.bodies.values() for ways in body.assigned.values() for way in ways]
+        for way in assigned:
+            node = way.written
+            if isinstance(node, ast.expr) and node.end_lineno is not None and node.end_col_offset is not None:
+                first, last = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+                way.written = content[first:last]
+    for body in outline.bodies.values():
+        for step in body.steps:
+            step.called, step.named = list(dict.fromkeys(step.called)), list(dict.fromkeys(step.named))
+            step.texts = list(dict.fromkeys(step.texts))
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether the columns of the syntax are places in the file's bytes."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"coding" not in content[:200]
 
 
 class _Walk:
@@ -206,13 +236,13 @@ class _Walk:
             one = waiting.pop()
             match one:
                 case ast.Name(id=name):
-                    step.named.add(name)
+                    step.named.append(name)
                 case ast.Attribute(value=value):
-                    step.named.add(written(one))
+                    step.named.append(written(one))
                     if not isinstance(value, ast.Name):
                         waiting.append(value)
                 case ast.Call(func=func):
-                    step.called.add(written(func))
+                    step.called.append(written(func))
                     waiting += [*one.args, *(word.value for word in one.keywords)]
                     if isinstance(func, ast.Attribute):
                         waiting.append(func.value)
@@ -220,7 +250,7 @@ class _Walk:
                         waiting.append(func)
                 case ast.Constant(value=str() as text):
                     if may_name(text):
-                        step.texts.add((text,))
+                        step.texts.append((text,))
                 case ast.Compare(ops=ops) if isinstance(ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
                     if may_be_of_versions(one):
                         step.orderings.append(one)
@@ -233,7 +263,7 @@ class _Walk:
                 case ast.Dict(keys=keys, values=values):
                     for key, value in zip(keys, values, strict=True):
                         if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
-                            step.texts.add((value.value, *strings(key)))
+                            step.texts.append((value.value, *strings(key)))
                         else:
                             waiting += [part for part in (key, value) if part is not None]
                 case _:
