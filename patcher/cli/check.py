@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     help="The release in question; NAME=FOLDER for sources, NAME alone for what is installed, NAME==none for absent.",
 )
 @click.option("--baseline", multiple=True, metavar="NAME==VER", help="A release that the tree is known to work with.")
+@click.option(
+    "--scripts", multiple=True, metavar="GLOB", help="Check run scripts and settings too: 'examples/**/*.sh'."
+)
 @click.option("--no-since", is_flag=True, help="Do not look for the first release that shows each finding.")
 @click.option("--by", type=click.Choice(["file", "cause"]), default="file", help="Group by file, or by what changed.")
 @click.option("--all", "everything", is_flag=True, help="Also what is guarded, and what cannot be decided.")
@@ -39,6 +42,7 @@ def command(
     verl: str,
     against: tuple[str, ...],
     baseline: tuple[str, ...],
+    scripts: tuple[str, ...],
     no_since: bool,
     by: By,
     everything: bool,
@@ -56,7 +60,8 @@ def command(
     from patcher.operations.targets import parse_all
     from patcher.reporting.check import show_check
 
-    done = check(session, Order(parse_all(against), verl, parse_all(baseline), not no_since, draft))
+    order = Order(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
+    done = check(session, order)
     if sarif is not None:
         from patcher.reporting.sarif import write_sarif
 

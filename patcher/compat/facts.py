@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,20 +15,24 @@ class Bound:
 
     value: Value
     conditions: tuple[Condition, ...] = ()
-    expression: ast.expr | None = None
-    """The expression assigned, for whoever evaluates tests."""
     attempt: Otherwise | None = None
     """It stands in the body of a `try`: not bound if one of these lines, all before it, raises."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionFacts:
-    """A function or method. `result` is what its annotation or its return statements give."""
+    """A function or method. `result` is what its annotation or its return statements give.
+
+    Syntax is not kept: a matrix holds the facts of many trees.
+    """
 
     qualname: str
     parameters: Parameters
     result: Value
-    node: ast.FunctionDef | ast.AsyncFunctionDef
+    is_property: bool = False
+    abstract: bool = False
+    ignores_keywords: bool = False
+    """It takes `**kwargs` and never looks at them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from patcher.compat.facts import FileFacts
+from patcher.compat.model import Use
 from patcher.compat.reading import read_file
 
 
@@ -28,18 +29,34 @@ class Forest:
         self._known = known if known is not None else {}
         self._facts: dict[str, FileFacts | None] = {}
         self._bytes: dict[str, bytes | None] = {}
+        self._listed: list[str] = []
+        self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
+        self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
+        """By the packages that are checked against and by file: the uses that are of one of them on some release."""
+        self.variant_of: Forest | None = None
+        """The forest whose files these are but for some texts."""
+        self.kept: dict[str, object] = {}
+        """What others work out once a forest, by their names; it may not refer to the forest."""
 
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
-        """The same tree with other texts in the place of some files."""
-        other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
-        other._bytes = self._bytes
-        return other
+        """The same tree with other texts in the place of some files; the same object again for the same texts."""
+        key = frozenset((file, hash(text)) for file, text in texts.items() if self.texts.get(file) != text)
+        if not key:
+            return self
+        if key not in self._variants:
+            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
+            other._bytes, other._listed = self._bytes, self._listed
+            other.variant_of = self
+            self._variants[key] = other
+        return self._variants[key]
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""
         words = [word.encode() for word in mentioning]
-        for path in sorted((self.root / self.top).rglob("*.py")):
-            file = path.relative_to(self.root).as_posix()
+        if not self._listed:
+            paths = sorted((self.root / self.top).rglob("*.py"))
+            self._listed += [path.relative_to(self.root).as_posix() for path in paths]
+        for file in self._listed:
             content = self.content(file)
             if content is not None and any(word in content for word in words):
                 yield file

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeAlias
 
-from patcher.compat.conditions import severity_of
+from patcher.compat.conditions import severity_of, text_comparisons
 from patcher.compat.forest import Forest
 from patcher.compat.judging import judge
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Beside, Broken, Finding, Report, Undecided, Unresolved, Use
+from patcher.compat.model import (
+    Beside,
+    Broken,
+    Finding,
+    Problem,
+    Report,
+    Severity,
+    Undecided,
+    Unresolved,
+    Use,
+    Verdict,
+)
 from patcher.compat.target import Target
+
+Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"
 
 
 def check_pair(
@@ -20,17 +35,19 @@ def check_pair(
     baseline: Target | None = None,
     files: Iterable[str] | None = None,
     further: Iterable[Use] = (),
+    weigh: Weigh = severity_of,
 ) -> Report:
     """Judge every use that the tree makes of the target's packages. `files` limits it to some; `further` are uses from
     elsewhere (scripts). `since` and `repaired_by` stay open."""
+    files = tuple(forest.files(target.words) if files is None else files)
     universe = Universe(forest, target)
     before = Universe(forest, baseline) if baseline is not None else None
     count = 0
     unresolved: list[Unresolved] = []
     findings: list[Finding] = []
     broken: list[Use] = []
-    for use in (*_uses(forest, target, files), *further):
-        match judge(use, universe, before):
+    for use, verdict in (*_judged(universe, before, files), *((use, judge(use, universe, before)) for use in further)):
+        match verdict:
             case Beside():
                 continue
             case Undecided(symbol=symbol, reason=reason):
@@ -43,7 +60,7 @@ def check_pair(
                         problem.line,
                         problem.symbol,
                         problem.kind,
-                        severity_of(use, problem, universe),
+                        weigh(use, problem, universe),
                         problem.detail,
                         problem.suggestion,
                         moved_to=problem.moved_to,
@@ -54,11 +71,19 @@ def check_pair(
             case _:
                 pass
         count += 1
+    findings += text_comparisons(universe, files)
     return Report(verl, target.against, count, tuple(unresolved), tuple(findings), broken=tuple(broken))
 
 
-def _uses(forest: Forest, target: Target, files: Iterable[str] | None) -> Iterable[Use]:
-    for file in forest.files(target.against) if files is None else files:
+def _judged(universe: Universe, before: Universe | None, files: Iterable[str]) -> Iterator[tuple[Use, Verdict]]:
+    """Each use in the files with its verdict; those that no release could make one of the packages' are left out."""
+    forest, packages = universe.forest, frozenset(universe.names)
+    for file in files:
         facts = forest.facts(file)
-        if facts is not None:
-            yield from facts.uses
+        concerned = []
+        for use in forest.concerned.get((packages, file), facts.uses if facts is not None else ()):
+            verdict, anyhow = universe.without_target(partial(judge, use, universe, before))
+            if not (anyhow and isinstance(verdict, Beside)):
+                concerned.append(use)
+                yield use, verdict
+        forest.concerned[packages, file] = tuple(concerned)

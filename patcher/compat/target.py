@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from patcher.symbols import Symbols
@@ -19,3 +19,12 @@ class Target:
     against: Mapping[str, str]
     packages: Mapping[str, Symbols]
     versions: Mapping[str, str | None] = field(default_factory=dict)
+    moves: bool = True
+    """Whether to search where what is gone is now; of no use to who asks since when it is gone."""
+    kept: dict[Hashable, object] = field(default_factory=dict, init=False)
+    """What was found out about the packages, whatever the tree."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a file that uses one of the packages has in it: a package's name, or the beginning of its variables."""
+        return (*self.against, *(f"{package.upper()}_" for package in self.against))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from patcher.compat.forest import Forest
 from patcher.compat.model import Finding, Report
 from patcher.compat.pair import check_pair
+from patcher.compat.scripts import uses_of_scripts
 from patcher.errors import ReleaseError
 from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
@@ -35,6 +36,8 @@ class Order:
     verl: str = ""
     baseline: tuple[Against, ...] = ()
     since: bool = True
+    scripts: tuple[str, ...] = ()
+    """Globs of run scripts, settings and launchers, below the tree's root."""
     drafts: Path | None = None
     """The folder for drafts of records; None: none are made."""
 
@@ -83,15 +86,18 @@ def check(session: Session, order: Order) -> Check:
     target = target_of(located, session)
     baseline = _baseline(order, located, session)
     forest = Forest(session.tree.root)
-    report = check_pair(forest, target, verl=session.environment.version("verl") or "", baseline=baseline)
+    further, misread = uses_of_scripts(session.tree.root, order.scripts)
+    verl = session.environment.version("verl") or ""
+    report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
     unreadable = _unreadable(forest, target)
     past = Past(forest, target, baseline, session.tree.root)
-    if order.since:
-        report = dated(report, located, past)
     repaired = repair(session, forest, target, report, baseline)
-    before, accepted, unused = _accept(repaired.repairs.before, session.config.accept)
-    after, _, _ = _accept(repaired.repairs.after, session.config.accept)
-    notes = (*report.notes, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    before, after = repaired.repairs.before, repaired.repairs.after
+    if order.since:
+        before, after = _both_dated(before, after, located, past)
+    before, accepted, unused = _accept(before, session.config.accept)
+    after, _, _ = _accept(after, session.config.accept)
+    notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
     if order.drafts is not None:
         from patcher.operations.drafting import draft
@@ -132,9 +138,19 @@ def _baseline(order: Order, located: Sequence[Located], session: Session) -> Tar
     return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
 
 
+def _both_dated(before: Report, after: Report, located: Sequence[Located], past: Past) -> tuple[Report, Report]:
+    """Both with `since`; what is left after the records began when it did before."""
+    told = dated(before, located, past)
+    known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
+    left = [(one, known.get(one.key)) for one in after.findings]
+    return told, replace(
+        after, findings=tuple(replace(one, since=now.since, kind=now.kind) if now else one for one, now in left)
+    )
+
+
 def _unreadable(forest: Forest, target: Target) -> tuple[Unreadable, ...]:
     found = []
-    for file in forest.files(target.against):
+    for file in forest.files(target.words):
         facts = forest.facts(file)
         if facts is not None and facts.problem:
             line = _AT_LINE.search(facts.problem)

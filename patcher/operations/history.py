@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.compat.model import Finding, Report
+from patcher.compat.conditions import severity_in_place
+from patcher.compat.model import Finding, Report, Use
 from patcher.compat.pair import check_pair
 from patcher.compat.since import Bisection
 from patcher.compat.target import Target
@@ -25,7 +26,7 @@ Place: TypeAlias = "tuple[str, int, str]"
 """File, line and symbol: what a finding is about, whatever kind it is of on another release."""
 _REACH = 16
 """How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
-MOST_FETCHED = 8
+MOST_FETCHED = 12
 """How many releases of one package are fetched to find out since when."""
 
 
@@ -66,7 +67,7 @@ def _of_package(report: Report, about: list[Finding], one: Located, past: Past) 
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
     releases = earlier_releases(one.asked.known_as, target, fetch=past.fetch)
-    looks = _Looks(report, one, past, live)
+    looks = _Looks(report, one, past, about)
     known = _hints(one, past, releases)
     first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
     releases = releases[max(0, first - _REACH) :]
@@ -76,49 +77,65 @@ def _of_package(report: Report, about: list[Finding], one: Located, past: Past) 
 
 
 class _Looks:
-    """Which findings other releases of one package show; each release is looked at once."""
+    """Which findings other releases of one package show."""
 
-    def __init__(self, report: Report, one: Located, past: Past, live: AbstractSet[Place]) -> None:
-        self.report, self.one, self.past, self.live = report, one, past, live
-        self._known: dict[str, AbstractSet[Place]] = {}
+    def __init__(self, report: Report, one: Located, past: Past, about: Iterable[Finding]) -> None:
+        self.report, self.one, self.past = report, one, past
+        self.found = {_place(finding): finding for finding in about}
+        self._symbols: dict[str, Symbols] = {}
         self._fetched = 0
         self._offline = not past.fetch
 
-    def fetching(self, version: str) -> AbstractSet[Place] | None:
+    def fetching(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """What a release shows, fetched if that is allowed; None if it is not to be had."""
-        if (shown := self.at_hand(version)) is not None or self._offline or self._fetched >= MOST_FETCHED:
+        shown = self.at_hand(version, wanted)
+        if shown is not None or self._offline or self._fetched >= MOST_FETCHED:
             return shown
         try:
-            folder = release_folder(self.one.asked.known_as, version)
+            release_folder(self.one.asked.known_as, version)
         except ReleaseError:
             self._offline = True
             return None
         self._fetched += 1
-        return self._look(version, folder)
+        return self.at_hand(version, wanted)
 
-    def at_hand(self, version: str) -> AbstractSet[Place] | None:
+    def at_hand(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """The same without fetching."""
-        if version not in self._known:
+        if version not in self._symbols:
             folder = cached_folder(self.one.asked.known_as, version)
-            return self._look(version, folder) if folder is not None else None
-        return self._known[version]
+            package = package_in(folder, self.one.asked.module) if folder is not None else None
+            if package is None:
+                return None
+            self._symbols[version] = Symbols(package)
+        again = check_pair(
+            self.past.forest,
+            self._then(version),
+            verl=self.report.verl,
+            baseline=self.past.baseline,
+            files=(),
+            further=self._uses(wanted),
+            weigh=severity_in_place,
+        )
+        return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
-    def _look(self, version: str, folder: Path) -> AbstractSet[Place] | None:
+    def _then(self, version: str) -> Target:
         module, target = self.one.asked.module, self.past.target
-        package = package_in(folder, module)
-        if package is None:
-            return None
-        then = replace(
+        return replace(
             target,
             against={**target.against, module: version},
-            packages={**target.packages, module: Symbols(package)},
+            packages={**target.packages, module: self._symbols[version]},
             versions={**target.versions, self.one.asked.known_as: version},
+            moves=False,
         )
-        report, baseline = self.report, self.past.baseline
-        again = check_pair(self.past.forest, then, verl=report.verl, baseline=baseline, files=(), further=report.broken)
-        shown = {_place(one) for one in again.findings if one.severity != "guarded" or _place(one) not in self.live}
-        self._known[version] = shown
-        return shown
+
+    def _uses(self, wanted: AbstractSet[Place]) -> list[Use]:
+        """The broken uses of the functions that the findings are in."""
+        places = {(self.found[place].file, self.found[place].function) for place in wanted}
+        return [use for use in self.report.broken if (use.file, use.context.function) in places]
+
+    def _counts(self, then: Finding, place: Place) -> bool:
+        """One that matters now counts only where it would have mattered then."""
+        return then.severity != "guarded" or self.found[place].severity == "guarded"
 
 
 def _place(finding: Finding) -> Place:
@@ -126,7 +143,12 @@ def _place(finding: Finding) -> Place:
 
 
 def _module(finding: Finding, report: Report) -> str:
-    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against."""
+    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against.
+
+    A comparison of versions as text is wrong on every release.
+    """
+    if finding.kind == "version-compared-as-text":
+        return ""
     if finding.package in report.against:
         return finding.package
     engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")

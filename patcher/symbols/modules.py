@@ -42,14 +42,18 @@ class Modules:
         return self._scopes[module.name]
 
     def cannot_bind(self, module: Module, name: str) -> bool:
-        """Whether the file's text alone, unparsed, rules out that the module has the name."""
+        """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
         if module.path is None or module.name in self._trees:
             return False
         try:
             text = module.path.read_bytes()
         except OSError:
             return False
-        return name.encode() not in text and b"import *" not in text and b"__getattr__" not in text
+        if b"import *" in text:
+            return False
+        if text.count(b"__all__") == 1 and (b"\n__all__ = [" in text or b"\n__all__ = (" in text):
+            return not any(f"{quote}{name}{quote}".encode() in text for quote in "\"'")
+        return name.encode() not in text and b"__getattr__" not in text
 
     def absolute(self, module: Module, written: str) -> str:
         """The dotted name that an import in `module` means by `written`, which may begin with dots."""

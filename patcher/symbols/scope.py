@@ -131,7 +131,9 @@ def _replaces_module(body: Iterable[ast.stmt]) -> bool:
     """Whether the module puts another in its own place, which serves what type checkers are shown."""
     for node in body:
         match node:
-            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__"))]):
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__"))]
+            ):
                 return True
             case _:
                 pass

@@ -109,6 +109,14 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture
+def trainer(tree: Path) -> None:
+    """The trainer's entry imports the server, so that what breaks there breaks every run."""
+    (tree / "verl/trainer").mkdir()
+    (tree / "verl/trainer/__init__.py").touch()
+    (tree / "verl/trainer/main_ppo.py").write_text("import verl.server\n\ndef main(): ...\n")
+
+
 Uky = Callable[..., Answer]
 
 

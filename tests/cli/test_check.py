@@ -26,7 +26,7 @@ def vllm(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def check(uky: Uky, vllm: Path) -> Uky:
+def check(uky: Uky, vllm: Path, trainer: None) -> Uky:
     def call(*arguments: str, json: bool = True) -> Answer:
         return uky("check", "--against", f"vllm={vllm}", "--no-since", *arguments, json=json)
 
@@ -138,7 +138,7 @@ def test_text_fits_a_hundred_columns(check: Uky, tree: Path, by: str) -> None:
     assert max(map(len, text.splitlines())) <= 100
     assert name in text
     assert "repaired by utils-moved" in text
-    assert text.splitlines()[-1].startswith("Found: 2 break. After apply: 1 break")
+    assert text.splitlines()[-1].startswith("Found: 1 break, 1 optional. After apply: 1 optional")
 
 
 def test_chinese_readers_get_chinese(check: Uky, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +178,18 @@ def test_sarif_is_as_code_hosts_read_it(check: Uky, tree: Path, tmp_path: Path) 
 def test_sarif_that_cannot_be_written_is_one_clear_error(check: Uky, tmp_path: Path) -> None:
     answer = check("--sarif", str(tmp_path / "no/such/folder.sarif"))
     assert (answer.code, answer.out) == (5, "")
+
+
+def test_scripts_are_checked_where_they_are_named(check: Uky, uky: Uky, vllm: Path, tree: Path) -> None:
+    uky("apply")
+    (vllm / "vllm/envs.py").write_text("environment_variables = {'VLLM_KNOWN': lambda: 1}\n")
+    (tree / "run.sh").write_text("export VLLM_KNOWN=1\nexport VLLM_GONE=1\n")
+    assert check().code == 0
+    answer = check("--scripts", "*.sh", "--scripts", "none/*.sh")
+    found = [(one["file"], one["line"], one["severity"]) for one in answer.json["findings"]]
+    assert (answer.code, found) == (1, [("run.sh", 2, "inert")])
+    assert len(answer.json["after"]) == 1
+    assert any("none/*.sh" in note for note in answer.json["notes"])
 
 
 @pytest.mark.network

@@ -20,7 +20,12 @@ WORSE = {"utils/__init__.py": "", "utils/parsers.py": "class Parser: ...\n"}
 
 @pytest.fixture
 def pins(
-    tree: Path, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tree: Path,
+    records: Path,
+    trainer: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Pins:
     """Run `pins` where vLLM 1.0 is what the records are not needed for, 2.1 has moved Parser, and 3.0 lacks more."""
 

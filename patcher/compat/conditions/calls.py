@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from patcher.compat.conditions.interpreting import interpret
-from patcher.compat.conditions.terms import OFF, UNKNOWN, Known, Method, Names, Off, Setting, Signed, Term, Thing, truth
+from patcher.compat.conditions.terms import OFF, UNKNOWN, Known, Method, Names, Off, Setting, Term, Thing, truth
 
 if TYPE_CHECKING:
-    from patcher.compat.conditions.evaluator import Evaluator, Place
+    from patcher.compat.conditions.evaluator import Evaluator
+    from patcher.compat.conditions.scoping import Place
 
 _STRING_METHODS = frozenset(
     {"split", "rsplit", "partition", "rpartition", "startswith", "endswith", "strip", "lstrip", "rstrip", "lower",
      "upper", "replace", "removeprefix", "removesuffix", "isdigit", "count", "find", "get", "keys"}
 )  # fmt: skip
-_PLAIN = {"tuple": tuple, "list": tuple, "set": frozenset, "frozenset": frozenset, "int": int, "str": str, "bool": bool,
-          "float": float, "len": len, "max": max, "min": min, "sorted": sorted, "any": any, "all": all, "abs": abs}  # fmt: skip
+_PLAIN: Mapping[str, Callable[..., object]] = {
+    "tuple": tuple,
+    "list": tuple,
+    "set": frozenset,
+    "frozenset": frozenset,
+    "sorted": sorted,
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "float": float,
+    "abs": abs,
+    "len": len,
+    "max": max,
+    "min": min,
+    "any": any,
+    "all": all,
+}
 _DECORATORS = frozenset({"lru_cache", "cache", "staticmethod", "classmethod", "wraps", "deprecated"})
 
 
@@ -109,7 +126,7 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
         case "callable", [one]:
             answer = truth(one)
             return UNKNOWN if answer is None else Known(answer)
-        case ("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]:
+        case (("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]):
             return names
         case "map", [Thing(dotted="builtins.int"), Known(value=tuple() as values, package=package)]:
             try:
@@ -117,25 +134,20 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
             except (TypeError, ValueError):
                 return UNKNOWN
         case "bool", [one]:
-            one = evaluator._settled(one)
+            one = evaluator.settled(one)
             answer = truth(one)
             return UNKNOWN if answer is None else Known(answer)
         case "len", [Off()]:
             return OFF
-        case "vars", [Thing() as thing]:
-            return UNKNOWN if thing else UNKNOWN
         case _ if name in _PLAIN and not words:
-            settled = [evaluator._settled(one) for one in arguments]
+            settled = [evaluator.settled(one) for one in arguments]
             if not all(isinstance(one, Known) for one in settled):
                 return UNKNOWN
-            values = [one.value for one in settled if isinstance(one, Known)]
+            plain = [one.value for one in settled if isinstance(one, Known)]
             package = next((one.package for one in settled if isinstance(one, Known)), "")
             try:
-                return Known(_PLAIN[name](*values), package)  # type: ignore[operator]
+                return Known(_PLAIN[name](*plain), package)
             except Exception:
                 return UNKNOWN
         case _:
             return UNKNOWN
-
-
-__all__ = ["Signed", "called"]

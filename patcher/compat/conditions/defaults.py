@@ -10,7 +10,9 @@ from patcher.compat.conditions.plain_job import CONFIGURATION
 from patcher.compat.forest import Forest
 
 _LINE = re.compile(r"^(?P<indent> *)(?P<item>- )?(?P<key>[^\s:#'\"][^:#]*?)\s*:(?:\s+(?P<value>.*))?$")
-_ENTRY = re.compile(r"^ *- *(?:(?:override|optional) +)*(?P<group>[^\s:@]+)(?:@(?P<package>[^\s:]+))?(?: *: *(?P<name>[^\s#]+))?")
+_ENTRY = re.compile(
+    r"^ *- *(?:(?:override|optional) +)*(?P<group>[^\s:@]+)(?:@(?P<package>[^\s:]+))?(?: *: *(?P<name>[^\s#]+))?"
+)
 _FALLBACK = re.compile(r"\$\{oc\.(?:select|env):[^,{}]+,\s*([^{}]*)\}")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None, "{}": {}, "[]": ()}
 _FOLDER = "verl/trainer/config"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from patcher.compat.conditions.operators import BINARY, COMPARISONS
-from patcher.compat.conditions.outline import Assigned, Body, Import, Outline
+from patcher.compat.conditions.outline import Import, Outline
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.plain_job import Job
+from patcher.compat.conditions.scoping import Place, Scoping, class_of
 from patcher.compat.conditions.terms import (
     OFF,
     UNKNOWN,
@@ -32,33 +30,12 @@ from patcher.compat.model import Condition, Otherwise, When
 _DEPTH = 24
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """Where an expression stands: in a function of a file, with what is known of local names."""
-
-    outline: Outline
-    function: str = ""
-    local: Mapping[str, Term] = field(default_factory=dict)
-
-    @property
-    def body(self) -> Body | None:
-        return self.outline.bodies.get(self.function)
-
-
-class Evaluator:
-    """Evaluates on one target; with a `job`, also by what is known of that job.
-
-    `asked` tells whether the answers since it was last reset rest on the target.
-    """
+class Evaluator(Scoping):
+    """Evaluates on one target; with a `job`, also by what is known of that job."""
 
     def __init__(self, tree: Tree, outside: Outside, job: Job | None = None) -> None:
-        self.tree = tree
-        self.outside = outside
-        self.job = job
-        self.asked = False
+        super().__init__(tree, outside, job)
         self._depth = 0
-        self._active: set[tuple[str, str, str]] = set()
-        self._names: dict[tuple[str, str, str], tuple[Term, bool]] = {}
         self._answers: dict[tuple[int, str], tuple[ast.expr, bool | None, bool]] = {}
 
     def holds(self, test: ast.expr, place: Place) -> bool | None:
@@ -70,10 +47,10 @@ class Evaluator:
             return answer
         before, self.asked = self.asked, False
         try:
-            answer = truth(self._settled(self.term(test, place)))
+            answer = truth(self.settled(self.term(test, place)))
         except Raised:
             answer = False
-        if not place.local and not self._active and self._depth == 0:
+        if not place.local and not self.active and self._depth == 0:
             self._answers[key] = (test, answer, self.asked)
         self.asked = self.asked or before
         return answer
@@ -136,7 +113,7 @@ class Evaluator:
             case ast.Name(id=name):
                 return self.name(name, place)
             case ast.Attribute(value=value, attr=name):
-                return self._attribute(node, value, name, place)
+                return self._attribute(value, name, place)
             case ast.Call():
                 return self._call(node, place)
             case ast.Compare(left=left, ops=ops, comparators=rights):
@@ -144,17 +121,17 @@ class Evaluator:
             case ast.BoolOp(op=op, values=values):
                 return self._bool(op, values, place)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                answer = truth(self._settled(self.term(operand, place)))
+                answer = truth(self.settled(self.term(operand, place)))
                 return UNKNOWN if answer is None else Known(not answer)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                inner = self._settled(self.term(operand, place))
+                inner = self.settled(self.term(operand, place))
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
                 return self._sequence(node, parts, place)
             case ast.Subscript(value=value, slice=key):
                 return self._item(self.term(value, place), key, place)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                answer = truth(self._settled(self.term(test, place)))
+                answer = truth(self.settled(self.term(test, place)))
                 if answer is None:
                     one, other = self.term(body, place), self.term(orelse, place)
                     return one if one == other else UNKNOWN
@@ -166,185 +143,29 @@ class Evaluator:
             case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
                 return self._comprehension(node, place)
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = self._settled(self.term(left, place)), self._settled(self.term(right, place))
+                one, other = self.settled(self.term(left, place)), self.settled(self.term(right, place))
                 if isinstance(one, Known) and isinstance(other, Known) and type(op) in BINARY:
                     return BINARY[type(op)](one, other)
                 return UNKNOWN
             case _:
                 return UNKNOWN
 
-    # names
-
-    def name(self, name: str, place: Place) -> Term:
-        """What a name stands for in a place."""
-        if name in place.local:
-            return place.local[name]
-        function = place.function
-        while function:
-            body = place.outline.bodies.get(function)
-            if body is not None:
-                inner = Place(place.outline, function)
-                if name in body.assigned:
-                    return self._bound((place.outline.file, function, name), body.assigned[name], inner)
-                if name in body.parameters:
-                    return self._parameter(body, name)
-            function = function.rpartition(".")[0]
-        return self.member(place.outline, name)
-
-    def member(self, outline: Outline, name: str) -> Term:
-        """What a name stands for at a module's top level."""
-        place = Place(outline)
-        if name in outline.bodies[""].assigned:
-            return self._bound((outline.file, "", name), outline.bodies[""].assigned[name], place)
-        if name in outline.bodies or name in outline.classes:
-            return Thing(f"{outline.module}.{name}")
-        for star in outline.stars:
-            if (there := self.tree.module(star)) is not None and there is not outline:
-                found = self.member(there, name)
-                if not isinstance(found, Unknown):
-                    return found
-        return Thing(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
-
-    def _parameter(self, body: Body, name: str) -> Term:
-        if self.job is None:
-            return UNKNOWN
-        if (fixed := self.job.fixed(name)) is not None:
-            return fixed
-        default = body.defaults.get(name)
-        if isinstance(default, ast.Constant) and isinstance(default.value, bool):
-            return Known(default.value)
-        return self.job.setting(name, body.annotations.get(name))
-
-    def _bound(self, key: tuple[str, str, str], ways: list[Assigned], place: Place) -> Term:
-        """The value of a name that is assigned in these ways, a later one in the place of an earlier."""
-        if key in self._names:
-            known, asked = self._names[key]
-            self.asked = self.asked or asked
-            return known
-        if key in self._active:
-            return UNKNOWN
-        self._active.add(key)
-        before, self.asked = self.asked, False
-        try:
-            term = self._merged(key, ways, place)
-        finally:
-            self._active.discard(key)
-            asked, self.asked = self.asked, self.asked or before
-        self._names[key] = (term, asked)
-        return term
-
-    def _merged(self, key: tuple[str, str, str], ways: list[Assigned], place: Place) -> Term:
-        found: list[Term] = []
-        for way in ways:
-            answer = self.runs(way.conditions, place)
-            if answer is False:
-                continue
-            term = self._assigned(way, place)
-            found = [term] if answer else [*found, term]
-        if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
-            return fixed
-        if found and all(term == found[0] for term in found):
-            term = found[0]
-        else:
-            answers = {truth(self._settled(term)) for term in found}
-            term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
-        if isinstance(term, Unknown) and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
-            return fixed
-        return term
-
-    def _assigned(self, way: Assigned, place: Place) -> Term:
-        match way.value:
-            case None:
-                return UNKNOWN
-            case Import() as imported:
-                return self.dotted(imported.dotted)
-            case expression:
-                try:
-                    return self.term(expression, place)
-                except Raised:
-                    return UNKNOWN
-
-    def dotted(self, dotted: str) -> Term:
-        """What an absolute dotted name stands for."""
-        if self.job is not None and (fixed := self.job.fixed_name(dotted)) is not None:
-            return fixed
-        split = self.tree.split(dotted)
-        if split is None:
-            return self.outside.thing(dotted, self)
-        outline, rest = split
-        if not rest:
-            return Thing(dotted)
-        first, _, more = rest.partition(".")
-        found = self.member(outline, first)
-        if isinstance(found, Unknown) and self.tree.module(f"{outline.module}.{first}") is not None:
-            return Thing(dotted)
-        for name in filter(None, more.split(".")):
-            found = self._attribute_of(found, name)
-        return found
-
     # attributes and items
 
-    def _attribute(self, node: ast.expr, value: ast.expr, name: str, place: Place) -> Term:
+    def _attribute(self, value: ast.expr, name: str, place: Place) -> Term:
         if self.job is not None and (fixed := self.job.fixed(name)) is not None:
             return fixed
         if isinstance(value, ast.Name) and value.id == "self" and (body := place.body) is not None:
-            return self._own(place.outline, _class_of(place.outline, body), name)
-        return self._attribute_of(self.term(value, place), name)
+            return self.own(place.outline, class_of(place.outline, body), name)
+        return self.attribute_of(self.term(value, place), name)
 
-    def _own(self, outline: Outline, owner: str, name: str) -> Term:
-        """`self.name` in a class."""
-        waiting, seen = [(outline, owner)], set()
-        while waiting:
-            where, current = waiting.pop(0)
-            family = where.classes.get(current)
-            if family is None or (where.file, current) in seen:
-                continue
-            seen.add((where.file, current))
-            if name in family.attributes:
-                key = (where.file, current, f"self.{name}")
-                if key in self._active:
-                    return UNKNOWN
-                self._active.add(key)
-                try:
-                    terms = [
-                        self._assigned(way, Place(where, function))
-                        for function, way in family.attributes[name]
-                        if self.runs(way.conditions, Place(where, function)) is not False
-                    ]
-                finally:
-                    self._active.discard(key)
-                if terms and all(term == terms[0] for term in terms) and not isinstance(terms[0], Unknown):
-                    return terms[0]
-                break
-            for base in family.bases:
-                found = self._base(where, base)
-                if found is not None:
-                    waiting.append(found)
-        return self.job.setting(name, None) if self.job is not None else UNKNOWN
-
-    def _class_attribute(self, outline: Outline, owner: str, name: str) -> Term:
-        """`Class.name`: a constant of the class body; a member of an enumeration stays a thing."""
-        family = outline.classes.get(owner)
-        ways = family.attributes.get(name, []) if family is not None else []
-        if family is not None and len(ways) == 1 and not any("Enum" in base for base in family.bases):
-            found = self._assigned(ways[0][1], Place(outline))
-            if not isinstance(found, Unknown):
-                return found
-        return Thing(f"{outline.module}.{owner}.{name}")
-
-    def _base(self, outline: Outline, written: str) -> tuple[Outline, str] | None:
-        term = self.member(outline, written) if "." not in written else UNKNOWN
-        if isinstance(term, Thing) and (split := self.tree.split(term.dotted)) is not None:
-            return split
-        return None
-
-    def _attribute_of(self, term: Term, name: str) -> Term:
+    def attribute_of(self, term: Term, name: str) -> Term:
         match term:
             case Thing(dotted=dotted):
                 split = self.tree.split(dotted)
                 if split is None or not split[1]:
                     return self.dotted(f"{dotted}.{name}")
-                return self._class_attribute(split[0], split[1], name)
+                return self.class_attribute(split[0], split[1], name)
             case Known():
                 return self.outside.known_attribute(term, name)
             case Signed(of=thing):
@@ -367,7 +188,7 @@ class Evaluator:
                 if isinstance(name, Known) and isinstance(name.value, str)
                 else UNKNOWN
             )
-        of = self._settled(of)
+        of = self.settled(of)
         if isinstance(of, Off):
             return OFF
         if not isinstance(of, Known):
@@ -379,7 +200,7 @@ class Evaluator:
                 return UNKNOWN
             index = slice(*(part.value if isinstance(part, Known) else None for part in bounds))
         else:
-            found = self._settled(self.term(key, place))
+            found = self.settled(self.term(key, place))
             if not isinstance(found, Known):
                 return UNKNOWN
             index = found.value
@@ -390,14 +211,8 @@ class Evaluator:
 
     # operators
 
-    def _settled(self, term: Term) -> Term:
-        """A setting's value in its place."""
-        if isinstance(term, Setting):
-            return self.job.value(term) if self.job is not None else UNKNOWN
-        return term
-
     def _sequence(self, node: ast.expr, parts: list[ast.expr], place: Place) -> Term:
-        terms = [self._settled(self.term(part, place)) for part in parts]
+        terms = [self.settled(self.term(part, place)) for part in parts]
         if not all(isinstance(term, Known) for term in terms):
             return UNKNOWN
         values = [term.value for term in terms if isinstance(term, Known)]
@@ -413,7 +228,7 @@ class Evaluator:
         term: Term = UNKNOWN
         for value in values:
             try:
-                term = self._settled(self.term(value, place))
+                term = self.settled(self.term(value, place))
             except Raised:
                 if not unsure:
                     raise
@@ -425,10 +240,10 @@ class Evaluator:
         return UNKNOWN if unsure else term
 
     def _compare(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], place: Place) -> Term:
-        one = self._settled(self.term(left, place))
+        one = self.settled(self.term(left, place))
         sure = True
         for op, right in zip(ops, rights, strict=True):
-            other = self._settled(self.term(right, place))
+            other = self.settled(self.term(right, place))
             answer = COMPARISONS[type(op)](one, other)
             if answer is None and self.job is not None:
                 answer = self.job.compared(left, op, right)
@@ -443,7 +258,7 @@ class Evaluator:
             return UNKNOWN
         generator = node.generators[0]
         name = node.generators[0].target.id
-        over = self._settled(self.term(generator.iter, place))
+        over = self.settled(self.term(generator.iter, place))
         if isinstance(over, Names) and not generator.ifs:
             return over
         if not isinstance(over, Known) or not isinstance(over.value, tuple | list | set | frozenset | str):
@@ -451,7 +266,7 @@ class Evaluator:
         values = []
         for item in list(over.value)[:16]:
             inner = Place(place.outline, place.function, {**place.local, name: Known(item)})
-            kept = [truth(self._settled(self.term(test, inner))) for test in generator.ifs]
+            kept = [truth(self.settled(self.term(test, inner))) for test in generator.ifs]
             if None in kept:
                 return UNKNOWN
             if all(kept):
@@ -467,14 +282,3 @@ class Evaluator:
         from patcher.compat.conditions.calls import called
 
         return called(self, node, place)
-
-
-def _class_of(outline: Outline, body: Body) -> str:
-    """The class whose method a function is, or is nested in."""
-    name = body.qualname
-    while name:
-        found = outline.bodies.get(name)
-        if found is not None and found.owner:
-            return found.owner
-        name = name.rpartition(".")[0]
-    return ""

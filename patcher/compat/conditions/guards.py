@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from patcher.compat.conditions.evaluator import Evaluator, Place
+from weakref import ref
+
+from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.plain_path import PlainPath, plain_path
 from patcher.compat.conditions.reach import Reach
+from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.compat.meaning import Universe
 from patcher.compat.model import (
@@ -25,7 +28,8 @@ class Guards:
     """Answers for one universe; everything is found when first asked for."""
 
     def __init__(self, universe: Universe) -> None:
-        self.universe = universe
+        self._universe = ref(universe)
+        self._forest, self._target = universe.forest, universe.target
         self.path: PlainPath = plain_path(universe.forest)
         outside = Outside(universe)
         self.target = Evaluator(self.path.tree, outside)
@@ -36,7 +40,11 @@ class Guards:
     @property
     def reach(self) -> Reach:
         if self._reach is None:
-            self._reach = self.path.on(self.plain)
+            # Trees that differ in texts alone which no way depends on have one path, and so one way on a target.
+            known = self._target.kept
+            found = known.get(("reach", self.path))
+            self._reach = found if isinstance(found, Reach) else self.path.on(self.plain)
+            known["reach", self.path] = self._reach
         return self._reach
 
     def runs(self, use: Use, evaluator: Evaluator) -> bool | None:
@@ -77,11 +85,13 @@ class Guards:
         if file not in self._broken:
             from patcher.compat.judging import judge
 
-            facts = self.universe.forest.facts(file)
+            universe = self._universe()
+            assert universe is not None, "guards outlived their universe"
+            facts = self._forest.facts(file)
             found = []
             for use in facts.uses if facts is not None else ():
                 if use.context.caught and isinstance(use.need, ImportOf | MemberOf | CallOf):
-                    match judge(use, self.universe):
+                    match judge(use, universe):
                         case Broken(problems=problems):
                             found.append((use, problems))
                         case _:
@@ -91,14 +101,21 @@ class Guards:
 
     def _all_decided(self, file: str, condition: Otherwise) -> bool:
         """Whether the `try` holds uses of the target and none of them fails: then the handler waits in vain."""
-        facts = self.universe.forest.facts(file)
+        facts = self._forest.facts(file)
         uses = facts.uses if facts is not None else ()
         return any(
             condition.first <= use.line <= condition.last
             and isinstance(use.need, ImportOf)
-            and use.need.module.partition(".")[0] in self.universe.target.against
+            and use.need.module.partition(".")[0] in self._target.against
             for use in uses
         )
+
+
+def guards_of(universe: Universe) -> Guards:
+    """The guards of a universe, kept as long as it lives."""
+    found = universe.once(("guards",), lambda: Guards(universe), None)
+    assert found is not None
+    return found
 
 
 def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:

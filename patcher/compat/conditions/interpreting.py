@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patcher.compat.conditions.outline import Body, Outline
-from patcher.compat.conditions.outlining import caught
-from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT, UNKNOWN, Known, Raised, Term, Thing, truth
+from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT, UNKNOWN, Known, Raised, Term, truth
+from patcher.compat.conditions.written import caught
 
 if TYPE_CHECKING:
     from patcher.compat.conditions.evaluator import Evaluator
@@ -18,7 +18,7 @@ _FUEL = 120
 _LINES = 60
 
 
-class _Lost(Exception):
+class _Lost(Exception):  # noqa: N818
     """The run cannot be followed any further."""
 
 
@@ -50,15 +50,15 @@ def interpret(
             default = body.defaults.get(name)
             local[name] = UNKNOWN if default is None else _value(run, default)
     key = (outline.file, body.qualname, "()")
-    if key in evaluator._active:
+    if key in evaluator.active:
         return UNKNOWN
-    evaluator._active.add(key)
+    evaluator.active.add(key)
     try:
         returned = _block(run, node.body)
     except _Lost:
         return UNKNOWN
     finally:
-        evaluator._active.discard(key)
+        evaluator.active.discard(key)
     return Known(None) if returned is None else returned
 
 
@@ -70,7 +70,7 @@ def _block(run: _Run, body: Sequence[ast.stmt]) -> Term | None:
             raise _Lost
         match node:
             case ast.If(test=test):
-                answer = truth(run.evaluator._settled(_value(run, test)))
+                answer = truth(run.evaluator.settled(_value(run, test)))
                 rest = body[index + 1 :]
                 if answer is None:
                     return _both(run, [*node.body, *rest], [*node.orelse, *rest])
@@ -124,8 +124,9 @@ def _simple(run: _Run, node: ast.stmt) -> Term | None:
     match node:
         case ast.Return(value=value):
             return Known(None) if value is None else _value(run, value)
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-            target=ast.Name(id=name), value=ast.expr() as value
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
         ):
             run.local[name] = _value(run, value)
         case ast.Assign(targets=targets):
@@ -169,9 +170,6 @@ def _raised(node: ast.expr | None) -> tuple[str, ...]:
 
 
 def _value(run: _Run, node: ast.expr) -> Term:
-    from patcher.compat.conditions.evaluator import Place
+    from patcher.compat.conditions.scoping import Place
 
     return run.evaluator.term(node, Place(run.outline, run.function, run.local))
-
-
-__all__ = ["Thing", "interpret"]

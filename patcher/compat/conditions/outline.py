@@ -49,6 +49,8 @@ class Step:
     named: set[str] = field(default_factory=set)
     texts: set[tuple[str, ...]] = field(default_factory=set)
     """Strings that may name something; in a table, with the strings of their key."""
+    orderings: list[ast.Compare] = field(default_factory=list)
+    """Comparisons with `<`, `<=`, `>` or `>=` that may be of versions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +85,7 @@ class Family:
     """With the function that sets it; "" for the class body."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Outline:
     file: str
     module: str

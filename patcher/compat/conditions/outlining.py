@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from patcher.compat.conditions.outline import Assigned, Body, Family, Import, Outline, Step
+from patcher.compat.conditions.written import caught, is_typing, leaves, may_be_of_versions, may_name, strings, written
 from patcher.compat.model import Condition, Otherwise, When
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -40,9 +41,9 @@ class _Walk:
         for node in body:
             self.statement(node, into, conditions, owner)
             match node:
-                case ast.If(test=test, body=inner, orelse=[]) if _leaves(inner):
+                case ast.If(test=test, body=inner, orelse=[]) if leaves(inner):
                     conditions = (*conditions, When(test, False))
-                case ast.If(test=test, orelse=other) if other and _leaves(other):
+                case ast.If(test=test, orelse=other) if other and leaves(other):
                     conditions = (*conditions, When(test, True))
                 case ast.Assert(test=test):
                     conditions = (*conditions, When(test, True))
@@ -59,7 +60,7 @@ class _Walk:
                 self._class(node, into, conditions)
             case ast.If(test=test):
                 self._mention(test, into, conditions)
-                if not _is_typing(test):
+                if not is_typing(test):
                     self.block(node.body, into, (*conditions, When(test, True)), owner)
                 self.block(node.orelse, into, (*conditions, When(test, False)), owner)
             case ast.Try():
@@ -149,7 +150,7 @@ class _Walk:
             tuple(argument.arg for argument in every),
             {argument.arg: argument.annotation for argument in every if argument.annotation is not None},
             defaults | {argument.arg: default for argument, default in pairs if default is not None},
-            tuple(_written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
+            tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
             owner,
             conditions=conditions,
         )
@@ -169,9 +170,9 @@ class _Walk:
         for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
             self._mention(part, into, conditions)
         name = f"{into.qualname}.{node.name}" if into.qualname else node.name
-        bases = tuple(_written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
+        bases = tuple(written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
         marks = [mark for mark in node.decorator_list if "dataclass" not in ast.dump(mark)]
-        given = (*(text for mark in marks for text in _strings(mark)), *(_written(m) for m in marks[:1]))
+        given = (*(text for mark in marks for text in strings(mark)), *(written(m) for m in marks[:1]))
         self.outline.classes[name] = Family(name, bases, given if marks else None)
         self.block(node.body, into, conditions, name)
 
@@ -207,19 +208,23 @@ class _Walk:
                 case ast.Name(id=name):
                     step.named.add(name)
                 case ast.Attribute(value=value):
-                    step.named.add(_written(one))
+                    step.named.add(written(one))
                     if not isinstance(value, ast.Name):
                         waiting.append(value)
                 case ast.Call(func=func):
-                    step.called.add(_written(func))
+                    step.called.add(written(func))
                     waiting += [*one.args, *(word.value for word in one.keywords)]
                     if isinstance(func, ast.Attribute):
                         waiting.append(func.value)
                     elif not isinstance(func, ast.Name):
                         waiting.append(func)
                 case ast.Constant(value=str() as text):
-                    if _may_name(text):
+                    if may_name(text):
                         step.texts.add((text,))
+                case ast.Compare(ops=ops) if isinstance(ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+                    if may_be_of_versions(one):
+                        step.orderings.append(one)
+                    waiting += [one.left, *one.comparators]
                 case ast.IfExp(test=test, body=body, orelse=orelse):
                     self._mention(body, into, (*conditions, When(test, True)))
                     self._mention(orelse, into, (*conditions, When(test, False)))
@@ -227,8 +232,8 @@ class _Walk:
                     waiting.append(test)
                 case ast.Dict(keys=keys, values=values):
                     for key, value in zip(keys, values, strict=True):
-                        if isinstance(value, ast.Constant) and isinstance(value.value, str) and _may_name(value.value):
-                            step.texts.add((value.value, *_strings(key)))
+                        if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
+                            step.texts.add((value.value, *strings(key)))
                         else:
                             waiting += [part for part in (key, value) if part is not None]
                 case _:
@@ -244,48 +249,3 @@ def _step(into: Body, conditions: _Conditions) -> Step:
                 return step
         into.steps.append(Step(conditions))
     return into.steps[-1]
-
-
-def _may_name(text: str) -> bool:
-    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
-
-
-def _strings(node: ast.AST | None) -> tuple[str, ...]:
-    """The strings in an expression."""
-    if node is None:
-        return ()
-    return tuple(
-        part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
-    )
-
-
-def _written(node: ast.expr) -> str:
-    """A dotted name as written; `.name` for an attribute of something computed; "" for anything else."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=value, attr=name):
-            inner = _written(value)
-            return f".{name}" if not inner or inner.startswith(".") else f"{inner}.{name}"
-        case _:
-            return ""
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether nothing after these statements runs."""
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-
-
-def _is_typing(test: ast.expr) -> bool:
-    return _written(test).rpartition(".")[2] == "TYPE_CHECKING"
-
-
-def caught(node: ast.expr | None) -> tuple[str, ...]:
-    """The exceptions that a handler names, as written, without their modules."""
-    match node:
-        case None:
-            return ("BaseException",)
-        case ast.Tuple(elts=parts):
-            return tuple(_written(part).rpartition(".")[2] for part in parts)
-        case _:
-            return (_written(node).rpartition(".")[2],)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from patcher.compat.conditions.outline import Import
 from patcher.compat.conditions.terms import (
@@ -20,10 +21,11 @@ from patcher.compat.conditions.terms import (
     Term,
     Thing,
 )
-from patcher.symbols import Absent, Class, External, Symbols, Unknown
+from patcher.compat.target import Target
+from patcher.symbols import Absent, Class, External, Resolution, Symbols, Unknown
 
 if TYPE_CHECKING:
-    from patcher.compat.conditions.evaluator import Evaluator
+    from patcher.compat.conditions.scoping import Scoping
     from patcher.compat.meaning import Universe
 
 _PARSE = frozenset(
@@ -47,20 +49,25 @@ _PROVIDED_BY = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "c
 class Outside:
     """One target, asked by those who evaluate."""
 
-    def __init__(self, universe: Universe) -> None:
-        self._universe = universe
-        self._target = universe.target
-        self._versions = {_normal(name): version for name, version in universe.target.versions.items()}
-        for package, version in universe.target.against.items():
-            known = version if package in universe.target.packages else None
+    def __init__(self, universe: Universe | None) -> None:
+        """Without a universe nothing is known of what is outside."""
+        self._universe = None if universe is None else ref(universe)
+        self._target = Target({}, {}) if universe is None else universe.target
+        self._versions = {_normal(name): version for name, version in self._target.versions.items()}
+        for package, version in self._target.against.items():
+            known = version if package in self._target.packages else None
             self._versions.setdefault(_normal(package), known)
+
+    def _resolve(self, dotted: str) -> Resolution:
+        universe = self._universe() if self._universe is not None else None
+        return universe.resolve(dotted) if universe is not None else Resolution(External(dotted))
 
     def version(self, distribution: str) -> Known | None:
         """The version of a distribution as text; `Known(None)` if it is not installed, None if that is not known."""
         name = _normal(distribution)
         return Known(self._versions[name], name) if name in self._versions else None
 
-    def thing(self, dotted: str, evaluator: Evaluator) -> Term:
+    def thing(self, dotted: str, evaluator: Scoping) -> Term:
         """What a dotted name outside the tree comes to."""
         package, _, rest = dotted.partition(".")
         last = rest.rpartition(".")[2]
@@ -83,13 +90,13 @@ class Outside:
             return UNKNOWN
         return Thing(dotted)
 
-    def has(self, dotted: str, evaluator: Evaluator) -> bool | None:
+    def has(self, dotted: str, evaluator: Scoping) -> bool | None:
         """Whether there is such a name; None if that is not known."""
         evaluator.asked = True
         package = dotted.partition(".")[0]
         symbols = self._target.packages.get(package)
         if symbols is not None:
-            match self._universe.resolve(dotted).definition:
+            match self._resolve(dotted).definition:
                 case Absent():
                     return False
                 case Unknown():
@@ -114,7 +121,7 @@ class Outside:
         dotted = one.module if one.name in (None, "*") else f"{one.module}.{one.name}"
         package = one.module.partition(".")[0]
         if package in self._target.packages:
-            match self._universe.resolve(dotted).definition:
+            match self._resolve(dotted).definition:
                 case Absent():
                     return False
                 case Unknown():
@@ -134,7 +141,7 @@ class Outside:
         """What a failed import raises."""
         package = one.module.partition(".")[0]
         if one.name is not None and package in self._target.packages:
-            missing = isinstance(self._universe.resolve(one.module).definition, Absent)
+            missing = isinstance(self._resolve(one.module).definition, Absent)
             return FAILED_IMPORT if missing else FAILED_IMPORT[1:]
         return FAILED_IMPORT
 
@@ -144,7 +151,7 @@ class Outside:
         symbols: Symbols | None = self._target.packages.get(package)
         if symbols is None:
             return UNKNOWN
-        definition = self._universe.resolve(of.dotted).definition
+        definition = self._resolve(of.dotted).definition
         if isinstance(definition, Absent | Unknown | External):
             return UNKNOWN
         found = symbols.signature(definition)
@@ -169,7 +176,7 @@ class Outside:
             return of
         return Method(of, name) if isinstance(of.value, str | tuple | dict) else UNKNOWN
 
-    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: Evaluator) -> Term | None:
+    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: Scoping) -> Term | None:
         """The result of a well-known function; None for any other."""
         if dotted in _PARSE:
             return _parsed(arguments[0]) if arguments and not isinstance(arguments[0], Setting) else UNKNOWN
@@ -197,13 +204,13 @@ class Outside:
             return self._available(match[1], evaluator)
         return None
 
-    def _available(self, name: str, evaluator: Evaluator) -> Term | None:
+    def _available(self, name: str, evaluator: Scoping) -> Term | None:
         package = {"flash_attn_2": "flash-attn"}.get(name, name)
         found = self.version(package)
         evaluator.asked = True
         return None if found is None else Known(found.value is not None)
 
-    def _located(self, dotted: str, arguments: list[Term], evaluator: Evaluator) -> Term:
+    def _located(self, dotted: str, arguments: list[Term], evaluator: Scoping) -> Term:
         name = arguments[0] if arguments else UNKNOWN
         if not isinstance(name, Known) or not isinstance(name.value, str):
             return UNKNOWN

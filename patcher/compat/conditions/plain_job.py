@@ -54,7 +54,7 @@ OFF_WORDS = frozenset(
         *("genrm", "grm"),
     }
 )
-"""Words in names of what the plain job does not use: dense text model in bf16 on CUDA, FSDP, one node, nothing traced."""
+"""Words in names of what the plain job does not use: it trains a dense text model in bf16 with FSDP on CUDA."""
 
 FIXED: Mapping[str, Term] = {
     "node_rank": Known(0),
@@ -147,11 +147,7 @@ class Job:
 
     def _found(self, setting: Setting) -> Term:
         wanted = list(setting.path)
-        found = [
-            key
-            for key in self._ends.get(wanted[-1], ())
-            if key.split(".")[-len(wanted) :] == wanted
-        ]
+        found = [key for key in self._ends.get(wanted[-1], ()) if key.split(".")[-len(wanted) :] == wanted]
         if len(found) > 1 and setting.hints:
             hinted = [key for key in found if not set(setting.hints).isdisjoint(key.split("."))]
             found = hinted or found

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from patcher.compat.conditions.evaluator import Evaluator, Place
+from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.outline import Assigned, Body, Family, Import, Outline, Step
 from patcher.compat.conditions.plain_job import DISPATCH, METHODS, NOT_CHOSEN, OFF_WORDS, name_words
+from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.tree import Tree
 
 _Node = tuple[str, str]
@@ -31,8 +32,9 @@ class Reach:
         self._methods: dict[str, list[_Node]] = {}
         self._waiting: list[_Node] = []
 
-    def copy(self) -> Reach:
-        other = Reach(self.tree, self._choices)
+    def copy(self, tree: Tree | None = None) -> Reach:
+        """The same, to grow apart; `tree`: in another variant of the tree."""
+        other = Reach(tree or self.tree, self._choices)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
         other.deferred = list(self.deferred)
         other._attributes = set(self._attributes)
@@ -50,9 +52,9 @@ class Reach:
         """Follow everything that is reached until nothing new comes."""
         if not defer:
             laid_by, self.deferred = self.deferred, []
-            for outline, body, step in laid_by:
-                if evaluator.runs(step.conditions, Place(outline, body.qualname)) is not False:
-                    self._take(outline, body, step)
+            for later in laid_by:
+                if evaluator.runs(later[2].conditions, Place(later[0], later[1].qualname)) is not False:
+                    self._take(*later)
         while self._waiting:
             file, qualname = self._waiting.pop()
             outline = self.tree.file(file)
@@ -79,11 +81,9 @@ class Reach:
             self._mention(written, outline, body, called=True)
         for written in step.named:
             self._mention(written, outline, body, called=False)
-        dispatched = any(
-            part in written.rpartition(".")[2] for written in step.called for part in DISPATCH
-        )
+        dispatched = any(part in written.rpartition(".")[2] for written in step.called for part in DISPATCH)
         for text, *keys in step.texts:
-            if text.startswith("verl.") or (":" in text and text.partition(":")[0].startswith("verl")):
+            if text.partition(".")[0] == self.tree.top and "." in text:
                 if not any(self._is_off(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
             elif dispatched and text.isidentifier():
@@ -190,7 +190,9 @@ class Reach:
         elif first in outline.bodies[""].assigned:
             for where, there in self._definitions(first, outline, outline.bodies[""]):
                 if (where, there) != (outline, first):
-                    self._mention_definition(where, f"{there}.{rest}" if rest and there else there or rest, called=called)
+                    self._mention_definition(
+                        where, f"{there}.{rest}" if rest and there else there or rest, called=called
+                    )
         elif rest and self.tree.module(f"{outline.module}.{first}") is not None:
             self._mention_dotted(f"{outline.module}.{name}", called=called)
 

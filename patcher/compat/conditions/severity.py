@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from weakref import WeakKeyDictionary
 
-from patcher.compat.conditions.guards import Guards, covers
+from patcher.compat.conditions.guards import Guards, covers, guards_of
 from patcher.compat.conditions.plain_job import name_words
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Condition, EnvironmentVariable, Problem, Severity, TextComparison, Use, When
+from patcher.compat.model import Condition, ConfigKey, EnvironmentVariable, Problem, Severity, Use, When
 
-_GUARDS: WeakKeyDictionary[Universe, Guards] = WeakKeyDictionary()
 _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs", "enable", "enabled", "use"})
 
 
@@ -18,25 +16,32 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     """break, optional, guarded or inert."""
     if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
         return "inert"
+    if isinstance(use.need, ConfigKey) and use.need.sign in ("+", "++"):
+        return "inert"
     if not use.file.endswith(".py"):
         return "break"
-    if universe not in _GUARDS:
-        _GUARDS[universe] = Guards(universe)
-    guards = _GUARDS[universe]
-    if covers(use.context.caught, problem.kind, use):
-        return "guarded"
-    if guards.runs(use, guards.target) is False or any(_asks_for(one, problem) for one in use.context.conditions):
+    guards = guards_of(universe)
+    if _is_guarded(use, problem, guards):
         return "guarded"
     outline = guards.path.tree.file(use.file)
     node = (use.file, use.context.function)
     if outline is None or node not in guards.reach.bodies:
         return "guarded" if node in guards.path.widest.bodies and outline is not None else "optional"
-    if isinstance(use.need, TextComparison):
-        return "break"
     answer = guards.runs(use, guards.plain)
-    if answer is False or (answer is None and _is_feature(use, guards)):
+    if answer is False or (answer is None and _is_feature(use)):
         return "optional"
     return "break"
+
+
+def severity_in_place(use: Use, problem: Problem, universe: Universe) -> Severity:
+    """guarded, or optional for all else: by what stands around the use alone, which costs little."""
+    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(universe)) else "optional"
+
+
+def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
+    if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
+        return True
+    return any(_asks_for(one, problem) for one in use.context.conditions)
 
 
 def _asks_for(condition: Condition, problem: Problem) -> bool:
@@ -63,13 +68,12 @@ def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
             return False
 
 
-def _is_feature(use: Use, guards: Guards) -> bool:
+def _is_feature(use: Use) -> bool:
     """Whether a test around the use that cannot be told asks for a setting."""
     for condition in use.context.conditions:
         if isinstance(condition, When):
             for node in ast.walk(condition.test):
                 name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                if not name_words(name).isdisjoint(_CONFIGURED) and guards.plain is not None:
+                if not name_words(name).isdisjoint(_CONFIGURED):
                     return True
     return False
-

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary, ref
 
 from patcher.compat.conditions.outline import Body, Outline
 from patcher.compat.conditions.outlining import draw
 from patcher.compat.forest import Forest
-
-_TOP = "verl"
 
 
 class Tree:
     """A forest as outlines."""
 
     def __init__(self, forest: Forest) -> None:
-        self.forest = forest
+        self._forest = ref(forest)
+        self.top = forest.top
         self._outlines: dict[str, Outline | None] = {}
         self._modules: dict[str, Outline | None] = {}
         self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
+
+    @property
+    def forest(self) -> Forest:
+        """The files; they must be alive as long as the tree is asked for more."""
+        forest = self._forest()
+        assert forest is not None, "a tree outlived its forest"
+        return forest
 
     def file(self, file: str) -> Outline | None:
         """The outline of a file; None if there is none."""
@@ -33,7 +39,7 @@ class Tree:
         """The outline of a module of the tree."""
         if dotted not in self._modules:
             found = None
-            if dotted == _TOP or dotted.startswith(f"{_TOP}."):
+            if dotted.partition(".")[0] == self.top:
                 path = dotted.replace(".", "/")
                 found = self.file(f"{path}.py") or self.file(f"{path}/__init__.py")
             self._modules[dotted] = found
@@ -42,7 +48,7 @@ class Tree:
     def split(self, dotted: str) -> tuple[Outline, str] | None:
         """The module that a dotted name of the tree begins with, and the rest of the name."""
         parts = dotted.split(".")
-        if parts[0] != _TOP:
+        if parts[0] != self.top:
             return None
         for length in range(len(parts), 0, -1):
             if (found := self.module(".".join(parts[:length]))) is not None:
@@ -65,22 +71,21 @@ class Tree:
         return self._nodes[key]
 
 
-_DRAWN: dict[tuple[str, int], Outline] = {}
-_TREES: WeakKeyDictionary[Forest, Tree] = WeakKeyDictionary()
+_DRAWN: WeakValueDictionary[tuple[str, int], Outline] = WeakValueDictionary()
 
 
 def _drawn(file: str, content: bytes) -> Outline:
-    """Drawn once a text, also where several forests stand for variants of one tree."""
+    """Drawn once a text as long as a tree holds it: several forests stand for variants of one tree."""
     key = (file, hash(content))
-    if key not in _DRAWN:
-        if len(_DRAWN) > 6000:
-            _DRAWN.clear()
-        _DRAWN[key] = draw(content, file)
-    return _DRAWN[key]
+    found = _DRAWN.get(key)
+    if found is None:
+        found = _DRAWN[key] = draw(content, file)
+    return found
 
 
 def tree_of(forest: Forest) -> Tree:
     """The outlines of a forest, kept as long as it lives."""
-    if forest not in _TREES:
-        _TREES[forest] = Tree(forest)
-    return _TREES[forest]
+    tree = forest.kept.get("outlines")
+    if not isinstance(tree, Tree):
+        tree = forest.kept["outlines"] = Tree(forest)
+    return tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,7 +126,7 @@ def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
     package, since = first.package, ground.since(first)
     target = ground.against.get(package, "")
     distribution = package.replace("_", "-")
-    edits = tuple(dict.fromkeys(edit for repair in group for edit in repair.edits))
+    edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
     versions = {"verl": f"=={ground.verl.partition('+')[0]}"} if ground.verl else {}
     if distribution in DISTRIBUTIONS and (since or target):
         versions[distribution] = f">={(since or target).partition('+')[0]}"
@@ -150,6 +150,12 @@ def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
         tags=tuple(dict.fromkeys((distribution, "draft"))),
         zh=Text(title.render("zh"), reason.render("zh")),
     )
+
+
+def _without_covered(edits: Collection[Edit]) -> tuple[Edit, ...]:
+    """The edits but for those that one of the whole file makes as well."""
+    alike = {replace(edit, count=1) for edit in edits if edit.within is None}
+    return tuple(edit for edit in edits if edit.within is None or replace(edit, within=None, count=1) not in alike)
 
 
 def _all(parts: Iterable[Phrase]) -> Phrases:

@@ -23,9 +23,7 @@ def droppable(
             told = "{name} is passed as {value}, which was its default"
             return phrase(told, name=name, value=ast.unparse(value))
         if default is not None and _is_falsy(value) and _is_falsy(default) and _only_tested(old, name):
-            told = (
-                "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
-            )
+            told = "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
             return phrase(told, name=name, value=ast.unparse(value), default=ast.unparse(default))
         if old.node is not None and said_to_be_ignored(old.node, name):
             return phrase("the last release that took {name} says that it has no effect", name=name)

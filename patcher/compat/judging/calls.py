@@ -85,11 +85,11 @@ def _as_written(value: Value, one: Meaning, universe: Universe) -> str:
     if not isinstance(one, Class | Function):
         return ""
     match value:
-        case Named(dotted=name) if not name.startswith(f"{universe.forest.top}."):
+        case Named(dotted=name) if not name.startswith(f"{universe.top}."):
             return name
         case Member(of=of, name=name):
             match of:
-                case Named(dotted=module) if not module.startswith(f"{universe.forest.top}."):
+                case Named(dotted=module) if not module.startswith(f"{universe.top}."):
                     return f"{module}.{name}"
                 case Member() if outer := _as_written(of, one, universe):
                     return f"{outer}.{name}"

@@ -22,7 +22,7 @@ from patcher.symbols import Absent, Module, Symbols, Unknown
 def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Universe | None) -> Verdict:
     """Whether an import statement succeeds."""
     package = need.module.partition(".")[0]
-    if package not in universe.target.against:
+    if package not in universe.names:
         return Beside()
     name = need.name if need.name != "*" else None
     symbol = f"{need.module}.{name}" if name else need.module

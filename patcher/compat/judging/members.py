@@ -192,8 +192,12 @@ def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
 
 def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
     """Whether a file of the tree that imports the symbol's package sets an attribute of that name on an object."""
-    package = symbol.partition(".")[0]
-    return universe.once(("set", package, name), lambda: _search_tree(universe, name, package), False)
+    known = universe.forest.kept.setdefault("attributes that are set", {})
+    assert isinstance(known, dict)
+    key = (symbol.partition(".")[0], name)
+    if key not in known:
+        known[key] = _search_tree(universe, name, key[0])
+    return bool(known[key])
 
 
 def _search_tree(universe: Universe, name: str, package: str) -> bool:

@@ -19,17 +19,17 @@ _ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third
 def moved_symbol(universe: Universe, module: str, name: str | None, baseline: Universe | None = None) -> str:
     """The dotted name under which what was `module.name` is to be found now; "" if that is not clear."""
     symbols = universe.target.packages.get(module.partition(".")[0])
-    if symbols is None or name is None or name.startswith("__"):
+    if symbols is None or not universe.target.moves or name is None or name.startswith("__"):
         return ""
     wanted = _sort_before(baseline, f"{module}.{name}")
     key = ("moved", module, name, wanted)
-    return universe.once(key, lambda: _moved(symbols, module, name, wanted), "")
+    return universe.once(key, lambda: _moved(universe.symbols(module), module, name, wanted), "")
 
 
 def moved_module(universe: Universe, dotted: str) -> str:
     """The one module of the package that has the same last name and a path alike; "" if that is not clear."""
     symbols = universe.target.packages.get(dotted.partition(".")[0])
-    if symbols is None:
+    if symbols is None or not universe.target.moves:
         return ""
     tail = dotted.rpartition(".")[2]
     same = [module for module in symbols.text.modules if module.rpartition(".")[2] == tail]

@@ -107,10 +107,7 @@ def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[P
 
 def _ignores(own: FunctionFacts | None) -> bool:
     """Whether the override takes `**kwargs` and never looks at them."""
-    if own is None or own.node.args.kwarg is None:
-        return False
-    words = own.node.args.kwarg.arg
-    return not any(isinstance(node, ast.Name) and node.id == words for node in ast.walk(own.node))
+    return own is not None and own.ignores_keywords
 
 
 def _from_base(universe: Universe, base: _Base, owner: TreeClass, name: str, parameter: str) -> bool:
@@ -194,8 +191,4 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
 
 def _is_abstract(own: object) -> bool:
     assert hasattr(own, "values")
-    return any(
-        ast.unparse(mark).rpartition(".")[2] == "abstractmethod"
-        for facts in own.values()
-        for mark in facts.node.decorator_list
-    )
+    return any(facts.abstract for facts in own.values())

@@ -29,8 +29,8 @@ class Passed:
 
 def passed(universe: Universe, module: str, name: str) -> Passed:
     """What the package of `module` passes wherever it calls `….name(…)`."""
-    text = universe.symbols(module).text
-    return universe.once(("passed", module.partition(".")[0], name), lambda: _search(text, name), Passed())
+    key = ("passed", module.partition(".")[0], name)
+    return universe.once(key, lambda: _search(universe.symbols(module).text, name), Passed())
 
 
 def _search(text: Text, name: str) -> Passed:

@@ -156,7 +156,7 @@ def _of_torch_module(universe: Universe, order: tuple[Base, ...], name: str) -> 
 def _of_tree(universe: Universe, base: TreeClass, name: str, receiver: Receiver) -> Meanings | None:
     if name in base.facts.methods:
         function = base.facts.methods[name]
-        if isinstance(receiver, InstanceOf) and is_property(function.node):
+        if isinstance(receiver, InstanceOf) and function.is_property:
             return universe.evaluate(function.result)
         return (TreeFunction(base.module, function),)
     facts = universe.forest.module(base.module)

@@ -21,10 +21,12 @@ def meaning_of(universe: Universe, definition: Definition, asked: str = "") -> M
             return (definition,)
         case External(name=name):
             package = name.partition(".")[0]
+            if package not in universe.names:
+                return (Outside(name),)
             if package in universe.target.packages:
                 found = universe.resolve(name).definition
                 return (Outside(name),) if isinstance(found, External) else meaning_of(universe, found, asked)
-            return (Absent("", package),) if package in universe.target.against else (Outside(name),)
+            return (Absent("", package),)
         case Unknown(reason=reason, symbol=symbol):
             return (Unknown(reason, symbol or asked or reason),)
         case Variable():

@@ -56,9 +56,9 @@ def evaluate(universe: Universe, value: Value) -> Meanings:
 def named(universe: Universe, dotted: str) -> Meanings:
     """What a dotted name stands for: in the tree, or in a package."""
     package = dotted.partition(".")[0]
-    if package == universe.forest.top:
+    if package == universe.top:
         return _in_tree(universe, dotted)
-    if package not in universe.target.against:
+    if package not in universe.names:
         return (Outside(dotted),)
     if package not in universe.target.packages:
         return (Absent("", package),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import TypeVar, cast
 
 from patcher.compat.forest import Forest
@@ -15,15 +15,48 @@ from patcher.symbols import External, Resolution, Symbols
 T = TypeVar("T")
 
 
+_TREE, _TARGET = 1, 2
+
+
 class Universe:
-    """One tree on one target. Everything is found when it is first asked for, and kept."""
+    """One tree on one target. Everything is found when it is first asked for, and kept.
+
+    What was found without asking the tree is kept with the target, for the other trees that are held against it.
+    """
 
     def __init__(self, forest: Forest, target: Target) -> None:
-        self.forest = forest
-        self.target = target
-        self._kept: dict[Hashable, object] = {}
+        self._forest = forest
+        self._target = target
+        self._kept: dict[Hashable, tuple[object, int]] = {}
         self._active: set[Hashable] = set()
         self._cuts = 0
+        self._asked = 0
+        self.top = forest.top
+        """The import name of the tree's own package."""
+
+    @property
+    def forest(self) -> Forest:
+        self._asked |= _TREE
+        return self._forest
+
+    @property
+    def target(self) -> Target:
+        self._asked |= _TARGET
+        return self._target
+
+    @property
+    def names(self) -> Collection[str]:
+        """The import names of the packages that are checked against, installed or not: the same on every release."""
+        return self._target.against.keys()
+
+    def without_target(self, find: Callable[[], T]) -> tuple[T, bool]:
+        """What `find` gives, and whether it was found without asking what the target's packages hold."""
+        before, self._asked = self._asked, 0
+        try:
+            found = find()
+        finally:
+            asked, self._asked = self._asked, before | self._asked
+        return found, not asked & _TARGET
 
     def evaluate(self, value: Value) -> Meanings:
         """What a value of the tree can be, by every way the code may take. Empty: `None`, nothing else."""
@@ -32,11 +65,12 @@ class Universe:
     def resolve(self, dotted: str) -> Resolution:
         """What a dotted name leads to, across packages."""
         package = dotted.partition(".")[0]
-        symbols = self.target.packages.get(package)
-        if symbols is None:
+        if package not in self.names or package not in self.target.packages:
             return Resolution(External(dotted))
         return self.once(
-            ("resolve", dotted), lambda: self._across(symbols.resolve(dotted)), Resolution(External(dotted))
+            ("resolve", dotted),
+            lambda: self._across(self.symbols(package).resolve(dotted)),
+            Resolution(External(dotted)),
         )
 
     def symbols(self, module: str) -> Symbols:
@@ -47,19 +81,22 @@ class Universe:
         """What `find` gives, kept under `key`; `in_a_circle` if it is asked for again while it is being found.
 
         What was found with the help of such an answer is kept only where the circle begins."""
-        if key in self._kept:
-            return cast("T", self._kept[key])
+        kept = self._kept.get(key) or cast("tuple[object, int] | None", self._target.kept.get(key))
+        if kept is not None:
+            self._asked |= kept[1]
+            return cast("T", kept[0])
         if key in self._active:
             self._cuts += 1
             return in_a_circle
         self._active.add(key)
-        cuts = self._cuts
+        cuts, before, self._asked = self._cuts, self._asked, 0
         try:
             found = find()
         finally:
             self._active.discard(key)
+            asked, self._asked = self._asked, before | self._asked
         if self._cuts == cuts or not self._active:
-            self._kept[key] = found
+            (self._target.kept if asked == _TARGET else self._kept)[key] = (found, asked)
         return found
 
     def _across(self, found: Resolution) -> Resolution:

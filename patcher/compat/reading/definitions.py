@@ -82,11 +82,20 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
             result = OPAQUE
         else:
             result = one_of((value, ()) for value in scope.results)
-    facts = FunctionFacts(_plain(key), parameters_of(node, bound=bound), plain(result), node)
+    facts = FunctionFacts(_plain(key), parameters_of(node, bound=bound), plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts
     elif scope.parent is not None:
         walk.classes[scope.parent.path].methods.setdefault(node.name, facts)
+
+
+def _marks(node: Function) -> tuple[bool, bool, bool]:
+    """Whether it is read like an attribute, is abstract, and never looks at its `**kwargs`."""
+    marks, keywords = {_last_word(mark) for mark in node.decorator_list}, node.args.kwarg
+    ignores = keywords is not None and not any(
+        isinstance(inner, ast.Name) and inner.id == keywords.arg for inner in ast.walk(node)
+    )
+    return not marks.isdisjoint(("property", "cached_property")), "abstractmethod" in marks, ignores
 
 
 def _class(walk: Walk, node: ast.ClassDef) -> None:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from patcher.compat.model import Context, EngineFlag, Use
 
-_SPOKEN_OF = b"vllm"
+_SPOKEN_OF = re.compile(rb"""f["']--\{|["']serve["']|vllm\.entrypoints\.openai\.api_server""")
 _TO_ARGUMENTS = re.compile(r"\w*(?:cli_args|cmd_args|command_line|argv)\w*")
 _OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:=.*)?", re.DOTALL)
 _SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
@@ -22,14 +22,15 @@ def engine_flag_uses(
     content: bytes, tree: ast.Module, file: str, context_of: Callable[[ast.AST], Context]
 ) -> Iterator[Use]:
     """The flags, each where its name stands. `context_of` is asked for statements, calls and dicts."""
-    if _SPOKEN_OF not in content or b"serve" not in content or not _imports_vllm(tree):
+    if b"vllm" not in content or _SPOKEN_OF.search(content) is None:
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
-    given = _parameters_given(functions)
-    for function in functions:
-        reader = _Reader(file, context_of, function)
-        reader.read(given.get(function.name, frozenset()))
-        yield from reader.uses
+    if _imports_vllm(tree):
+        given = _parameters_given(functions)
+        for function in functions:
+            reader = _Reader(file, context_of, function)
+            reader.read(given.get(function.name, frozenset()))
+            yield from reader.uses
     yield from _Lists(file, context_of).read(tree)
 
 

@@ -47,7 +47,7 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
         more = value if isinstance(value, Collected) else Collected(open=True)
         put(walk, node.target, before.adding(*more.items, open_too=more.open))
     else:
-        walk.bind(node.target.id, OPAQUE, node.value)
+        walk.bind(node.target.id, OPAQUE)
 
 
 def _expression(walk: Walk, node: ast.Expr) -> None:

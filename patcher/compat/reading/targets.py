@@ -16,9 +16,9 @@ def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | No
     """Give a target its value. `expression` is where the value comes from, if it is all of it."""
     match target:
         case ast.Name(id=name):
-            walk.bind(name, value, expression)
+            walk.bind(name, value)
         case ast.Attribute():
-            _attribute(walk, target, value, expression)
+            _attribute(walk, target, value)
         case ast.Subscript():
             _subscript(walk, target, value, expression)
         case ast.Starred(value=inner):
@@ -42,12 +42,12 @@ def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.e
             assign(walk, target, element_of(value))
 
 
-def _attribute(walk: Walk, target: ast.Attribute, value: Value, expression: ast.expr | None) -> None:
+def _attribute(walk: Walk, target: ast.Attribute, value: Value) -> None:
     of = walk.value(target.value)
     owner = of.of if isinstance(of, Instance) else of
     if isinstance(owner, Named) and owner.dotted == walk.scope.owner:
         draft = walk.classes[owner.dotted.removeprefix(f"{walk.module}.")]
-        draft.attributes.setdefault(target.attr, []).append(walk.bound(value, expression))
+        draft.attributes.setdefault(target.attr, []).append(walk.bound(value))
         walk.has_fields = walk.has_fields or isinstance(value, Collected)
         if isinstance(value, Collected) or field(target) in walk.scope.names:
             walk.scope.names[field(target)] = value if isinstance(value, Collected) else OPAQUE

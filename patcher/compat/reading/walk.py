@@ -131,28 +131,28 @@ class Walk:
     def dotted(self, qualname: str) -> str:
         return f"{self.module}.{qualname}"
 
-    def bind(self, name: str, value: Value, expression: ast.expr | None = None) -> None:
+    def bind(self, name: str, value: Value) -> None:
         """Give a name a value, in the scope where an assignment would."""
         scope = self.scope
         while scope.kind == "expression" and scope.parent is not None:
             scope = scope.parent
         if name in scope.shared:
-            self.bindings.setdefault(name, []).append(self.bound(value, expression))
+            self.bindings.setdefault(name, []).append(self.bound(value))
             return
         scope.names[name] = value
         if scope.kind == "module":
             bounds = self.bindings.setdefault(name, [])
             if not self.conditions and not self.attempts and not self.looping:
                 bounds.clear()
-            bounds.append(self.bound(value, expression))
+            bounds.append(self.bound(value))
         elif scope.kind == "class":
-            self.classes[scope.path].attributes.setdefault(name, []).append(self.bound(value, expression))
+            self.classes[scope.path].attributes.setdefault(name, []).append(self.bound(value))
 
-    def bound(self, value: Value, expression: ast.expr | None) -> Bound:
+    def bound(self, value: Value) -> Bound:
         attempt = self.attempts[-1] if self.attempts else None
         if attempt is not None:
             attempt = Otherwise(attempt.first, max(self.line, attempt.first), attempt.catches)
-        return Bound(plain(value), self.conditions, expression, attempt)
+        return Bound(plain(value), self.conditions, attempt)
 
     def member(self, of: Value, name: str) -> Value:
         """The attribute of a value, as far as values are followed."""

@@ -22,7 +22,8 @@ from patcher.compat.model import (
     Verdict,
 )
 from patcher.compat.registry.advice import advice_on_variable, was_read_before
-from patcher.language import phrase
+from patcher.compat.registry.options import options_of
+from patcher.language import Phrase, phrase
 from patcher.symbols import Module, Symbols
 
 _OWNERS = (
@@ -69,6 +70,7 @@ def judge_variable(use: Use, universe: Universe, baseline: Universe | None = Non
         return Undecided(symbol, f"{package} also reads variables in compiled code")
     version = universe.target.against[package]
     before = baseline.target.packages.get(package) if baseline is not None else None
+    advice = advice_on_variable(name, package, version) or _lives_on(name, symbols)
     removed = (
         name in _elsewhere_in(symbols).mentioned
         or (before is not None and name in variables_of(before))
@@ -79,7 +81,18 @@ def judge_variable(use: Use, universe: Universe, baseline: Universe | None = Non
         detail = phrase("{package} {version} no longer reads {name}", package=package, version=version, name=name)
     else:
         detail = phrase("{package} {version} does not read {name}", package=package, version=version, name=name)
-    return Broken((Problem(kind, symbol, use.line, detail, advice_on_variable(name, package, version)),))
+    return Broken((Problem(kind, symbol, use.line, detail, advice),))
+
+
+def _lives_on(name: str, symbols: Symbols) -> Phrase | None:
+    """A variable whose choice is made by an engine argument or a config field of the same name now."""
+    if symbols.modules.name != "vllm":
+        return None
+    field = name.removeprefix("VLLM_").lower()
+    options = options_of(symbols)
+    if options is not None and (field in options.options or field in options.fields):
+        return phrase("there is the engine argument {name}", name=field)
+    return None
 
 
 def variables_of(symbols: Symbols) -> frozenset[str]:
@@ -94,11 +107,17 @@ def owner_of(name: str) -> str | None:
 
 def _registered_in(symbols: Symbols) -> frozenset[str]:
     if symbols not in _registered:
-        module = symbols.modules.find(_REGISTRY.get(symbols.modules.name, ""))
-        tree = symbols.modules.tree(module) if isinstance(module, Module) else None
+        module = _registry(symbols)
+        tree = symbols.modules.tree(module) if module is not None else None
         names = _names_in(tree) if isinstance(tree, ast.Module) else frozenset()
         _registered[symbols] = names
     return _registered[symbols]
+
+
+def _registry(symbols: Symbols) -> Module | None:
+    name = _REGISTRY.get(symbols.modules.name)
+    found = symbols.modules.find(name) if name is not None else None
+    return found if isinstance(found, Module) else None
 
 
 def _names_in(tree: ast.Module) -> frozenset[str]:
@@ -166,8 +185,8 @@ def _contents(symbols: Symbols) -> Iterator[bytes]:
     root = symbols.modules.find(symbols.modules.name)
     if not isinstance(root, Module) or root.folder is None:
         return
-    registry = symbols.modules.find(_REGISTRY.get(root.name, ""))
-    skipped: Path | None = registry.path if isinstance(registry, Module) else None
+    registry = _registry(symbols)
+    skipped: Path | None = registry.path if registry is not None else None
     for path in root.folder.rglob("*.py"):
         if path != skipped:
             try:

@@ -71,12 +71,14 @@ class Program:
         for index, field in enumerate(self.fields):
             before = self.fields[index - 1].text if index else ""
             if field.text == "env" or field.text.endswith("/env"):
+                option = ""
                 for following in self.fields[index + 1 :]:
                     found = _ASSIGNMENT.fullmatch(following.text)
                     if found is not None:
                         yield self._variable(following, found[1], found[2])
-                    elif not following.text.startswith("-"):
+                    elif not following.text.startswith("-") and option not in ("-u", "-C", "-S"):
                         break
+                    option = following.text
             elif before in ("-e", "--env") and (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
                 yield self._variable(field, found[1], found[2])
             elif field.text.startswith(("--env=", "--export=", "-e=")):
