@@ -118,7 +118,17 @@ def _version(tool: str) -> str:
 
 def _ty(verl: str, package: str, version: str) -> Iterator[tuple[str, int, str]]:
     root = sources("verl", verl)
-    command = [_tool("ty"), "check", "--output-format", "gitlab", "--exit-zero", "--python", str(base()), "--project", str(root)]
+    command = [
+        _tool("ty"),
+        "check",
+        "--output-format",
+        "gitlab",
+        "--exit-zero",
+        "--python",
+        str(base()),
+        "--project",
+        str(root),
+    ]
     command += ["--extra-search-path", str(sources(package, version)), *_files(verl, package, version)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     for each in json.loads(done.stdout or "[]"):
@@ -150,7 +160,9 @@ def _griffe(verl: str, package: str, version: str) -> Iterator[tuple[str, int, s
     for label in labels(verl, package, version):
         symbol = label.symbol.partition("(")[0]
         for line in label.lines:
-            if label.kind in ("import", "attribute") and any(symbol == gone or symbol.startswith(f"{gone}.") for gone in broken["removed"]):
+            if label.kind in ("import", "attribute") and any(
+                symbol == gone or symbol.startswith(f"{gone}.") for gone in broken["removed"]
+            ):
                 yield label.file, line, f"import {symbol}"
             if label.kind in ("keyword", "positional") and label.symbol in broken["arguments"]:
                 yield label.file, line, f"argument {label.symbol}"
@@ -170,7 +182,10 @@ def _breakages(package: str, old: str, new: str) -> dict[str, set[str]]:
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     removed = {path for kind, path, _ in found if kind == "ObjectRemovedBreakage"}
     changed = {(path.removesuffix(".__init__"), name) for kind, path, name in found if kind.startswith("Parameter")}
-    return {"removed": removed, "arguments": {f"{path}({name})" for path, name in changed} | {path for path, _ in changed}}
+    return {
+        "removed": removed,
+        "arguments": {f"{path}({name})" for path, name in changed} | {path for path, _ in changed},
+    }
 
 
 def _files(verl: str, package: str, version: str) -> list[str]:

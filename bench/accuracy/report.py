@@ -52,7 +52,10 @@ def figures(score: Score) -> dict[str, float]:
 
 def table(tools: Mapping[str, Mapping[str, Score]]) -> list[str]:
     """A Markdown table, one row a tool and kind."""
-    lines = ["| tool | use | labels | broken | precision | recall | unresolved |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| tool | use | labels | broken | precision | recall | unresolved |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for tool, by_kind in tools.items():
         for kind, score in by_kind.items():
             if score.labels:
