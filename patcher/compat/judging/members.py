@@ -196,12 +196,12 @@ def _set_in_tree(universe: Universe, name: str) -> bool:
 
 
 def _search_tree(universe: Universe, name: str) -> bool:
-    pattern = re.compile(
-        rb"(?<!self)\.%b\s*(:[^=\n]+)?=[^=]|setattr\([^,\n]+,\s*[\"']%b[\"']" % (name.encode(), name.encode())
+    forest, word = universe.forest, re.escape(name.encode())
+    # Both begin with what is literal, which is searched for at the speed of memory.
+    assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
+    given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
+    return any(
+        assigned.search(content) or given.search(content)
+        for content in map(forest.content, forest.files([name]))
+        if content
     )
-    word = name.encode()
-    for file in universe.forest.files([name]):
-        content = universe.forest.content(file)
-        if content is not None and word in content and pattern.search(content):
-            return True
-    return False
