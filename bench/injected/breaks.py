@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from bench.injected.sites import Site
-from patcher.symbols import Class, Definition, Function, Module, Symbols
+from patcher.symbols import Class, Definition, External, Function, Module, Symbols
+from patcher.symbols.classes import linearise
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -188,12 +189,18 @@ def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, 
         return
     owner = symbols.resolve(site.symbol).definition
     path = _path(symbols, owner)
-    if found is None and isinstance(owner, Class) and path is not None:
+    if found is None and isinstance(owner, Class) and path is not None and not _is_typed_dict(symbols, owner):
         fields = {
             n.target.id for n in owner.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
         }
         if keyword in fields:
             yield path, owner.node
+
+
+def _is_typed_dict(symbols: Symbols, owner: Class) -> bool:
+    """Whether it is a plain dict when it runs, which takes any keyword."""
+    every = linearise(symbols, owner)
+    return any(isinstance(base, External) and base.name.endswith(".TypedDict") for base in every)
 
 
 def _without(node: ast.ClassDef | FunctionNode, keyword: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patcher.compat.facts import FileFacts
 from patcher.compat.model import Use
-from patcher.compat.outlining import Outline, draw
+from patcher.compat.outlining import Outline, draw, lighten
 from patcher.compat.reading import read_syntax, unreadable
 from patcher.compat.syntax import UNPARSEABLE, parsed
 
@@ -26,7 +26,8 @@ class Forest:
     """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
     What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
-    its facts and its outline.
+    its facts and its outline. With `words` even less is kept, for those who look at many trees: no uses in files that
+    have none of the words, and outlines with texts in the place of syntax.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class Forest:
         texts: Mapping[str, str] | None = None,
         known: Known | None = None,
         top: str = "verl",
+        words: Collection[str] | None = None,
     ) -> None:
         self.root = root
         self.top = top
         self.texts = dict(texts or {})
+        self._words = words
         self._known = known if known is not None else Known()
         self._facts: dict[str, FileFacts | None] = {}
         self._outlines: dict[str, Outline | None] = {}
@@ -58,7 +61,7 @@ class Forest:
         if not key:
             return self
         if key not in self._variants:
-            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
+            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top, self._words)
             other._bytes, other._listed = self._bytes, self._listed
             other.variant_of = self
             self._variants[key] = other
@@ -107,9 +110,8 @@ class Forest:
             except UNPARSEABLE as error:
                 self._known.facts[key] = unreadable(file, error)
             else:
-                self._known.facts[key] = read_syntax(tree, content, file)
-                if key not in self._known.outlines:
-                    self._known.outlines[key] = draw(tree, file)
+                self._known.facts[key] = self._light(read_syntax(tree, content, file), content)
+                self._outlined(key, tree, content)
         return self._known.facts[key]
 
     def _drawn(self, file: str, content: bytes) -> Outline:
@@ -119,8 +121,20 @@ class Forest:
                 tree = parsed(content)
             except UNPARSEABLE:
                 tree = ast.Module(body=[], type_ignores=[])
-            self._known.outlines[key] = draw(tree, file)
+            self._outlined(key, tree, content)
         return self._known.outlines[key]
+
+    def _outlined(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
+        if key not in self._known.outlines:
+            outline = self._known.outlines[key] = draw(tree, key[0])
+            if self._words is not None:
+                lighten(outline, content)
+
+    def _light(self, facts: FileFacts, content: bytes) -> FileFacts:
+        """Without uses, where none of them can be of a package in question."""
+        if self._words is None or any(word.encode() in content for word in self._words):
+            return facts
+        return replace(facts, uses=())
 
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""

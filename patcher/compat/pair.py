@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TypeAlias
 
 from patcher.compat.conditions import severity_of, text_comparisons
 from patcher.compat.forest import Forest
 from patcher.compat.judging import judge
 from patcher.compat.meaning import Universe
-from patcher.compat.model import Beside, Broken, Finding, Report, Undecided, Unresolved, Use, Verdict
+from patcher.compat.model import (
+    Beside,
+    Broken,
+    Finding,
+    Problem,
+    Report,
+    Severity,
+    Undecided,
+    Unresolved,
+    Use,
+    Verdict,
+)
 from patcher.compat.target import Target
+
+Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"
 
 
 def check_pair(
@@ -21,6 +35,7 @@ def check_pair(
     baseline: Target | None = None,
     files: Iterable[str] | None = None,
     further: Iterable[Use] = (),
+    weigh: Weigh = severity_of,
 ) -> Report:
     """Judge every use that the tree makes of the target's packages. `files` limits it to some; `further` are uses from
     elsewhere (scripts). `since` and `repaired_by` stay open."""
@@ -45,7 +60,7 @@ def check_pair(
                         problem.line,
                         problem.symbol,
                         problem.kind,
-                        severity_of(use, problem, universe),
+                        weigh(use, problem, universe),
                         problem.detail,
                         problem.suggestion,
                         moved_to=problem.moved_to,

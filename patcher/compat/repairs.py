@@ -28,18 +28,19 @@ class Repairs:
 
 
 def attribute(
-    report: Report, now: Texts, base: Texts, steps: Sequence[Step], final: Texts, recheck: Recheck
+    report: Report, now: Texts, base: Texts, steps: Sequence[Step], final: Texts, recheck: Recheck, glance: Recheck
 ) -> Repairs:
     """Check `final` again, and lay each finding that is gone, or new, to the step that made the difference.
 
     `now` are the texts that the report is about, `base` those that the first step starts from (others where records
-    are applied already), `final` those after the last.
+    are applied already), `final` those after the last. `glance` is a cheaper check, which tells of severities only
+    whether the use is guarded where it stands.
     """
     if not final:
         return Repairs(report, report)
     files = sorted({*final, *(one.file for one in report.findings if _is_source(one.file))})
     again = recheck(final, files)
-    walk = _Walk(now, base, steps, recheck)
+    walk = _Walk(now, base, steps, glance)
     concerned = [one for one in report.findings if _is_source(one.file)]
     gone = _difference(concerned, again.findings, now, final)
     new = _difference(again.findings, concerned, final, now)
@@ -65,9 +66,7 @@ def _numbered(findings: Sequence[Finding], gone: Sequence[Finding]) -> list[tupl
 
 def _merged(report: Report, again: Report, files: Collection[str]) -> Report:
     """The report with what was found again in `files` in the place of what it had there."""
-    since = {one.key: one.since for one in report.findings}
-    findings = [finding for finding in report.findings if finding.file not in files]
-    findings += [replace(one, since=since.get(one.key)) for one in again.findings]
+    findings = [finding for finding in report.findings if finding.file not in files] + list(again.findings)
     unresolved = [one for one in report.unresolved if one.file not in files] + list(again.unresolved)
     return replace(
         report,
@@ -108,8 +107,8 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
 class _Walk:
     """The states between the steps."""
 
-    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], recheck: Recheck) -> None:
-        self.now, self.base, self.steps, self.recheck = now, base, steps, recheck
+    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], glance: Recheck) -> None:
+        self.now, self.base, self.steps, self.glance = now, base, steps, glance
         self._seen: dict[tuple[int, str], tuple[Finding, ...]] = {}
 
     def blame(self, gone: Sequence[Finding], findings: Iterable[Finding]) -> dict[int, str]:
@@ -169,7 +168,7 @@ class _Walk:
             texts = dict(self.base)
             for _, changed in self.steps[: number + 1]:
                 texts.update(changed)
-            self._seen[number, file] = self.recheck(texts, (file,)).findings
+            self._seen[number, file] = self.glance(texts, (file,)).findings
         return self._seen[number, file]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import warnings
-from functools import cache
 
 UNPARSEABLE = (SyntaxError, ValueError, RecursionError)
 """What `parsed` raises for a text that is no Python."""
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""The names of a kind's fields that hold nodes, once they were asked for."""
 
 
 def parsed(content: bytes) -> ast.Module:
@@ -20,9 +21,12 @@ def parsed(content: bytes) -> ast.Module:
 
 def parts(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, without operators and contexts."""
+    kind = type(node)
+    names = _PARTS.get(kind)
+    if names is None:
+        names = _PARTS[kind] = tuple(name for name in kind._fields if name not in _NO_PARTS)
     found: list[ast.AST] = []
-    kind: type[ast.AST] = type(node)
-    for name in _fields(kind):
+    for name in names:
         value = getattr(node, name, None)
         if isinstance(value, list):
             found += [one for one in value if isinstance(one, ast.AST)]
@@ -37,11 +41,6 @@ def below(node: ast.AST) -> list[ast.AST]:
     for one in found:
         found += parts(one)
     return found
-
-
-@cache
-def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(name for name in kind._fields if name not in _NO_PARTS)
 
 
 def module_name(file: str) -> str:

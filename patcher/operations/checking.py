@@ -91,11 +91,12 @@ def check(session: Session, order: Order) -> Check:
     report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
     unreadable = _unreadable(forest, target)
     past = Past(forest, target, baseline, session.tree.root)
-    if order.since:
-        report = dated(report, located, past)
     repaired = repair(session, forest, target, report, baseline)
-    before, accepted, unused = _accept(repaired.repairs.before, session.config.accept)
-    after, _, _ = _accept(repaired.repairs.after, session.config.accept)
+    before, after = repaired.repairs.before, repaired.repairs.after
+    if order.since:
+        before, after = _both_dated(before, after, located, past)
+    before, accepted, unused = _accept(before, session.config.accept)
+    after, _, _ = _accept(after, session.config.accept)
     notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
     if order.drafts is not None:
@@ -135,6 +136,16 @@ def _baseline(order: Order, located: Sequence[Located], session: Session) -> Tar
                 continue
     found = {one.asked.module: one for one in known}
     return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
+
+
+def _both_dated(before: Report, after: Report, located: Sequence[Located], past: Past) -> tuple[Report, Report]:
+    """Both with `since`; what is left after the records began when it did before."""
+    told = dated(before, located, past)
+    known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
+    left = [(one, known.get(one.key)) for one in after.findings]
+    return told, replace(
+        after, findings=tuple(replace(one, since=now.since, kind=now.kind) if now else one for one, now in left)
+    )
 
 
 def _unreadable(forest: Forest, target: Target) -> tuple[Unreadable, ...]:

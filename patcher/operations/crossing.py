@@ -89,9 +89,13 @@ class _Bench:
 
     def __init__(self, crossing: Crossing) -> None:
         known = Known()
+        packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
+        words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
         self.crossing = crossing
         self.forests = {
-            verl: Forest(path.parent, known=known) for verl, path in crossing.verl.items() if isinstance(path, Path)
+            verl: Forest(path.parent, known=known, words=words)
+            for verl, path in crossing.verl.items()
+            if isinstance(path, Path)
         }
         self.beside = {path.name: Symbols(path) for _, path in crossing.beside.values()}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.compat.conditions import severity_in_place
 from patcher.compat.model import Finding, Report, Use
 from patcher.compat.pair import check_pair
 from patcher.compat.since import Bisection
@@ -25,7 +26,7 @@ Place: TypeAlias = "tuple[str, int, str]"
 """File, line and symbol: what a finding is about, whatever kind it is of on another release."""
 _REACH = 16
 """How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
-MOST_FETCHED = 8
+MOST_FETCHED = 12
 """How many releases of one package are fetched to find out since when."""
 
 
@@ -113,6 +114,7 @@ class _Looks:
             baseline=self.past.baseline,
             files=(),
             further=self._uses(wanted),
+            weigh=severity_in_place,
         )
         return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
@@ -141,7 +143,12 @@ def _place(finding: Finding) -> Place:
 
 
 def _module(finding: Finding, report: Report) -> str:
-    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against."""
+    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against.
+
+    A comparison of versions as text is wrong on every release.
+    """
+    if finding.kind == "version-compared-as-text":
+        return ""
     if finding.package in report.against:
         return finding.package
     engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")

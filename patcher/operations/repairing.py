@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from patcher.compat.conditions import severity_in_place, severity_of
 from patcher.compat.forest import Forest
 from patcher.compat.model import Report
-from patcher.compat.pair import check_pair
+from patcher.compat.pair import Weigh, check_pair
 from patcher.compat.repairs import Repairs, Step, attribute
 from patcher.compat.target import Target
 from patcher.environment import Environment, Installed
@@ -35,9 +36,10 @@ class Repaired:
 def repair(session: Session, forest: Forest, target: Target, report: Report, baseline: Target | None) -> Repaired:
     """Plan the records for the target's versions on the session's tree, and check what they make of it."""
     recheck = _rechecker(forest, target, report.verl, baseline)
+    glance = _rechecker(forest, target, report.verl, baseline, severity_in_place)
     request = session.request()
     plan, now, base = planned(session, target, request)
-    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck)
+    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, glance)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
     others = frozenset(
         record.id
@@ -47,7 +49,7 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
     if not others:
         return Repaired(repairs, plan)
     wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
-    more = attribute(report, now, base, wider.steps, _texts(wider), recheck).before.findings
+    more = attribute(report, now, base, wider.steps, _texts(wider), recheck, glance).before.findings
     named = tuple(
         replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
         for one, other in zip(repairs.before.findings, more, strict=True)
@@ -84,7 +86,9 @@ def check_with_records(
     files = {one.file for one in report.findings}
     steps, base = _rehearse(forest, target, _concerned(records, files), verl)
     final = {path: text for _, texts in steps for path, text in texts.items()}
-    repairs = attribute(report, base, base, steps, final, _rechecker(forest, target, verl, baseline))
+    recheck = _rechecker(forest, target, verl, baseline)
+    glance = _rechecker(forest, target, verl, baseline, severity_in_place)
+    repairs = attribute(report, base, base, steps, final, recheck, glance)
     return repairs.before, repairs.after
 
 
@@ -101,10 +105,10 @@ def around(environment: Environment, target: Target) -> Environment:
 
 
 def _rechecker(
-    forest: Forest, target: Target, verl: str, baseline: Target | None
+    forest: Forest, target: Target, verl: str, baseline: Target | None, weigh: Weigh = severity_of
 ) -> Callable[[Mapping[str, str], Iterable[str]], Report]:
     def recheck(texts: Mapping[str, str], files: Iterable[str]) -> Report:
-        return check_pair(forest.with_texts(texts), target, verl=verl, baseline=baseline, files=files)
+        return check_pair(forest.with_texts(texts), target, verl=verl, baseline=baseline, files=files, weigh=weigh)
 
     return recheck
 

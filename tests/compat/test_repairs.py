@@ -27,7 +27,7 @@ def attributed(before: str, *steps: tuple[str, str]) -> tuple[dict[str, str | No
     """`repaired_by` by symbol, what is left, and what each record brings in."""
     base = {FILE: before}
     made: list[Step] = [(name, {FILE: text}) for name, text in steps]
-    done = attribute(report(base, base), base, base, made, made[-1][1] if made else {}, report)
+    done = attribute(report(base, base), base, base, made, made[-1][1] if made else {}, report, report)
     culprits = {one.symbol: one.repaired_by for one in done.before.findings}
     new = [(record, one.symbol) for record, one in done.introduced]
     return culprits, [one.symbol for one in done.after.findings], new
@@ -68,7 +68,7 @@ def test_a_guard_counts_as_a_repair() -> None:
 def test_of_two_alike_only_the_one_that_is_gone_is_repaired() -> None:
     base = {FILE: "use bad1\nsame\nuse bad1\n"}
     after = {FILE: "use bad1\nsame\nuse good\n"}
-    done = attribute(report(base, base), base, base, [("second", after)], after, report)
+    done = attribute(report(base, base), base, base, [("second", after)], after, report, report)
     assert [one.repaired_by for one in done.before.findings] == [None, "second"]
 
 

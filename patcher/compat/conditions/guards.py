@@ -40,7 +40,11 @@ class Guards:
     @property
     def reach(self) -> Reach:
         if self._reach is None:
-            self._reach = self.path.on(self.plain)
+            # Trees that differ in texts alone which no way depends on have one path, and so one way on a target.
+            known = self._target.kept
+            found = known.get(("reach", self.path))
+            self._reach = found if isinstance(found, Reach) else self.path.on(self.plain)
+            known["reach", self.path] = self._reach
         return self._reach
 
     def runs(self, use: Use, evaluator: Evaluator) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from patcher.compat.conditions.guards import covers, guards_of
+from patcher.compat.conditions.guards import Guards, covers, guards_of
 from patcher.compat.conditions.plain_job import name_words
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Condition, ConfigKey, EnvironmentVariable, Problem, Severity, Use, When
@@ -21,9 +21,7 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     if not use.file.endswith(".py"):
         return "break"
     guards = guards_of(universe)
-    if covers(use.context.caught, problem.kind, use):
-        return "guarded"
-    if guards.runs(use, guards.target) is False or any(_asks_for(one, problem) for one in use.context.conditions):
+    if _is_guarded(use, problem, guards):
         return "guarded"
     outline = guards.path.tree.file(use.file)
     node = (use.file, use.context.function)
@@ -33,6 +31,17 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     if answer is False or (answer is None and _is_feature(use)):
         return "optional"
     return "break"
+
+
+def severity_in_place(use: Use, problem: Problem, universe: Universe) -> Severity:
+    """guarded, or optional for all else: by what stands around the use alone, which costs little."""
+    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(universe)) else "optional"
+
+
+def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
+    if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
+        return True
+    return any(_asks_for(one, problem) for one in use.context.conditions)
 
 
 def _asks_for(condition: Condition, problem: Problem) -> bool:

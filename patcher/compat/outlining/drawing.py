@@ -20,7 +20,19 @@ def draw(tree: ast.Module, file: str) -> Outline:
     """The outline of a file of this syntax."""
     outline = Outline(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
     _Walk(outline).block(tree.body, outline.bodies[""], (), "")
+    for body in outline.bodies.values():
+        for step in body.steps:
+            _each_once(step)
     return outline
+
+
+def _each_once(step: Step) -> None:
+    if len(step.called) > 1:
+        step.called = list(dict.fromkeys(step.called))
+    if len(step.named) > 1:
+        step.named = list(dict.fromkeys(step.named))
+    if len(step.texts) > 1:
+        step.texts = list(dict.fromkeys(step.texts))
 
 
 class _Walk:
@@ -198,16 +210,16 @@ class _Walk:
         while waiting:
             one = waiting.pop()
             if isinstance(one, ast.Name):
-                step.named.add(one.id)
+                step.named.append(one.id)
             elif isinstance(one, ast.Constant):
                 if isinstance(one.value, str) and may_name(one.value):
-                    step.texts.add((one.value,))
+                    step.texts.append((one.value,))
             elif isinstance(one, ast.Attribute):
-                step.named.add(written(one))
+                step.named.append(written(one))
                 if not isinstance(one.value, ast.Name):
                     waiting.append(one.value)
             elif isinstance(one, ast.Call):
-                step.called.add(written(one.func))
+                step.called.append(written(one.func))
                 waiting += one.args
                 waiting += [word.value for word in one.keywords]
                 if isinstance(one.func, ast.Attribute):
@@ -231,7 +243,7 @@ def _entries(node: ast.Dict, step: Step) -> Iterator[ast.AST]:
     """Note the texts of a table with those of their keys; what else is in it is left to be looked at."""
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
-            step.texts.add((value.value, *strings(key)))
+            step.texts.append((value.value, *strings(key)))
         else:
             yield from (part for part in (key, value) if part is not None)
 
