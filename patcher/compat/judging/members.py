@@ -201,12 +201,13 @@ def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
 
 
 def _search_tree(universe: Universe, name: str, package: str) -> bool:
-    pattern = re.compile(
-        rb"(?<!self)\.%b\s*(:[^=\n]+)?=[^=]|setattr\([^,\n]+,\s*[\"']%b[\"']" % (name.encode(), name.encode())
-    )
+    word = re.escape(name.encode())
+    # Both begin with what is literal: so they are looked for at the speed of memory.
+    assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
+    given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
     imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
     for file in universe.forest.files([name]):
-        content = universe.forest.content(file)
-        if content is not None and imported.search(content) and pattern.search(content):
+        content = universe.forest.content(file) or b""
+        if (assigned.search(content) or given.search(content)) and imported.search(content):
             return True
     return False
