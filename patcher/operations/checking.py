@@ -111,7 +111,8 @@ def check(session: Session, order: Order) -> Check:
     if order.drafts is not None:
         from patcher.operations.drafting import draft
 
-        drafted = draft(before, located, past, session, order.drafts)
+        standing_texts = {path: file.text for path, file in repaired.plan.files.items()}
+        drafted = draft(before, located, past, session, order.drafts, standing_texts)
     return Check(before, after, session, repaired, standing, accepted, unreadable, notes, drafted)
 
 
