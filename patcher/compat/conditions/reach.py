@@ -226,8 +226,8 @@ class Reach:
 
     def _imported(self, ways: list[Assigned], depth: int = 0) -> Iterator[tuple[Outline, str]]:
         for way in ways:
-            if isinstance(way.value, Import) and depth < 8:
-                split = self.tree.split(way.value.dotted)
+            if isinstance(way.written, Import) and depth < 8:
+                split = self.tree.split(way.written.dotted)
                 if split is None:
                     continue
                 where, rest = split
@@ -242,6 +242,6 @@ class Reach:
         root = written.partition(".")[0]
         for home in (body, outline.bodies[""]):
             for way in home.assigned.get(root, ()) if home is not None else ():
-                if isinstance(way.value, Import) and self.tree.split(way.value.module) is None:
-                    return way.value.module.partition(".")[0]
+                if isinstance(way.written, Import) and self.tree.split(way.written.module) is None:
+                    return way.written.module.partition(".")[0]
         return None
