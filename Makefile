@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash lint format docs bench clean
+.PHONY: help venv demo test test-matrix test-crash lint format docs bench bench-accuracy clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ docs: $(READY)  ## Render MIGRATION.md and MIGRATION.zh-CN.md from records and s
 bench: $(READY)  ## Figures against their limits, as ratios within one run
 	@$(BIN)/python -m compileall -q patcher
 	@$(BIN)/python -m bench $(BENCH_OPTIONS)
+
+bench-accuracy: $(READY)  ## Precision and recall of `check` and other tools on labels made by execution
+	@$(BIN)/python -m bench.accuracy $(BENCH_OPTIONS)
 
 clean:  ## Remove .venv and what tools left behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

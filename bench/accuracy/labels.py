@@ -113,10 +113,30 @@ def labels(verl: str, package: str, version: str) -> Iterator[Label]:
         answer = _answer(use["probe"], package, version)
         if answer is None:
             continue
-        before = _answer(use["probe"], package, WORKS_WITH[verl][package]) or ["unknown"]
+        before = _before(use["probe"], package, WORKS_WITH[verl][package])
         for kind, lines, symbol, name, state, why in _of(use, answer, before):
             asked = use.get("asked", False)
             yield Label(verl, package, version, use["file"], lines, kind, symbol, name, state, why, asked)
+
+
+def _before(number: int, package: str, version: str) -> Answer:
+    """What the use met on the release that the tree was made for; a call that is not for that one: on the nearest
+    release where it binds."""
+    order = sorted(releases(package), key=_release)
+    here = order.index(version)
+    first: Answer | None = None
+    for other in sorted(order, key=lambda each: (abs(order.index(each) - here), order.index(each))):
+        answer = _answer(number, package, other)
+        first = first or answer
+        if answer is not None and (answer[0] == "method" or (answer[0] == "bound" and not answer[1] and not answer[2])):
+            return answer
+        if answer is not None and answer[0] not in ("bound", "unknown"):
+            return answer
+    return first or ["unknown"]
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 _Row = tuple[Kind, tuple[int, ...], str, str, State, str]
@@ -161,6 +181,8 @@ def _override(shape: dict[str, Any], answer: list[Any], before: list[Any]) -> tu
     """Whether an overriding method takes what the overridden one has come to take since it was written."""
     if answer[0] != "method":
         return "unknown", answer[1] if answer[0] == "unknown" else "overrides nothing"
+    if shape.get("required", 0) > len([kind for _, kind, _ in answer[1] if kind.startswith("POSITIONAL")]):
+        return "broken", "TypeError: requires more than it is called with"
     known = {name for name, _, _ in before[1]} if before[0] == "method" else set()
     positional = shape.get("positional", [])
     for index, (name, kind, _) in enumerate(answer[1]):
@@ -173,6 +195,9 @@ def _override(shape: dict[str, Any], answer: list[Any], before: list[Any]) -> tu
                 by_name = name in (*positional, *shape.get("keyword", ())) or shape.get("any_keyword")
                 taken = by_name and (index < len(positional) or shape.get("any_positional") or shape.get("any_keyword"))
                 taken = taken or (shape.get("any_positional") and shape.get("any_keyword"))
+        named = name in (*positional, *shape.get("keyword", ()))
+        if taken and not named and name not in known:
+            return "unknown", f"takes {name} only in **kwargs"
         if not taken:
             if name in known:
                 return "unknown", f"does not take {name}, and did not where it works"

@@ -127,6 +127,7 @@ class _Walk:
         positional = [each.arg for each in [*arguments.posonlyargs, *arguments.args]][1:]
         shape = {
             "positional": positional,
+            "required": len(positional) - len(arguments.defaults),
             "keyword": [each.arg for each in arguments.kwonlyargs],
             "any_positional": arguments.vararg is not None,
             "any_keyword": arguments.kwarg is not None,

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patcher.compat.facts import FileFacts
 from patcher.compat.model import Use
-from patcher.compat.reading import read_file
+from patcher.compat.outlining import Outline, draw, lighten
+from patcher.compat.reading import read_syntax, unreadable
+from patcher.compat.syntax import UNPARSEABLE, parsed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What texts say, by path and hash: several forests may share it."""
+
+    facts: dict[tuple[str, int], FileFacts] = field(default_factory=dict)
+    outlines: dict[tuple[str, int], Outline] = field(default_factory=dict)
 
 
 class Forest:
     """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
-    Facts are kept by the file's text in `known`, which several forests of one tree may share. With `words`, the uses in
-    files without any of them are not kept.
+    What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
+    its facts and its outline. With `words` even less is kept, for those who look at many trees: no uses in files that
+    have none of the words, and outlines with texts in the place of syntax.
     """
 
     def __init__(
         self,
         root: Path,
         texts: Mapping[str, str] | None = None,
-        known: dict[tuple[str, int], FileFacts] | None = None,
+        known: Known | None = None,
         top: str = "verl",
         words: Collection[str] | None = None,
     ) -> None:
@@ -30,8 +42,9 @@ class Forest:
         self.top = top
         self.texts = dict(texts or {})
         self._words = words
-        self._known = known if known is not None else {}
+        self._known = known if known is not None else Known()
         self._facts: dict[str, FileFacts | None] = {}
+        self._outlines: dict[str, Outline | None] = {}
         self._bytes: dict[str, bytes | None] = {}
         self._listed: list[str] = []
         self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
@@ -79,14 +92,43 @@ class Forest:
         """What a file says; None if there is no such file."""
         if file not in self._facts:
             content = self.content(file)
-            if content is None:
-                self._facts[file] = None
-            else:
-                key = (file, hash(content))
-                if key not in self._known:
-                    self._known[key] = self._light(read_file(content, file), content)
-                self._facts[file] = self._known[key]
+            self._facts[file] = None if content is None else self._read(file, content)
         return self._facts[file]
+
+    def outline(self, file: str) -> Outline | None:
+        """The skeleton of a file, empty if it is no Python; None if there is no such file."""
+        if file not in self._outlines:
+            content = self.content(file)
+            self._outlines[file] = None if content is None else self._drawn(file, content)
+        return self._outlines[file]
+
+    def _read(self, file: str, content: bytes) -> FileFacts:
+        key = (file, hash(content))
+        if key not in self._known.facts:
+            try:
+                tree = parsed(content)
+            except UNPARSEABLE as error:
+                self._known.facts[key] = unreadable(file, error)
+            else:
+                self._known.facts[key] = self._light(read_syntax(tree, content, file), content)
+                self._outlined(key, tree, content)
+        return self._known.facts[key]
+
+    def _drawn(self, file: str, content: bytes) -> Outline:
+        key = (file, hash(content))
+        if key not in self._known.outlines:
+            try:
+                tree = parsed(content)
+            except UNPARSEABLE:
+                tree = ast.Module(body=[], type_ignores=[])
+            self._outlined(key, tree, content)
+        return self._known.outlines[key]
+
+    def _outlined(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
+        if key not in self._known.outlines:
+            outline = self._known.outlines[key] = draw(tree, key[0])
+            if self._words is not None:
+                lighten(outline, content)
 
     def _light(self, facts: FileFacts, content: bytes) -> FileFacts:
         """Without uses, where none of them can be of a package in question."""

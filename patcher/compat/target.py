@@ -21,7 +21,7 @@ class Target:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     moves: bool = True
     """Whether to search where what is gone is now; of no use to who asks since when it is gone."""
-    kept: dict[Hashable, object] = field(default_factory=dict)
+    kept: dict[Hashable, object] = field(default_factory=dict, init=False)
     """What was found out about the packages, whatever the tree."""
 
     @property

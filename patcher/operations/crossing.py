@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.compat.facts import FileFacts
-from patcher.compat.forest import Forest
+from patcher.compat.forest import Forest, Known
 from patcher.compat.matrix import Cell, Matrix, Missing, cell_of, with_since
 from patcher.compat.target import Target
 from patcher.errors import EnvironmentProbeError
@@ -89,7 +88,7 @@ class _Bench:
     """What a process keeps from one release to the next: the verl trees and what was read of them."""
 
     def __init__(self, crossing: Crossing) -> None:
-        known: dict[tuple[str, int], FileFacts] = {}
+        known = Known()
         packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
         words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
         self.crossing = crossing

@@ -26,7 +26,7 @@ Place: TypeAlias = "tuple[str, int, str]"
 """File, line and symbol: what a finding is about, whatever kind it is of on another release."""
 _REACH = 16
 """How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
-MOST_FETCHED = 8
+MOST_FETCHED = 12
 """How many releases of one package are fetched to find out since when."""
 
 
@@ -143,7 +143,12 @@ def _place(finding: Finding) -> Place:
 
 
 def _module(finding: Finding, report: Report) -> str:
-    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against."""
+    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against.
+
+    A comparison of versions as text is wrong on every release.
+    """
+    if finding.kind == "version-compared-as-text":
+        return ""
     if finding.package in report.against:
         return finding.package
     engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")

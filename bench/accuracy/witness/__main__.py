@@ -11,11 +11,13 @@ import inspect
 import json
 import os
 import sys
+import types
 import typing
 import warnings
 from pathlib import Path
 from typing import Any
 
+from .forwarding import forwarded
 from .isolation import Isolation
 from .states import Broken, Instance, Object, State, States, Unknown
 
@@ -83,7 +85,9 @@ def _signature(state: State) -> inspect.Signature:
     if typing.is_typeddict(value):
         return inspect.Signature([inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)])
     try:
-        signature = inspect.signature(value)
+        # A wrapper of a bound method is bound a second time: what it says that it wraps has one parameter less.
+        twice = isinstance(getattr(getattr(value, "__func__", None), "__wrapped__", None), types.MethodType)
+        signature = inspect.signature(value, follow_wrapped=not twice)
     except (TypeError, ValueError) as error:
         raise Unknown(f"no signature: {error}") from error
     if state.bound:
@@ -103,7 +107,9 @@ def _bind(states: States, expression: Any, count: int, keywords: list[str], part
     accepted, refused = [], {}
     for keyword in keywords:
         try:
-            signature.bind_partial(**{keyword: _DUMMY})
+            into = signature.bind_partial(**{keyword: _DUMMY}).arguments
+            if keyword not in into:
+                forwarded(state.value, keyword)
             accepted.append(keyword)
         except TypeError as error:
             refused[keyword] = f"TypeError: {error}"

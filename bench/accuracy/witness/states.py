@@ -237,7 +237,9 @@ class States:
         return [origin]
 
     def _of_class(self, cls: type, name: str) -> State:
-        found = inspect.getattr_static(cls, name, _NOTHING)
+        if cls.__module__.startswith("transformers.models.auto.") and cls.__name__.startswith("Auto"):
+            raise Unknown("a factory, which has no instances")
+        found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _NOTHING)
         match found:
             case property(fget=getter) if getter is not None:
                 return self._annotated(getter, cls)
@@ -245,7 +247,7 @@ class States:
                 return self._annotated(found.func, cls)
             case staticmethod() | classmethod():
                 return Object(getattr(cls, name))
-            case types.FunctionType():
+            case types.FunctionType() | types.MethodDescriptorType() | types.WrapperDescriptorType():
                 return Object(found, bound=True, owner=cls)
         hints = self._fields(cls)
         if name in hints:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from patcher.compat.conditions.evaluator import Evaluator
-from patcher.compat.conditions.outline import Assigned, Body, Family, Import, Outline, Step
 from patcher.compat.conditions.plain_job import DISPATCH, METHODS, NOT_CHOSEN, OFF_WORDS, name_words
 from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.tree import Tree
+from patcher.compat.outlining.outline import Assigned, Body, Family, Import, Outline, Step
 
 _Node = tuple[str, str]
 """A file and the qualified name of a function or class in it."""

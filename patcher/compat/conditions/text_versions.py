@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.guards import Guards, guards_of
 from patcher.compat.conditions.operators import COMPARISONS
-from patcher.compat.conditions.outline import Body, Outline
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import UNKNOWN, Known, Raised, Term
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Finding
+from patcher.compat.outlining.outline import Body, Outline
 from patcher.language import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")

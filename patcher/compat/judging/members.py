@@ -42,7 +42,7 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
         gone = [inner for inner in found if isinstance(inner, Absent)]
         open_ = [inner for inner in found if isinstance(inner, Unknown) and inner.symbol]
         if gone and len(gone) == len(found):
-            if _set_in_tree(universe, need.name):
+            if _set_in_tree(universe, need.name, symbol_of(one)):
                 return Fine(f"{symbol_of(one)}.{need.name}")
             if _subclass_has(universe, one, need.name):
                 unsure.append(Unknown("only classes that inherit from it have it", f"{symbol_of(one)}.{need.name}"))
@@ -190,22 +190,24 @@ def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
             return False
 
 
-def _set_in_tree(universe: Universe, name: str) -> bool:
-    """Whether some file of the tree sets an attribute of that name on an object."""
+def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
+    """Whether a file of the tree that imports the symbol's package sets an attribute of that name on an object."""
     known = universe.forest.kept.setdefault("attributes that are set", {})
     assert isinstance(known, dict)
-    if name not in known:
-        known[name] = _search_tree(universe, name)
-    return bool(known[name])
+    key = (symbol.partition(".")[0], name)
+    if key not in known:
+        known[key] = _search_tree(universe, name, key[0])
+    return bool(known[key])
 
 
-def _search_tree(universe: Universe, name: str) -> bool:
-    pattern = re.compile(
-        rb"(?<!self)\.%b\s*(:[^=\n]+)?=[^=]|setattr\([^,\n]+,\s*[\"']%b[\"']" % (name.encode(), name.encode())
-    )
-    word = name.encode()
+def _search_tree(universe: Universe, name: str, package: str) -> bool:
+    word = re.escape(name.encode())
+    # Both begin with what is literal: so they are looked for at the speed of memory.
+    assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
+    given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
+    imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
     for file in universe.forest.files([name]):
-        content = universe.forest.content(file)
-        if content is not None and word in content and pattern.search(content):
+        content = universe.forest.content(file) or b""
+        if (assigned.search(content) or given.search(content)) and imported.search(content):
             return True
     return False

@@ -12,6 +12,7 @@ from patcher.compat.reading.scope import Scope, field, together
 from patcher.compat.reading.targets import assign, becomes_method, identifier
 from patcher.compat.reading.walk import Evaluators, Walk
 from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
+from patcher.compat.syntax import parts
 from patcher.compat.values import Instance, Named, OneOf, Opaque, Value
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -195,7 +196,7 @@ def _inner(walk: Walk, node: ast.expr) -> Value:
     """An expression that gives nothing that is followed: its parts alone matter."""
     if isinstance(node, ast.Compare):
         walk.contexts[id(node)] = walk.context
-    for child in ast.iter_child_nodes(node):
+    for child in parts(node):
         if isinstance(child, ast.expr):
             walk.value(child)
     return OPAQUE

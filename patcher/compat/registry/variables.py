@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from patcher.compat.meaning import Universe
@@ -171,28 +169,15 @@ def _scan(symbols: Symbols) -> _Elsewhere:
     quoted = re.compile(rb"""["']((?:PY)?""" + start + rb"""\w+)["']""")
     read: set[bytes] = set()
     mentioned: set[bytes] = set()
-    for content in _contents(symbols):
-        if start not in content:
+    registry = _registry(symbols)
+    for module, content in symbols.text.containing(start):
+        if registry is not None and module == registry.name:
             continue
         mentioned.update(word.findall(content))
         if b"environ" in content or b"getenv" in content:
             read.update(first or second for first, second in _READ.findall(content))
             read.update(quoted.findall(content))
     return _Elsewhere(_decoded(read), _decoded(mentioned))
-
-
-def _contents(symbols: Symbols) -> Iterator[bytes]:
-    root = symbols.modules.find(symbols.modules.name)
-    if not isinstance(root, Module) or root.folder is None:
-        return
-    registry = _registry(symbols)
-    skipped: Path | None = registry.path if registry is not None else None
-    for path in root.folder.rglob("*.py"):
-        if path != skipped:
-            try:
-                yield path.read_bytes()
-            except OSError:
-                continue
 
 
 def _decoded(names: set[bytes]) -> frozenset[str]:
