@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from patcher.compat.facts import FileFacts
@@ -26,8 +26,8 @@ class Forest:
     """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
     What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
-    its facts and its outline. With `words` even less is kept, for those who look at many trees: no uses in files that
-    have none of the words, and outlines with texts in the place of syntax.
+    its facts and its outline. With `words`, files that have none of them have no uses. `lightly`: outlines keep text
+    in the place of syntax, for those who look at many trees.
     """
 
     def __init__(
@@ -37,11 +37,13 @@ class Forest:
         known: Known | None = None,
         top: str = "verl",
         words: Collection[str] | None = None,
+        *,
+        lightly: bool = False,
     ) -> None:
         self.root = root
         self.top = top
         self.texts = dict(texts or {})
-        self._words = words
+        self._words, self._lightly = words, lightly
         self._known = known if known is not None else Known()
         self._facts: dict[str, FileFacts | None] = {}
         self._outlines: dict[str, Outline | None] = {}
@@ -61,7 +63,9 @@ class Forest:
         if not key:
             return self
         if key not in self._variants:
-            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top, self._words)
+            other = Forest(
+                self.root, {**self.texts, **texts}, self._known, self.top, self._words, lightly=self._lightly
+            )
             other._bytes, other._listed = self._bytes, self._listed
             other.variant_of = self
             self._variants[key] = other
@@ -110,7 +114,7 @@ class Forest:
             except UNPARSEABLE as error:
                 self._known.facts[key] = unreadable(file, error)
             else:
-                self._known.facts[key] = self._light(read_syntax(tree, content, file), content)
+                self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
                 self._outlined(key, tree, content)
         return self._known.facts[key]
 
@@ -127,14 +131,12 @@ class Forest:
     def _outlined(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
         if key not in self._known.outlines:
             outline = self._known.outlines[key] = draw(tree, key[0])
-            if self._words is not None:
+            if self._lightly:
                 lighten(outline, content)
 
-    def _light(self, facts: FileFacts, content: bytes) -> FileFacts:
-        """Without uses, where none of them can be of a package in question."""
-        if self._words is None or any(word.encode() in content for word in self._words):
-            return facts
-        return replace(facts, uses=())
+    def _concerns(self, content: bytes) -> bool:
+        """Whether a text may have uses of a package in question."""
+        return self._words is None or any(word.encode() in content for word in self._words)
 
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""

@@ -89,7 +89,7 @@ def check(session: Session, order: Order) -> Check:
     located = tuple(locate(one, session) for one in order.against or (Against("vllm", AsInstalled()),))
     target = target_of(located, session)
     baseline = _baseline(order, located, session)
-    forest = Forest(session.tree.root)
+    forest = Forest(session.tree.root, words=target.words)
     further, misread = uses_of_scripts(session.tree.root, order.scripts)
     verl = session.environment.version("verl") or ""
     report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)

@@ -93,7 +93,7 @@ class _Bench:
         words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
         self.crossing = crossing
         self.forests = {
-            verl: Forest(path.parent, known=known, words=words)
+            verl: Forest(path.parent, known=known, words=words, lightly=True)
             for verl, path in crossing.verl.items()
             if isinstance(path, Path)
         }

@@ -24,12 +24,12 @@ _ORDER = re.compile(rb"[<>]")
 def text_comparisons(universe: Universe, files: Iterable[str]) -> Iterator[Finding]:
     """Comparisons by order of versions of the target's packages, or of two texts that look like versions, as text."""
     guards = guards_of(universe)
-    anywhere = Evaluator(guards.path.tree, _Anywhere())
+    anywhere = Evaluator(guards.tree, _Anywhere())
     for file in files:
         content = universe.forest.content(file) or b""
         if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
             continue
-        outline = guards.path.tree.file(file)
+        outline = guards.tree.file(file)
         for body in outline.bodies.values() if outline is not None else ():
             for step in body.steps:
                 for test in step.orderings:

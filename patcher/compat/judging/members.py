@@ -205,9 +205,21 @@ def _search_tree(universe: Universe, name: str, package: str) -> bool:
     # Both begin with what is literal: so they are looked for at the speed of memory.
     assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
     given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
-    imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
-    for file in universe.forest.files([name]):
+    for file in _importing(universe, package):
         content = universe.forest.content(file) or b""
-        if (assigned.search(content) or given.search(content)) and imported.search(content):
+        if assigned.search(content) or given.search(content):
             return True
     return False
+
+
+def _importing(universe: Universe, package: str) -> tuple[str, ...]:
+    """The files of the tree that import a package."""
+    forest, key = universe.forest, f"files that import {package}"
+    if key not in forest.kept:
+        imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
+        forest.kept[key] = tuple(
+            file for file in forest.files([package]) if imported.search(forest.content(file) or b"") is not None
+        )
+    found = forest.kept[key]
+    assert isinstance(found, tuple)
+    return found

@@ -42,7 +42,7 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     if name == "__class__" and isinstance(of, Instance):
         return of.of
     value = walk.member(of, name)
-    if value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
+    if not walk.silent and value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
         walk.use(node.end_lineno or node.lineno, MemberOf(of, name))
     if type(of) is Instance and walk.has_fields:
         return walk.scope.names.get(field(node), value)

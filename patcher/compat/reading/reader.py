@@ -39,13 +39,15 @@ def unreadable(file: str, error: Exception) -> FileFacts:
     return FileFacts(file, module_name(file), problem=str(error))
 
 
-def read_syntax(tree: ast.Module, content: bytes, file: str) -> FileFacts:
-    """What the file of this text and syntax says."""
+def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = True) -> FileFacts:
+    """What the file of this text and syntax says; without its `uses` where nobody asks about them."""
     walk = Walk(file, module_name(file), _EVALUATORS, _EXECUTORS)
+    walk.silent = not uses
     try:
         _visit(walk, tree, content)
-        walk.uses += environment_uses(content, tree, file, walk.context_of)
-        walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
+        if uses:
+            walk.uses += environment_uses(content, tree, file, walk.context_of)
+            walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
     except UNPARSEABLE as error:
         return unreadable(file, error)
     return FileFacts(
