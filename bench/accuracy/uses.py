@@ -8,7 +8,6 @@ What a value is, is written down as an expression that the witness evaluates on 
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,8 @@ Expression = Any
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """`kind`: import, attribute, call or override. `keywords`: name and line. `asked`: `hasattr` is asked for it before."""
+    """`kind`: import, attribute, call or override. `keywords`: name and line. `arguments`: the names that positional
+    arguments go by, "" without one. `asked`: `hasattr` is asked for it before."""
 
     file: str
     line: int
@@ -29,6 +29,7 @@ class Use:
     symbol: str
     probe: list[Any]
     keywords: tuple[tuple[str, int], ...] = ()
+    arguments: tuple[str, ...] = ()
     shape: dict[str, Any] | None = None
     asked: bool = False
 
@@ -168,12 +169,12 @@ class _Walk:
         callee = scope.value(function)
         if callee is None:
             return
-        count = 0
+        names: list[str] = []
         for argument in arguments:
             if isinstance(argument, ast.Starred):
                 partial = True
                 break
-            count += 1
+            names.append(_called(argument))
         keywords: list[tuple[str, int]] = []
         for keyword in node.keywords:
             if keyword.arg is not None:
@@ -182,8 +183,8 @@ class _Walk:
             literal = dictionary(keyword.value, scope)
             partial = partial or literal is None or not literal[1]
             keywords += literal[0] if literal else []
-        probe = ["call", callee, count, [name for name, _ in keywords], partial]
-        self._add(node.lineno, "call", callee, probe, tuple(keywords))
+        probe = ["call", callee, len(names), [name for name, _ in keywords], partial]
+        self._add(node.lineno, "call", callee, probe, tuple(keywords), tuple(names))
 
     def _add(
         self,
@@ -192,10 +193,11 @@ class _Walk:
         expression: Expression,
         probe: list[Any],
         keywords: tuple[tuple[str, int], ...] = (),
+        arguments: tuple[str, ...] = (),
         *,
         asked: bool = False,
     ) -> None:
-        self.found.append(Use(self.file, line, kind, dotted(expression), probe, keywords, asked=asked))
+        self.found.append(Use(self.file, line, kind, dotted(expression), probe, keywords, arguments, asked=asked))
 
 
 def dotted(expression: Expression) -> str:
@@ -214,14 +216,12 @@ def dotted(expression: Expression) -> str:
     return ""
 
 
+def _called(argument: ast.expr) -> str:
+    match argument:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
 def _type_checking(test: ast.expr) -> bool:
     return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-
-
-def parse(path: Path) -> ast.Module | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError):
-            return None
