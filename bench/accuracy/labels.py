@@ -17,6 +17,7 @@ Kind = Literal["import", "attribute", "keyword", "positional", "override"]
 KINDS: tuple[Kind, ...] = ("import", "attribute", "keyword", "positional", "override")
 State = Literal["holds", "broken", "unknown"]
 Answer: TypeAlias = list[Any]
+PACKAGES = ("vllm", "transformers")
 WORKS_WITH = {
     "0.5.0": {"vllm": "0.9.0", "transformers": "4.52.4"},
     "0.6.0": {"vllm": "0.9.2", "transformers": "4.52.4"},
@@ -148,8 +149,8 @@ def _state(problem: str) -> State:
 
 
 def _shifted(arguments: list[str], names: list[str], before: Answer) -> str:
-    """A positional argument that goes to another parameter than the one of its own name; where no argument has the name of
-    a parameter, than the one that it went to on the release that the tree was made for."""
+    """A positional argument that goes to another parameter than the one of its own name; where no argument has the name
+    of a parameter, than the one that it went to on the release that the tree was made for."""
     meant = arguments
     if not set(arguments) & set(names) and before[0] == "bound" and not before[1] and not before[2]:
         meant = before[3][: len(arguments)]

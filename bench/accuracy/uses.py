@@ -1,8 +1,8 @@
 """The uses of a package in a tree: a walk of its own over the syntax, so that labels do not share `check`'s omissions.
 
 What a value is, is written down as an expression that the witness evaluates on a release:
-["import", module, name or null], ["attr", of, name], ["result", of call], ["instance", of annotation], ["each" | "item", of],
-["oneof", [expressions]].
+["import", module, name or null], ["attr", of, name], ["result", of call], ["instance", of annotation],
+["each" | "item", of], ["oneof", [expressions]].
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.accuracy.scopes import Scope, Trees, dictionary
+from bench.accuracy.dictionaries import dictionary
+from bench.accuracy.scopes import Scope, Trees
 
 Expression = Any
 
