@@ -14,6 +14,7 @@ def main() -> int:
     making.add_argument("names", nargs="*", help="environments (default: all), as vllm-0.12.0-sources")
     parser.add_argument("--baselines", action="store_true", help="run the other tools too, not just their kept results")
     parser.add_argument("--wrong", action="store_true", help="list what check gets wrong")
+    parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     if given.command == "label":
         from bench.accuracy.making import make
@@ -22,7 +23,7 @@ def main() -> int:
         return 0
     from bench.accuracy.report import report
 
-    return report(as_json=given.json, baselines=given.baselines, wrong=given.wrong)
+    return report(as_json=given.json, baselines=given.baselines, wrong=given.wrong, processes=given.processes)
 
 
 if __name__ == "__main__":

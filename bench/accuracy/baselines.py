@@ -1,7 +1,7 @@
 """Other tools on the same labels: type checkers run on the tree with the release's sources, and a library diff.
 
-A tool's diagnostic counts for a label if it stands on one of the label's lines and is of the label's kind; for the diff, if
-a broken symbol is one that the line uses.
+A tool's diagnostic counts for a label if it stands on one of the label's lines and is of the label's kind; for the
+diff, if a broken symbol is one that the line uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.accuracy.environments import base, cache as folder_of_cache
+from bench.accuracy.environments import base
+from bench.accuracy.environments import cache as folder_of_cache
 from bench.accuracy.labels import FOLDER, WORKS_WITH, Label, labels
 from bench.accuracy.ours import Judged
 from patcher.releases import sources
@@ -42,7 +43,7 @@ _RULES = {
     "positional": {"missing-argument", "too-many-positional-arguments", "no-matching-overload", "reportCallIssue"},
     "override": {"invalid-method-override", "incompatible-method-override", "reportIncompatibleMethodOverride"},
 }
-"""What the type checkers call a name that is not there and arguments that do not bind; other types of values are no breaks."""
+"""What the type checkers call a name that is not there and arguments that do not bind; wrong types are no breaks."""
 
 
 def kept() -> dict[str, list[Judged]]:
@@ -160,12 +161,14 @@ def _griffe(verl: str, package: str, version: str) -> Iterator[tuple[str, int, s
     for label in labels(verl, package, version):
         symbol = label.symbol.partition("(")[0]
         for line in label.lines:
-            if label.kind in ("import", "attribute") and any(
-                symbol == gone or symbol.startswith(f"{gone}.") for gone in broken["removed"]
-            ):
+            if label.kind in ("import", "attribute") and _within(symbol, broken["removed"]):
                 yield label.file, line, f"import {symbol}"
             if label.kind in ("keyword", "positional") and label.symbol in broken["arguments"]:
                 yield label.file, line, f"argument {label.symbol}"
+
+
+def _within(symbol: str, gone: set[str]) -> bool:
+    return any(symbol == each or symbol.startswith(f"{each}.") for each in gone)
 
 
 @cache

@@ -17,6 +17,7 @@ Kind = Literal["import", "attribute", "keyword", "positional", "override"]
 KINDS: tuple[Kind, ...] = ("import", "attribute", "keyword", "positional", "override")
 State = Literal["holds", "broken", "unknown"]
 Answer: TypeAlias = list[Any]
+PACKAGES = ("vllm", "transformers")
 WORKS_WITH = {
     "0.5.0": {"vllm": "0.9.0", "transformers": "4.52.4"},
     "0.6.0": {"vllm": "0.9.2", "transformers": "4.52.4"},
@@ -113,30 +114,10 @@ def labels(verl: str, package: str, version: str) -> Iterator[Label]:
         answer = _answer(use["probe"], package, version)
         if answer is None:
             continue
-        before = _before(use["probe"], package, WORKS_WITH[verl][package])
+        before = _answer(use["probe"], package, WORKS_WITH[verl][package]) or ["unknown"]
         for kind, lines, symbol, name, state, why in _of(use, answer, before):
             asked = use.get("asked", False)
             yield Label(verl, package, version, use["file"], lines, kind, symbol, name, state, why, asked)
-
-
-def _before(number: int, package: str, version: str) -> Answer:
-    """What the use met on the release that the tree was made for; a call that is not for that one: on the nearest
-    release where it binds."""
-    order = sorted(releases(package), key=_release)
-    here = order.index(version)
-    first: Answer | None = None
-    for other in sorted(order, key=lambda each: (abs(order.index(each) - here), order.index(each))):
-        answer = _answer(number, package, other)
-        first = first or answer
-        if answer is not None and (answer[0] == "method" or (answer[0] == "bound" and not answer[1] and not answer[2])):
-            return answer
-        if answer is not None and answer[0] not in ("bound", "unknown"):
-            return answer
-    return first or ["unknown"]
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 _Row = tuple[Kind, tuple[int, ...], str, str, State, str]
@@ -150,7 +131,7 @@ def _of(use: dict[str, Any], answer: Answer, before: Answer) -> Iterator[_Row]:
             for keyword, line in use.get("keywords", ()):
                 why = refused.get(keyword, "")
                 yield "keyword", (line, *lines), f"{symbol}({keyword})", keyword, _state(why), why
-            shifted = _shifted(witnessed()[use["probe"]].probe[2], names, before)
+            shifted = _shifted(use.get("arguments", []), names, before)
             yield "positional", lines, symbol, name, _state(positional or shifted), positional or shifted
         case "call", ["unknown", why]:
             for keyword, line in use.get("keywords", ()):
@@ -167,13 +148,15 @@ def _state(problem: str) -> State:
     return "broken" if problem else "holds"
 
 
-def _shifted(count: int, names: list[str], before: list[Any]) -> str:
-    """A positional argument that now goes to another parameter, while its own is still there elsewhere."""
-    if before[0] != "bound":
-        return ""
-    for index, meant in enumerate(before[3][:count]):
-        if index < len(names) and names[index] != meant and meant in names:
-            return f"shifted: argument {index + 1} was {meant}, is {names[index]}"
+def _shifted(arguments: list[str], names: list[str], before: Answer) -> str:
+    """A positional argument that goes to another parameter than the one of its own name; where no argument has the name
+    of a parameter, than the one that it went to on the release that the tree was made for."""
+    meant = arguments
+    if not set(arguments) & set(names) and before[0] == "bound" and not before[1] and not before[2]:
+        meant = before[3][: len(arguments)]
+    for index, (name, parameter) in enumerate(zip(meant, names, strict=False)):
+        if name != parameter and name in names:
+            return f"shifted: argument {index + 1} is {name}, goes to {parameter}"
     return ""
 
 
@@ -196,7 +179,7 @@ def _override(shape: dict[str, Any], answer: list[Any], before: list[Any]) -> tu
                 taken = by_name and (index < len(positional) or shape.get("any_positional") or shape.get("any_keyword"))
                 taken = taken or (shape.get("any_positional") and shape.get("any_keyword"))
         named = name in (*positional, *shape.get("keyword", ()))
-        if taken and not named and name not in known:
+        if taken and not named:
             return "unknown", f"takes {name} only in **kwargs"
         if not taken:
             if name in known:

@@ -6,11 +6,9 @@ import json
 
 from bench.accuracy.environments import ENVIRONMENTS
 from bench.accuracy.labelling import answers
-from bench.accuracy.labels import WORKS_WITH, Witnessed, witnessed, write
+from bench.accuracy.labels import PACKAGES, WORKS_WITH, Witnessed, witnessed, write
 from bench.accuracy.uses import uses
 from patcher.releases import sources
-
-PACKAGES = ("vllm", "transformers")
 
 
 def make(names: list[str]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.accuracy.labels import WORKS_WITH, Label, labels, releases
+from bench.accuracy.labels import PACKAGES, WORKS_WITH, Label, labels, releases
 from patcher.compat.forest import Forest
 from patcher.compat.model import Finding, Report, Unresolved
 from patcher.compat.pair import check_pair
@@ -26,7 +27,7 @@ class Judged:
     said: Said
 
 
-def pairs(packages: Iterable[str] = ("vllm", "transformers")) -> list[tuple[str, str, str]]:
+def pairs(packages: Iterable[str] = PACKAGES) -> list[tuple[str, str, str]]:
     """(verl, package, version) of all that is labelled, so that a package's sources are read once."""
     return [(verl, package, version) for package in packages for version in releases(package) for verl in WORKS_WITH]
 
@@ -98,8 +99,17 @@ def _about(label: Label, finding: Finding, keywords: set[str]) -> bool:
             return finding.kind == "override-mismatch"
 
 
-def every() -> Iterator[Judged]:
-    """All labels."""
-    checker = Checker()
-    for pair in pairs():
-        yield from checker.judged(*pair)
+def judged_all(processes: int) -> list[Judged]:
+    """All labels. Pairs on one release of a package are judged by one process."""
+    groups = [(package, version) for package in PACKAGES for version in releases(package)]
+    with ProcessPoolExecutor(processes) as pool:
+        return [each for group in pool.map(_group, groups) for each in group]
+
+
+def _group(release: tuple[str, str]) -> list[Judged]:
+    global _CHECKER
+    _CHECKER = _CHECKER or Checker()
+    return [each for verl in WORKS_WITH for each in _CHECKER.judged(verl, *release)]
+
+
+_CHECKER: Checker | None = None

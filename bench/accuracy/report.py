@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.accuracy.figures import Score, scores
-from bench.accuracy.ours import Checker, Judged, pairs
+from bench.accuracy.ours import Judged, judged_all, pairs
 
 
-def report(*, as_json: bool, baselines: bool, wrong: bool) -> int:
+def report(*, as_json: bool, baselines: bool, wrong: bool, processes: int) -> int:
     """Print the figures. Exit code 1 where `check` misses a goal."""
     from bench.accuracy.baselines import PAIRS, kept, run
 
     started = time.monotonic()
-    checker = Checker()
-    judged = [each for pair in pairs() for each in checker.judged(*pair)]
+    judged = judged_all(processes)
     seconds = time.monotonic() - started
     others = run() if baselines else kept()
     ours = scores(judged)

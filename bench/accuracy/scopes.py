@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from bench.accuracy.bindings import Bindings
 
 Expression = Any
 _DEEP = 12
@@ -30,10 +33,8 @@ class Trees:
             if path.is_file():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    try:
+                    with contextlib.suppress(SyntaxError, ValueError):
                         self._files[file] = Scope(ast.parse(path.read_bytes()), None, self, file)
-                    except (SyntaxError, ValueError):
-                        pass
         return self._files[file]
 
     def module(self, dotted: str) -> Scope | None:
@@ -41,22 +42,17 @@ class Trees:
         return self.file(f"{path}.py") or self.file(f"{path}/__init__.py")
 
 
-class Scope:
+class Scope(Bindings):
     """A module, class, function or lambda."""
 
     def __init__(self, node: ast.AST, parent: Scope | None, trees: Trees, file: str) -> None:
-        self.node = node
+        super().__init__(node, file)
         self.parent = parent
         self.trees = trees
-        self.file = file
-        self.is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        self.is_class = isinstance(node, ast.ClassDef)
-        self._bound: dict[str, list[tuple[str, Any]]] = {}
         self._children: dict[int, Scope] = {}
-        self._own: dict[str, list[tuple[ast.expr, Scope]]] | None = None
+        self._own: dict[str, list[tuple[str, Any, Scope]]] | None = None
         self._busy: set[str] = set()
         self._asked: set[str] | None = None
-        self._collect(node)
 
     def child(self, node: ast.AST) -> Scope:
         if id(node) not in self._children:
@@ -73,83 +69,6 @@ class Scope:
                         self._asked.add(asked)
         return name in self._asked
 
-    # bindings
-
-    def _collect(self, node: ast.AST) -> None:
-        if self.is_function:
-            arguments: ast.arguments = node.args  # type: ignore[attr-defined]
-            for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-                self._bind(each.arg, "annotation" if each.annotation else "unknown", each.annotation)
-            for extra in (arguments.vararg, arguments.kwarg):
-                if extra:
-                    self._bind(extra.arg, "unknown", None)
-        body = getattr(node, "body", [])
-        for inner in body if isinstance(body, list) else [body]:
-            self._statement(inner)
-
-    def _bind(self, name: str, how: str, what: Any) -> None:
-        self._bound.setdefault(name, []).append((how, what))
-
-    def _statement(self, node: ast.AST) -> None:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                self._bind(node.name, "class" if isinstance(node, ast.ClassDef) else "function", node)
-                return
-            case ast.Lambda():
-                return
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                    self._bind(alias.asname or whole, "import", (whole, None))
-            case ast.ImportFrom(names=aliases, module=module, level=level):
-                for alias in aliases:
-                    self._bind(alias.asname or alias.name, "import", (self._absolute(module, level), alias.name))
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    self._target(target, value)
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                self._bind(name, "annotation", annotation)
-            case ast.NamedExpr(target=ast.Name(id=name), value=value):
-                self._bind(name, "value", value)
-            case ast.For(target=ast.Name(id=name), iter=over) | ast.AsyncFor(target=ast.Name(id=name), iter=over):
-                self._bind(name, "each", over)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    if item.optional_vars:
-                        self._target(item.optional_vars, None)
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                self._bind(name, "unknown", None)
-                return
-            case ast.ExceptHandler(name=str(name)):
-                self._bind(name, "unknown", None)
-        skipped = {ast.Assign: "targets", ast.AnnAssign: "target", ast.NamedExpr: "target"}
-        if isinstance(node, (ast.For, ast.AsyncFor)) and isinstance(node.target, ast.Name):
-            skipped = {ast.For: "target", ast.AsyncFor: "target"}
-        for field, value in ast.iter_fields(node):
-            if skipped.get(type(node)) == field or field == "optional_vars":
-                continue
-            for inner in value if isinstance(value, list) else [value]:
-                if isinstance(inner, ast.AST):
-                    self._statement(inner)
-
-    def _target(self, target: ast.expr, value: ast.expr | None) -> None:
-        match target:
-            case ast.Name(id=name):
-                if isinstance(value, ast.Constant) and value.value is None:
-                    return
-                self._bind(name, "value" if value is not None else "unknown", value)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                for part in parts:
-                    self._target(part, None)
-            case ast.Starred(value=inner):
-                self._target(inner, None)
-
-    def _absolute(self, module: str | None, level: int) -> str:
-        if level == 0:
-            return module or ""
-        parts = self.file.removesuffix(".py").split("/")
-        return ".".join([*parts[: len(parts) - level], *([module] if module else [])])
-
     # meaning
 
     def value(self, node: ast.expr | None) -> Expression | None:
@@ -161,7 +80,7 @@ class Scope:
                 return self.owner().member(attr)  # type: ignore[union-attr]
             case ast.Attribute(value=inner, attr=attr):
                 of = self.value(inner)
-                return ["attr", of, attr] if of is not None else self._in_tree(node)
+                return ["attr", of, attr] if of is not None else None
             case ast.Call(func=ast.Name(id="super"), args=[]) if self.owner() is not None:
                 bases = list(self.owner().target_bases())  # type: ignore[union-attr]
                 return ["instance", bases[0]] if len(bases) == 1 else None
@@ -178,7 +97,7 @@ class Scope:
     def name(self, name: str) -> Expression | None:
         scope: Scope | None = self
         while scope is not None:
-            if name in scope._bound and (scope is self or not scope.is_class):
+            if name in scope.bound and (scope is self or not scope.is_class):
                 return scope._meaning(name)
             scope = scope.parent
         return None
@@ -189,7 +108,7 @@ class Scope:
         self._busy.add(name)
         try:
             options: list[Expression] = []
-            for how, what in self._bound[name]:
+            for how, what in self.bound[name]:
                 option = self._option(how, what)
                 if option is None:
                     return None
@@ -217,10 +136,7 @@ class Scope:
 
     def _imported(self, module: str, name: str) -> Expression | None:
         other = self.trees.module(module)
-        return other._meaning(name) if other is not None and name in other._bound else None
-
-    def _in_tree(self, node: ast.Attribute) -> Expression | None:
-        return None
+        return other._meaning(name) if other is not None and name in other.bound else None
 
     def annotated(self, node: ast.expr | None) -> Expression | None:
         """An instance of what an annotation names."""
@@ -269,7 +185,7 @@ class Scope:
             return None
         scope: Scope | None = self
         while scope is not None:
-            for how, what in scope._bound.get(node.id, ())[:1]:
+            for how, what in scope.bound.get(node.id, ())[:1]:
                 if how == "class":
                     return scope.child(what)
                 if how == "import" and what[1] and what[0].startswith("verl"):
@@ -279,11 +195,11 @@ class Scope:
         return None
 
     def member(self, name: str) -> Expression | None:
-        """`self.name` in this class: what its methods set, those of its bases in the tree, else of the target's base."""
+        """`self.name` in this class: set by its methods or its bases in the tree, else of the target's base."""
         lineage = list(self._lineage())
         for scope in lineage:
-            if name in scope._bound:
-                return scope._meaning(name) if scope._bound[name][0][0] == "annotation" else None
+            if name in scope.bound:
+                return scope._meaning(name) if scope.bound[name][0][0] == "annotation" else None
             own = scope._assigned()
             if name in own:
                 return scope._set(name, own[name])
@@ -313,8 +229,8 @@ class Scope:
             for method in self.node.body:  # type: ignore[attr-defined]
                 if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     self._in_method(method, self.child(method), found)
-            self._own = found  # type: ignore[assignment]
-        return self._own  # type: ignore[return-value]
+            self._own = found
+        return self._own
 
     def _in_method(self, node: ast.AST, scope: Scope, found: dict[str, list[tuple[str, Any, Scope]]]) -> None:
         for inner in ast.iter_child_nodes(node):
@@ -335,24 +251,3 @@ class Scope:
                                     if not none:
                                         found[name].append(("value", given, scope))
             self._in_method(inner, scope, found)
-
-
-def dictionary(node: ast.expr, scope: Scope) -> tuple[list[tuple[str, int]], bool] | None:
-    """The literal keys, with their lines, of a dict that is passed with `**`, and whether these are all."""
-    match node:
-        case ast.Dict(keys=keys):
-            literal = [
-                (key.value, key.lineno) for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
-            ]
-            return literal, len(literal) == len(keys)
-        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
-            named = [(each.arg, each.lineno) for each in keywords if each.arg is not None]
-            return named, len(named) == len(keywords)
-        case ast.Name(id=name) if name in scope._bound:
-            if [how for how, _ in scope._bound[name]] != ["value"]:
-                return None
-            value = scope._bound[name][0][1]
-            found = dictionary(value, scope) if not isinstance(value, ast.Name) else None
-            touched = [inner for inner in ast.walk(scope.node) if isinstance(inner, ast.Name) and inner.id == name]
-            return (found[0], found[1] and len(touched) == 2) if found else None
-    return None

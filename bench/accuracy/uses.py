@@ -1,27 +1,28 @@
 """The uses of a package in a tree: a walk of its own over the syntax, so that labels do not share `check`'s omissions.
 
 What a value is, is written down as an expression that the witness evaluates on a release:
-["import", module, name or null], ["attr", of, name], ["result", of call], ["instance", of annotation], ["each" | "item", of],
-["oneof", [expressions]].
+["import", module, name or null], ["attr", of, name], ["result", of call], ["instance", of annotation],
+["each" | "item", of], ["oneof", [expressions]].
 """
 
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.accuracy.scopes import Scope, Trees, dictionary
+from bench.accuracy.dictionaries import dictionary
+from bench.accuracy.scopes import Scope, Trees
 
 Expression = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """`kind`: import, attribute, call or override. `keywords`: name and line. `asked`: `hasattr` is asked for it before."""
+    """`kind`: import, attribute, call or override. `keywords`: name and line. `arguments`: the names that positional
+    arguments go by, "" without one. `asked`: `hasattr` is asked for it before."""
 
     file: str
     line: int
@@ -29,6 +30,7 @@ class Use:
     symbol: str
     probe: list[Any]
     keywords: tuple[tuple[str, int], ...] = ()
+    arguments: tuple[str, ...] = ()
     shape: dict[str, Any] | None = None
     asked: bool = False
 
@@ -168,12 +170,12 @@ class _Walk:
         callee = scope.value(function)
         if callee is None:
             return
-        count = 0
+        names: list[str] = []
         for argument in arguments:
             if isinstance(argument, ast.Starred):
                 partial = True
                 break
-            count += 1
+            names.append(_called(argument))
         keywords: list[tuple[str, int]] = []
         for keyword in node.keywords:
             if keyword.arg is not None:
@@ -182,8 +184,8 @@ class _Walk:
             literal = dictionary(keyword.value, scope)
             partial = partial or literal is None or not literal[1]
             keywords += literal[0] if literal else []
-        probe = ["call", callee, count, [name for name, _ in keywords], partial]
-        self._add(node.lineno, "call", callee, probe, tuple(keywords))
+        probe = ["call", callee, len(names), [name for name, _ in keywords], partial]
+        self._add(node.lineno, "call", callee, probe, tuple(keywords), tuple(names))
 
     def _add(
         self,
@@ -192,10 +194,11 @@ class _Walk:
         expression: Expression,
         probe: list[Any],
         keywords: tuple[tuple[str, int], ...] = (),
+        arguments: tuple[str, ...] = (),
         *,
         asked: bool = False,
     ) -> None:
-        self.found.append(Use(self.file, line, kind, dotted(expression), probe, keywords, asked=asked))
+        self.found.append(Use(self.file, line, kind, dotted(expression), probe, keywords, arguments, asked=asked))
 
 
 def dotted(expression: Expression) -> str:
@@ -214,14 +217,12 @@ def dotted(expression: Expression) -> str:
     return ""
 
 
+def _called(argument: ast.expr) -> str:
+    match argument:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
 def _type_checking(test: ast.expr) -> bool:
     return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-
-
-def parse(path: Path) -> ast.Module | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError):
-            return None

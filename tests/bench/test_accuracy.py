@@ -20,27 +20,27 @@ from patcher.releases import sources
 
 WITNESS = Path(kept.__file__).parent
 
-OLD = '''
+OLD = """
 class Engine:
     def __init__(self, model, *, quiet=False): ...
     def stop(self, force): ...
     def helper(self) -> "Engine": ...
 def start(engine, config, state): ...
-'''
-NEW = '''
+"""
+NEW = """
 import compiled_part
 class Engine:
     def __init__(self, model): ...
 def start(engine, state, config=None): ...
-'''
-TREE = '''
+"""
+TREE = """
 from pkg.core import Engine, start
 from pkg.gone import nothing
 
 engine = Engine("m", quiet=True)
 engine.helper().stop()
 start(engine, 1, 2)
-'''
+"""
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """`python -m witness JOB`: answer the probes of a job, a line of JSON each as it is done.
 
-The job: {"package", "version", "folder" (sources, or null for what is installed), "paths", "probes": [[key, probe], …]}.
+The job: {"package", "folder" (sources, or null for what is installed), "paths", "probes": [[key, probe], …]}.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import sys
 import types
 import typing
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .forwarding import forwarded
 from .isolation import Isolation
-from .states import Broken, Instance, Object, State, States, Unknown
+from .state import BrokenError, Instance, Object, State, UnknownError
+from .states import States
 
 _DUMMY = object()
 _FIRST = {
@@ -47,7 +49,7 @@ def main() -> None:
     states = States(isolation)
     for module in _FIRST.get(job["package"], ()):
         with contextlib.suppress(Exception):
-            isolation.run(lambda module=module: importlib.import_module(module))
+            isolation.run(partial(importlib.import_module, module))
     for key, probe in job["probes"]:
         print(json.dumps(["begin", key]), file=answers)
         print(json.dumps(["end", key, answer(probe, states)]), file=answers)
@@ -65,9 +67,9 @@ def answer(probe: Any, states: States) -> list[Any]:
                 return _bind(states, expression, count, keywords, partial)
             case ["override", expression, name]:
                 return _overridden(states, expression, name)
-    except Broken as error:
+    except BrokenError as error:
         return ["broken", str(error)]
-    except Unknown as error:
+    except UnknownError as error:
         return ["unknown", str(error)[:200]]
     except (Exception, SystemExit) as error:
         return ["unknown", f"{type(error).__name__}: {error}"[:200]]
@@ -76,12 +78,12 @@ def answer(probe: Any, states: States) -> list[Any]:
 
 def _signature(state: State) -> inspect.Signature:
     if isinstance(state, Instance):
-        raise Unknown("an instance is called")
+        raise UnknownError("an instance is called")
     value = state.value
     if type(value).__name__.startswith("StandIn"):
-        raise Unknown("a stand-in")
+        raise UnknownError("a stand-in")
     if isinstance(value, type) and any(base.__name__ == "StandInBase" for base in value.__mro__):
-        raise Unknown("a base is a stand-in")
+        raise UnknownError("a base is a stand-in")
     if typing.is_typeddict(value):
         return inspect.Signature([inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)])
     try:
@@ -89,7 +91,7 @@ def _signature(state: State) -> inspect.Signature:
         twice = isinstance(getattr(getattr(value, "__func__", None), "__wrapped__", None), types.MethodType)
         signature = inspect.signature(value, follow_wrapped=not twice)
     except (TypeError, ValueError) as error:
-        raise Unknown(f"no signature: {error}") from error
+        raise UnknownError(f"no signature: {error}") from error
     if state.bound:
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     return signature
@@ -99,10 +101,12 @@ def _bind(states: States, expression: Any, count: int, keywords: list[str], part
     """Whether the arguments bind, each keyword on its own, then the rest; and to which parameters the positional go."""
     try:
         state = states.evaluate(expression)
-    except Broken as error:
-        raise Unknown(f"an earlier step fails: {error}") from error
+    except BrokenError as error:
+        raise UnknownError(f"an earlier step fails: {error}") from error
     if isinstance(state, Instance):
         state = states.attribute(state, "__call__")
+    if isinstance(state, Instance):
+        raise UnknownError("an instance is called")
     signature = _signature(state)
     accepted, refused = [], {}
     for keyword in keywords:
@@ -133,12 +137,12 @@ def _overridden(states: States, expression: Any, name: str) -> list[Any]:
     """The parameters of the method that is overridden: name, kind, and whether it must be given."""
     try:
         state = states.evaluate(expression)
-    except Broken as error:
-        raise Unknown(f"an earlier step fails: {error}") from error
+    except BrokenError as error:
+        raise UnknownError(f"an earlier step fails: {error}") from error
     if not isinstance(state, Object) or not isinstance(state.value, type):
-        raise Unknown("no class")
+        raise UnknownError("no class")
     if any(base.__name__ == "StandInBase" for base in state.value.__mro__):
-        raise Unknown("a base is a stand-in")
+        raise UnknownError("a base is a stand-in")
     method = inspect.getattr_static(state.value, name, None)
     if method is None:
         return ["free"]

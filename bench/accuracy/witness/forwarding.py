@@ -14,7 +14,7 @@ def forwarded(value: Any, keyword: str) -> None:
 
     Only where all that the function does with them is to pass them to one function or class that its module names.
     """
-    function = value.__init__ if isinstance(value, type) else value
+    function: Any = vars(value).get("__init__") if isinstance(value, type) else value
     function = inspect.unwrap(getattr(function, "__func__", function))
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]

@@ -1,7 +1,6 @@
 """Imports modules of a release outside its own environment: what is missing around them is stood in for, on demand."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -38,7 +37,10 @@ class Isolation(MetaPathFinder):
             sys.meta_path.insert(0, self)
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
         if self.stands_in(fullname):
             return ModuleSpec(fullname, StandInLoader(), is_package=True)
@@ -111,7 +113,7 @@ class _Statements(Loader):
         self.isolation = isolation
         self.origin = origin
 
-    def create_module(self, spec: ModuleSpec) -> None:
+    def create_module(self, spec: ModuleSpec) -> None:  # noqa: ARG002
         return None
 
     def exec_module(self, module: ModuleType) -> None:

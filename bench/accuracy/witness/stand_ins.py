@@ -97,7 +97,7 @@ class StandIn:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
-        from pydantic_core import core_schema
+        from pydantic_core import core_schema  # type: ignore[import-not-found,unused-ignore]
 
         return core_schema.any_schema()
 
@@ -105,8 +105,11 @@ class StandIn:
 class StandInModule(ModuleType):
     """A module that has every name."""
 
-    __path__: list[str] = []
     __version__ = "9.9.9"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
