@@ -15,7 +15,9 @@ from bench.figures import Amount, Figure, figures
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="runs of each command (default 9)")
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes: libcst's runner, most of the matrix")
+    parser.add_argument(
+        "--quick", action="store_true", help="leave out what takes minutes: libcst's runner, most of the matrix"
+    )
     parser.add_argument("--tolerance", type=float, default=1.0, help="factor on the limits for the exit code")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     help="The release in question (default: the vLLM installed); NAME=FOLDER for sources, NAME alone for what is "
     "installed, NAME==none for absent.",
 )
-@click.option("--baseline", multiple=True, metavar="NAME==VER", help="A release that the tree works with: what it shows already is left out.")
+@click.option(
+    "--baseline",
+    multiple=True,
+    metavar="NAME==VER",
+    help="A release that the tree works with: what it shows already is left out.",
+)
 @click.option(
     "--scripts", multiple=True, metavar="GLOB", help="Check run scripts and settings too: 'examples/**/*.sh'."
 )
