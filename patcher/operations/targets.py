@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from patcher.compat.target import Target
     from patcher.session import Session
 
-_ITEM = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:(==?)\s*(\S.*?))?\s*")
+_ITEM = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:(==?)\s*([^\s<>=!~].*?|~/.*?))?\s*")
 
 
 @dataclass(frozen=True, slots=True)

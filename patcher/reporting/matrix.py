@@ -23,7 +23,7 @@ _STYLES = {Works: "green", WorksWithRecords: "yellow", Breaks: "red"}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Releases in a row that come to the same for every verl release; `cells` are by verl, None where one is missing."""
+    """Releases in a row that come to the same for every verl; `cells` are by verl, None where one is missing."""
 
     first: str
     last: str
