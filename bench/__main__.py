@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.figures import Figure, figures
+from bench.figures import Amount, Figure, figures
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="runs of each command (default 9)")
-    parser.add_argument("--quick", action="store_true", help="leave out libcst's runner, the slowest by far")
+    parser.add_argument(
+        "--quick", action="store_true", help="leave out what takes minutes: libcst's runner, most of the matrix"
+    )
     parser.add_argument("--tolerance", type=float, default=1.0, help="factor on the limits for the exit code")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -25,7 +27,7 @@ def main() -> int:
             found.append(figure)
             if not given.json:
                 print(row(figure), flush=True)
-    missed = [figure for figure in found if figure.ratio > figure.limit * given.tolerance]
+    missed = [figure for figure in found if figure.value > figure.limit * given.tolerance]
     if given.json:
         print(json.dumps({"python": platform.python_version(), "figures": [as_json(figure) for figure in found]}))
     elif missed:
@@ -33,14 +35,19 @@ def main() -> int:
     return 1 if missed else 0
 
 
-def row(figure: Figure) -> str:
-    """One line: name, both medians, their ratio, the limit and whether it is kept."""
-    within = "within" if figure.ratio <= figure.limit else "MISSED"
+def row(figure: Figure | Amount) -> str:
+    """One line: name, both medians and their ratio, or the amount; the limit and whether it is kept."""
+    within = "within" if figure.value <= figure.limit else "MISSED"
+    if isinstance(figure, Amount):
+        return f"{figure.name:<52}{figure.value:22.1f} {figure.unit:<2}{'':>19}limit {figure.limit:<5g}{within}"
     times = f"{figure.ours.median * 1000:9.1f} ms {figure.theirs.median * 1000:9.1f} ms"
     return f"{figure.name:<52}{times}   ratio {figure.ratio:6.3f}   limit {figure.limit:<5g}{within}"
 
 
-def as_json(figure: Figure) -> dict[str, object]:
+def as_json(figure: Figure | Amount) -> dict[str, object]:
+    if isinstance(figure, Amount):
+        held = {"amount": figure.value, "unit": figure.unit, "limit": figure.limit}
+        return {"name": figure.name, **held, "within": figure.value <= figure.limit}
     return {
         "name": figure.name,
         "ours": list(figure.ours.runs),

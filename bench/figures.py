@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from bench.clock import Times, Trial, in_turn, once
+from bench.matrix import RELEASES, timeline
 from bench.trees import BIN, UKY_PATCH, VERL, VLLM, command, fresh, patched, release
 
 
@@ -25,9 +26,24 @@ class Figure:
     def ratio(self) -> float:
         return self.ours.median / self.theirs.median
 
+    @property
+    def value(self) -> float:
+        """What is held to the limit."""
+        return self.ratio
 
-def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure]:
-    """Measure in `folder`. `runner`: libcst's own codemod runner too, which takes most of a minute."""
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Seconds or megabytes, held to a limit of their own."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float
+
+
+def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amount]:
+    """Measure in `folder`. `runner`: libcst's own codemod runner and the whole matrix too, which take minutes."""
     version, nothing = in_turn(
         [Trial([UKY_PATCH, "--version"]), Trial([sys.executable, "-c", "pass"])], max(rounds, 15)
     )
@@ -55,6 +71,8 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure]:
         rounds,
     )
     yield Figure(f"apply for vLLM {VLLM} / one ast-grep pattern", apply, searched, 4)
+    yield from checks(tree, rounds)
+    yield from matrix(RELEASES if runner else RELEASES[:1])
     if runner:
         codemod = [sys.executable, "-m", "libcst.tool", "codemod", "--no-format", "--hide-progress"]
         rename = ["rename.RenameCommand", "--old_name", "vllm.utils.get_tcp_uri"]
@@ -65,3 +83,27 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure]:
             Times((once(Trial([*codemod, *rename, *target])),)),
             0.03,
         )
+
+
+def checks(tree: Path, rounds: int) -> Iterator[Figure]:
+    """One pair, and a type checker on the same tree with the same sources of vLLM."""
+    from patcher.releases import sources
+
+    places = ["--extra-search-path", str(sources("vllm", VLLM))]
+    types = [str(BIN / "ty"), "check", str(tree / "verl"), *places, "--exit-zero", "--output-format", "concise"]
+    asked = [UKY_PATCH, "--root", str(tree), "check", "--against", f"vllm=={VLLM}", "--no-since"]
+    check, checked = in_turn([Trial(asked, exits=frozenset({0, 1})), Trial(types)], max(rounds // 2, 3))
+    yield Figure(f"check verl {VERL} against vLLM {VLLM} / ty check", check, checked, 1.5)
+
+
+def matrix(counts: Sequence[int]) -> Iterator[Amount]:
+    """Every verl release on the newest vLLM releases, how its time grows, and what memory its processes take."""
+    found = timeline(max(counts))
+    for count in counts:
+        name = f"matrix of {found.verl} verl x {count} vLLM releases"
+        yield Amount(name, found.seconds[count], "s", LIMITS[count])
+    yield Amount("the same: peak memory of all its processes", found.megabytes, "MB", 600)
+
+
+LIMITS = {10: 35, 20: 55, 40: 90}
+"""Seconds by the number of vLLM releases, on two cores."""

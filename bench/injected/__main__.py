@@ -36,10 +36,10 @@ def main() -> int:
     given = parser.parse_args()
     trees = [wheel("verl", version) for version in given.verl.split(",")]
     with TemporaryDirectory(prefix="uky-patch-injected-") as folder:
-        package = Path(folder) / PACKAGE
-        shutil.copytree(sources(PACKAGE, given.vllm) / PACKAGE, package)
-        chosen = pick(trees, package, given.count, given.seed)
-        outcomes = [(one, felt(one, tree, package, given.vllm)) for tree, one in chosen]
+        package, untouched = Path(folder) / PACKAGE, sources(PACKAGE, given.vllm) / PACKAGE
+        shutil.copytree(untouched, package)
+        trial = Trial(package, untouched, given.vllm)
+        outcomes = [(one, trial.felt(tree, one)) for tree, one in pick(trees, package, given.count, given.seed)]
     return tell(outcomes, as_json=given.json)
 
 
@@ -61,20 +61,36 @@ def pick(trees: list[Path], package: Path, count: int, seed: int) -> list[tuple[
     return chosen
 
 
-def felt(one: Break, tree: Path, package: Path, version: str) -> Finding | None:
-    """The finding that the break adds at its site."""
-    forest = Forest(tree)
+class Trial:
+    """A copy of a release that breaks are injected into, next to the release as it is."""
 
-    def findings() -> tuple[Finding, ...]:
-        target = Target({PACKAGE: version}, {PACKAGE: Symbols(package)}, {PACKAGE: version})
-        return check_pair(forest, target, verl="", baseline=baseline, files=[one.site.file]).findings
+    def __init__(self, package: Path, untouched: Path, version: str) -> None:
+        self.package, self.version = package, version
+        self._baseline = self._target(untouched)
+        self._forests: dict[Path, Forest] = {}
+        self._before: dict[tuple[Path, str], set[tuple[int, str, str]]] = {}
 
-    baseline = Target({PACKAGE: version}, {PACKAGE: Symbols(package)}, {PACKAGE: version})
-    before = {(finding.line, finding.kind, finding.symbol) for finding in findings()}
-    with _injected(one):
-        after = [finding for finding in findings() if (finding.line, finding.kind, finding.symbol) not in before]
-    here = [finding for finding in after if one.lines[0] <= finding.line <= one.lines[1]]
-    return next((finding for finding in here if finding.kind in one.expected), here[0] if here else None)
+    def felt(self, tree: Path, one: Break) -> Finding | None:
+        """The finding that the break adds at its site."""
+        forest = self._forests.setdefault(tree, Forest(tree))
+        place = (tree, one.site.file)
+        if place not in self._before:
+            self._before[place] = {_what(finding) for finding in self._findings(forest, one, self._baseline)}
+        with _injected(one):
+            after = self._findings(forest, one, self._target(self.package))
+        new = [finding for finding in after if _what(finding) not in self._before[place]]
+        here = [finding for finding in new if one.lines[0] <= finding.line <= one.lines[1]]
+        return next((finding for finding in here if finding.kind in one.expected), here[0] if here else None)
+
+    def _findings(self, forest: Forest, one: Break, target: Target) -> tuple[Finding, ...]:
+        return check_pair(forest, target, verl="", baseline=self._baseline, files=[one.site.file]).findings
+
+    def _target(self, package: Path) -> Target:
+        return Target({PACKAGE: self.version}, {PACKAGE: Symbols(package)}, {PACKAGE: self.version})
+
+
+def _what(finding: Finding) -> tuple[int, str, str]:
+    return (finding.line, finding.kind, finding.symbol)
 
 
 @contextmanager

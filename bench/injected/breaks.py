@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from bench.injected.sites import Site
-from patcher.symbols import Class, Definition, Function, Module, Symbols
+from patcher.symbols import Class, Definition, External, Function, Module, Symbols
+from patcher.symbols.classes import linearise
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -39,19 +40,20 @@ def breaks(site: Site, symbols: Symbols) -> Iterator[Break]:
 
 
 def _renamed(site: Site, symbols: Symbols) -> Iterator[Break]:
-    if site.member or site.methods or not (home := _home(symbols, site)):
+    home = _home(symbols, site)
+    if not site.is_import or home is None:
         return
     changes: dict[Path, str | None] = {
         path: re.sub(rf"\b{site.name}\b", f"{site.name}Renamed", path.read_text(encoding="utf-8"))
         for path in _on_the_way(symbols, site)
     }
-    if home.path in changes and not site.keywords and not site.positional:
+    if home.path in changes:
         yield Break("symbol renamed", site, changes, site.lines, frozenset({"symbol-removed", "symbol-moved"}))
 
 
 def _moved(site: Site, symbols: Symbols) -> Iterator[Break]:
     home = _home(symbols, site)
-    if site.member or site.methods or site.keywords or site.positional or home is None or home.node is None:
+    if not site.is_import or home is None or home.node is None:
         return
     text = home.path.read_text(encoding="utf-8")
     first, last = _extent(home.node)
@@ -69,8 +71,7 @@ def _moved(site: Site, symbols: Symbols) -> Iterator[Break]:
 
 def _module_gone(site: Site, symbols: Symbols) -> Iterator[Break]:
     home = _home(symbols, site)
-    plain = not (site.member or site.methods or site.keywords or site.positional)
-    if not plain or home is None or home.module != site.module or home.path.name == "__init__.py":
+    if not site.is_import or home is None or home.module != site.module or home.path.name == "__init__.py":
         return
     text = home.path.read_text(encoding="utf-8")
     there = home.path.with_name(f"{home.path.stem}_relocated.py")
@@ -188,12 +189,18 @@ def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, 
         return
     owner = symbols.resolve(site.symbol).definition
     path = _path(symbols, owner)
-    if found is None and isinstance(owner, Class) and path is not None:
+    if found is None and isinstance(owner, Class) and path is not None and not _is_typed_dict(symbols, owner):
         fields = {
             n.target.id for n in owner.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
         }
         if keyword in fields:
             yield path, owner.node
+
+
+def _is_typed_dict(symbols: Symbols, owner: Class) -> bool:
+    """Whether it is a plain dict when it runs, which takes any keyword."""
+    every = linearise(symbols, owner)
+    return any(isinstance(base, External) and base.name.endswith(".TypedDict") for base in every)
 
 
 def _without(node: ast.ClassDef | FunctionNode, keyword: str) -> bool:

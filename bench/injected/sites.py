@@ -16,6 +16,8 @@ class Site:
     lines: tuple[int, int]
     module: str
     name: str
+    is_import: bool = False
+    """The statement that imports it; else what is done with it below."""
     member: str = ""
     keywords: tuple[tuple[str, int], ...] = ()
     positional: int = 0
@@ -43,7 +45,7 @@ def _imports(tree: ast.Module, file: str, package: str) -> Iterator[Site]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and _of(node.module, package):
             for alias in node.names:
-                yield Site(file, (alias.lineno, alias.lineno), str(node.module), alias.name)
+                yield Site(file, (alias.lineno, alias.lineno), str(node.module), alias.name, is_import=True)
 
 
 def _bound(tree: ast.Module, package: str) -> dict[str, tuple[str, str]]:
@@ -73,12 +75,12 @@ def _uses(tree: ast.Module, file: str, bound: dict[str, tuple[str, str]]) -> Ite
                     file,
                     (node.lineno, node.end_lineno or node.lineno),
                     *bound[owner.id],
-                    member,
-                    given,
-                    len(args) if plain and not spread else 0,
+                    member=member,
+                    keywords=given,
+                    positional=len(args) if plain and not spread else 0,
                 )
             case ast.Attribute(value=ast.Name(id=name), attr=member) if name in bound:
-                yield Site(file, (node.lineno, node.end_lineno or node.lineno), *bound[name], member)
+                yield Site(file, (node.lineno, node.end_lineno or node.lineno), *bound[name], member=member)
             case ast.ClassDef(bases=bases, body=body):
                 for base in bases:
                     if isinstance(base, ast.Name) and base.id in bound:

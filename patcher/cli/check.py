@@ -21,9 +21,15 @@ if TYPE_CHECKING:
     "--against",
     multiple=True,
     metavar="NAME==VER",
-    help="The release in question; NAME=FOLDER for sources, NAME alone for what is installed, NAME==none for absent.",
+    help="The release in question (default: the vLLM installed); NAME=FOLDER for sources, NAME alone for what is "
+    "installed, NAME==none for absent.",
 )
-@click.option("--baseline", multiple=True, metavar="NAME==VER", help="A release that the tree is known to work with.")
+@click.option(
+    "--baseline",
+    multiple=True,
+    metavar="NAME==VER",
+    help="A release that the tree works with: what it shows already is left out.",
+)
 @click.option(
     "--scripts", multiple=True, metavar="GLOB", help="Check run scripts and settings too: 'examples/**/*.sh'."
 )
@@ -54,8 +60,6 @@ def command(
     """Find every place where the tree uses something that a release no longer offers in that form."""
     if matrix or html is not None:
         return _matrix(session, verl, against, html)
-    if not against:
-        raise click.UsageError("Missing option '--against'.")
     from patcher.operations.checking import Order, check
     from patcher.operations.targets import parse_all
     from patcher.reporting.check import show_check

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from patcher.compat.facts import FileFacts
 from patcher.compat.model import Use
-from patcher.compat.reading import read_file
+from patcher.compat.outlining import Outline, draw, lighten
+from patcher.compat.reading import read_syntax, unreadable
+from patcher.compat.syntax import UNPARSEABLE, parsed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What texts say, by path and hash: several forests may share it."""
+
+    facts: dict[tuple[str, int], FileFacts] = field(default_factory=dict)
+    outlines: dict[tuple[str, int], Outline] = field(default_factory=dict)
 
 
 class Forest:
     """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
-    Facts are kept by the file's text in `known`, which several forests of one tree may share.
+    What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
+    its facts and its outline. With `words`, files that have none of them have no uses. `lightly`: outlines keep text
+    in the place of syntax, for those who look at many trees.
     """
 
     def __init__(
         self,
         root: Path,
         texts: Mapping[str, str] | None = None,
-        known: dict[tuple[str, int], FileFacts] | None = None,
+        known: Known | None = None,
         top: str = "verl",
+        words: Collection[str] | None = None,
+        *,
+        lightly: bool = False,
     ) -> None:
         self.root = root
         self.top = top
         self.texts = dict(texts or {})
-        self._known = known if known is not None else {}
+        self._words, self._lightly = words, lightly
+        self._known = known if known is not None else Known()
         self._facts: dict[str, FileFacts | None] = {}
+        self._outlines: dict[str, Outline | None] = {}
         self._bytes: dict[str, bytes | None] = {}
         self._listed: list[str] = []
         self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
@@ -44,7 +63,9 @@ class Forest:
         if not key:
             return self
         if key not in self._variants:
-            other = Forest(self.root, {**self.texts, **texts}, self._known, self.top)
+            other = Forest(
+                self.root, {**self.texts, **texts}, self._known, self.top, self._words, lightly=self._lightly
+            )
             other._bytes, other._listed = self._bytes, self._listed
             other.variant_of = self
             self._variants[key] = other
@@ -75,14 +96,47 @@ class Forest:
         """What a file says; None if there is no such file."""
         if file not in self._facts:
             content = self.content(file)
-            if content is None:
-                self._facts[file] = None
-            else:
-                key = (file, hash(content))
-                if key not in self._known:
-                    self._known[key] = read_file(content, file)
-                self._facts[file] = self._known[key]
+            self._facts[file] = None if content is None else self._read(file, content)
         return self._facts[file]
+
+    def outline(self, file: str) -> Outline | None:
+        """The skeleton of a file, empty if it is no Python; None if there is no such file."""
+        if file not in self._outlines:
+            content = self.content(file)
+            self._outlines[file] = None if content is None else self._drawn(file, content)
+        return self._outlines[file]
+
+    def _read(self, file: str, content: bytes) -> FileFacts:
+        key = (file, hash(content))
+        if key not in self._known.facts:
+            try:
+                tree = parsed(content)
+            except UNPARSEABLE as error:
+                self._known.facts[key] = unreadable(file, error)
+            else:
+                self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
+                self._outlined(key, tree, content)
+        return self._known.facts[key]
+
+    def _drawn(self, file: str, content: bytes) -> Outline:
+        key = (file, hash(content))
+        if key not in self._known.outlines:
+            try:
+                tree = parsed(content)
+            except UNPARSEABLE:
+                tree = ast.Module(body=[], type_ignores=[])
+            self._outlined(key, tree, content)
+        return self._known.outlines[key]
+
+    def _outlined(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
+        if key not in self._known.outlines:
+            outline = self._known.outlines[key] = draw(tree, key[0])
+            if self._lightly:
+                lighten(outline, content)
+
+    def _concerns(self, content: bytes) -> bool:
+        """Whether a text may have uses of a package in question."""
+        return self._words is None or any(word.encode() in content for word in self._words)
 
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""

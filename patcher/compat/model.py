@@ -85,6 +85,8 @@ class Shape:
     """`*args` of unknown length is passed: how many positional arguments there are is not known."""
     any_keyword: bool = False
     """`**kwargs` of unknown keys is passed."""
+    sometimes: tuple[str, ...] = ()
+    """Keywords that only some ways through the code pass; each has a use of its own, under its conditions."""
     partial: bool = False
     """`functools.partial`: what is required may come later."""
 

@@ -33,8 +33,10 @@ class Order:
     """What check was asked for. `verl` is a release to fetch; "" means the session's tree."""
 
     against: tuple[Against, ...]
+    """Empty: the vLLM that is installed or assumed."""
     verl: str = ""
     baseline: tuple[Against, ...] = ()
+    """Releases that the tree runs on today: what they show already is not the upgrade's doing."""
     since: bool = True
     scripts: tuple[str, ...] = ()
     """Globs of run scripts, settings and launchers, below the tree's root."""
@@ -68,6 +70,8 @@ class Check:
     """Of the tree that was checked."""
     repaired: Repaired
     """What the records do about it."""
+    standing: tuple[Finding, ...] = ()
+    """Left out of the report: the baseline that was asked for shows them too."""
     accepted: tuple[Accepted, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[Phrase | Phrases, ...] = ()
@@ -82,10 +86,10 @@ class Check:
 def check(session: Session, order: Order) -> Check:
     """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
     session = session_on(session, order.verl)
-    located = tuple(locate(one, session) for one in order.against)
+    located = tuple(locate(one, session) for one in order.against or (Against("vllm", AsInstalled()),))
     target = target_of(located, session)
     baseline = _baseline(order, located, session)
-    forest = Forest(session.tree.root)
+    forest = Forest(session.tree.root, words=target.words)
     further, misread = uses_of_scripts(session.tree.root, order.scripts)
     verl = session.environment.version("verl") or ""
     report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
@@ -93,6 +97,11 @@ def check(session: Session, order: Order) -> Check:
     past = Past(forest, target, baseline, session.tree.root)
     repaired = repair(session, forest, target, report, baseline)
     before, after = repaired.repairs.before, repaired.repairs.after
+    standing: tuple[Finding, ...] = ()
+    if order.baseline and baseline is not None:
+        today = check_pair(forest, baseline, verl=verl, further=further)
+        before, standing = _without_todays(before, today)
+        after, _ = _without_todays(after, today)
     if order.since:
         before, after = _both_dated(before, after, located, past)
     before, accepted, unused = _accept(before, session.config.accept)
@@ -102,8 +111,9 @@ def check(session: Session, order: Order) -> Check:
     if order.drafts is not None:
         from patcher.operations.drafting import draft
 
-        drafted = draft(before, located, past, session, order.drafts)
-    return Check(before, after, session, repaired, accepted, unreadable, notes, drafted)
+        standing_texts = {path: file.text for path, file in repaired.plan.files.items()}
+        drafted = draft(before, located, past, session, order.drafts, standing_texts)
+    return Check(before, after, session, repaired, standing, accepted, unreadable, notes, drafted)
 
 
 def session_on(session: Session, verl: str) -> Session:
@@ -136,6 +146,18 @@ def _baseline(order: Order, located: Sequence[Located], session: Session) -> Tar
                 continue
     found = {one.asked.module: one for one in known}
     return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
+
+
+def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
+    """The report without what today's releases show as well, and that. A finding that only now matters stays."""
+    known = {(one.key, one.severity == "guarded") for one in today.findings}
+    left: list[Finding] = []
+    standing: list[Finding] = []
+    for one in report.findings:
+        matters = one.severity != "guarded"
+        there = (one.key, False) in known or (not matters and (one.key, True) in known)
+        (standing if there else left).append(one)
+    return replace(report, findings=tuple(left)), tuple(standing)
 
 
 def _both_dated(before: Report, after: Report, located: Sequence[Located], past: Past) -> tuple[Report, Report]:

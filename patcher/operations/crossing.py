@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.compat.facts import FileFacts
-from patcher.compat.forest import Forest
+from patcher.compat.forest import Forest, Known
 from patcher.compat.matrix import Cell, Matrix, Missing, cell_of, with_since
 from patcher.compat.target import Target
 from patcher.errors import EnvironmentProbeError
@@ -89,10 +88,14 @@ class _Bench:
     """What a process keeps from one release to the next: the verl trees and what was read of them."""
 
     def __init__(self, crossing: Crossing) -> None:
-        known: dict[tuple[str, int], FileFacts] = {}
+        known = Known()
+        packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
+        words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
         self.crossing = crossing
         self.forests = {
-            verl: Forest(path.parent, known=known) for verl, path in crossing.verl.items() if isinstance(path, Path)
+            verl: Forest(path.parent, known=known, words=words, lightly=True)
+            for verl, path in crossing.verl.items()
+            if isinstance(path, Path)
         }
         self.beside = {path.name: Symbols(path) for _, path in crossing.beside.values()}
 

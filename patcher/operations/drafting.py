@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +24,18 @@ class Drafted:
     files: Written
 
 
-def draft(report: Report, located: Iterable[Located], past: Past, session: Session, folder: Path) -> Drafted:
-    """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder."""
+def draft(
+    report: Report,
+    located: Iterable[Located],
+    past: Past,
+    session: Session,
+    folder: Path,
+    standing: Mapping[str, str],
+) -> Drafted:
+    """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
+
+    `standing` are the texts of the files that records have changed, by path.
+    """
     names = {one.asked.module: one.asked.known_as for one in located}
 
     def symbols(package: str, version: str) -> Symbols | None:
@@ -41,5 +51,5 @@ def draft(report: Report, located: Iterable[Located], past: Past, session: Sessi
         past.forest, past.target, report.verl, Releases(known, symbols), past.baseline, session.config.marker
     )
     taken = [record.id for record in session.records]
-    drafts = draft_records(report.findings, ground, taken)
+    drafts = draft_records(report.findings, ground, taken, standing)
     return Drafted(drafts, write_drafts(drafts, folder))

@@ -67,4 +67,6 @@ def _must_be_there(folder: Path | Missing) -> None:
     from patcher.language import phrase
 
     if isinstance(folder, Missing):
-        raise ReleaseError(phrase("the sources of {release} cannot be had", release=folder.release), cause=folder.reason)
+        raise ReleaseError(
+            phrase("the sources of {release} cannot be had", release=folder.release), cause=folder.reason
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 By = Literal["file", "cause"]
 _COLUMNS = 100
 _INDENT = 20
+_PIECES = re.compile(r"[!-~]+\s*|[^!-~]\s*")
 _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 
@@ -48,6 +50,7 @@ def check_json(done: Check) -> dict[str, Any]:
         "findings": [finding_json(one) for one in report.findings],
         "root": str(done.session.tree.root),
         "after": [finding_json(one) for one in done.after.findings],
+        "standing": [finding_json(one) for one in done.standing],
         "accepted": [{**finding_json(one.finding), "reason": one.reason} for one in done.accepted],
         "undecided": [
             {"file": one.file, "line": one.line, "symbol": one.symbol, "reason": one.reason}
@@ -152,6 +155,8 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
     for unreadable in done.unreadable:
         place = f"{unreadable.file}:{unreadable.line}"
         yield click.style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
+    if done.standing:
+        yield phrase("{count} more that the baseline shows already", count=len(done.standing)).render(tongue)
     for accepted in done.accepted:
         place = f"{accepted.finding.file}:{accepted.finding.line}"
         yield phrase("{place}: accepted: {why}", place=place, why=accepted.reason).render(tongue)
@@ -183,12 +188,11 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Indented below a finding; Chinese breaks anywhere."""
+    """Indented below a finding; Chinese breaks anywhere but in a name."""
     lines, line = [], ""
-    for word in text.split(" ") if text.isascii() else text:
-        joined = f"{line} {word}" if line and text.isascii() else line + word
-        if line and width(joined) > _COLUMNS - _INDENT:
-            lines.append(line)
-            joined = word.lstrip()
-        line = joined
-    return [" " * _INDENT + one for one in (*lines, line)]
+    for piece in _PIECES.findall(text):
+        if line and width(line + piece.rstrip()) > _COLUMNS - _INDENT:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece
+    return [" " * _INDENT + one for one in (*lines, line.rstrip())]

@@ -121,8 +121,14 @@ def matrix_json(matrix: Matrix) -> dict[str, Any]:
         "verl": list(matrix.verl),
         "releases": list(matrix.releases),
         "missing": [
-            *({"name": "verl", "version": gone.release, "reason": str(gone.reason)} for gone in matrix.missing_verl.values()),
-            *({"name": matrix.package, "version": gone.release, "reason": str(gone.reason)} for gone in matrix.missing.values()),
+            *(
+                {"name": "verl", "version": gone.release, "reason": str(gone.reason)}
+                for gone in matrix.missing_verl.values()
+            ),
+            *(
+                {"name": matrix.package, "version": gone.release, "reason": str(gone.reason)}
+                for gone in matrix.missing.values()
+            ),
         ],
         "pairs": [pair_json(cell) for verl in matrix.verl for cell in matrix.row(verl)],
     }

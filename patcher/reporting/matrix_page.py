@@ -42,7 +42,11 @@ def render_page(matrix: Matrix, records: Iterable[Record], *, command: str, date
     folder = shipped("templates")
     script, style = (_inline(folder / name) for name in ("matrix.js", "matrix.css"))
     environment = SandboxedEnvironment(
-        loader=FileSystemLoader(folder), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "sort_keys": False}
     gone = zip(missing_lines(matrix, "en"), missing_lines(matrix, "zh"), strict=True)

@@ -58,6 +58,15 @@ class Text:
         end = mention.at + len(word.encode())
         return self.whole[end : end + length]
 
+    def containing(self, part: bytes) -> Iterator[tuple[str, bytes]]:
+        """The modules whose text has the part anywhere, with their text."""
+        at = self.whole.find(part)
+        while at >= 0:
+            number = bisect_right(self._starts, at)
+            end = self._starts[number] if number < len(self._starts) else len(self.whole)
+            yield self._modules[number - 1], self.whole[self._starts[number - 1] : end]
+            at = self.whole.find(part, end)
+
     def _find(self, word: bytes) -> Iterator[Mention]:
         whole = self.whole
         at = whole.find(word)

@@ -109,7 +109,9 @@ def test_each_cell_says_in_words_what_it_is(opened: Open, text: str) -> None:
     named = cell(page, "0.6.1", "0.20.2").get_attribute("aria-label")
     expected = "1 breaks left with the records applied; 2 findings off the plain path"
     assert named == f"verl 0.6.1 on vllm 0.20.2: {expected}"
-    roles = page.script("return [...document.querySelectorAll('td')].every(td => td.ariaLabel && td.role === 'gridcell')")
+    roles = page.script(
+        "return [...document.querySelectorAll('td')].every(td => td.ariaLabel && td.role === 'gridcell')"
+    )
     assert roles is True
 
 
@@ -162,7 +164,9 @@ def test_hostile_names_are_text_and_nothing_more(opened: Open, text: str) -> Non
     assert HOSTILE_SYMBOL.partition("\u2028")[0] in panel(page).text
     assert "{{ 7*7 }}" in panel(page).text
     assert page.browser.title == "verl on vllm"
-    assert page.script("return document.images.length + document.querySelectorAll('[onerror], [onmouseover]').length") == 0
+    assert (
+        page.script("return document.images.length + document.querySelectorAll('[onerror], [onmouseover]').length") == 0
+    )
     assert page.script("return document.scripts.length") == 2
 
 

@@ -74,6 +74,22 @@ def test_a_package_that_is_not_there_breaks_each_use(uky: Uky) -> None:
     assert answer.json["uses"] > 0
 
 
+def test_a_release_against_itself_breaks_nothing(check: Uky, vllm: Path) -> None:
+    answer = check("--baseline", f"vllm={vllm}")
+    assert (answer.code, answer.json["findings"], answer.json["after"]) == (0, [], [])
+    assert [one["symbol"] for one in answer.json["standing"]] == ["vllm.utils.Parser"]
+    assert "1 more that the baseline shows already" in check("--baseline", f"vllm={vllm}", json=False).out
+
+
+def test_what_the_baseline_still_has_is_the_upgrades_doing(check: Uky, tmp_path: Path) -> None:
+    before = tmp_path / "before/vllm"
+    (before / "utils").mkdir(parents=True)
+    (before / "__init__.py").touch()
+    (before / "utils/__init__.py").write_text(UTILS + "class Parser: ...\n")
+    answer = check("--baseline", f"vllm={before.parent}")
+    assert (answer.code, len(answer.json["findings"]), answer.json["standing"]) == (1, 1, [])
+
+
 def test_what_the_fork_accepts_is_no_finding(check: Uky, tree: Path) -> None:
     (tree / "uky-patch.toml").write_text('[[accept]]\nsymbol = "vllm.utils.*"\nreason = "not run here"\n')
     answer = check()

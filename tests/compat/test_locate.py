@@ -1,4 +1,4 @@
-"""Where a package's sources lie: a folder of any of the usual layouts, an environment, a release."""
+"""Where a package's sources lie: a folder of any of the usual layouts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.compat.locate import package_in_folder, package_of
-from patcher.environment import Environment, Installed
-from patcher.errors import EnvironmentProbeError, UsageError
+from patcher.compat.locate import package_in_folder
+from patcher.errors import UsageError
 
 
 def write(path: Path, text: str = "") -> Path:
@@ -21,7 +20,7 @@ def write(path: Path, text: str = "") -> Path:
 def test_a_folder_of_any_layout(tmp_path: Path, place: str) -> None:
     package = write(tmp_path / "at" / place / "__init__.py").parent
     write(package / "_version.py", "__version__ = version = '0.21.0rc1.dev4+g12'\n")
-    found = package_of("vllm", str(tmp_path / "at"))
+    found = package_in_folder("vllm", tmp_path / "at")
     assert (found.folder, found.version, found.module) == (package, "0.21.0rc1.dev4+g12", "vllm")
 
 
@@ -49,12 +48,3 @@ def test_what_is_no_package_of_that_name(tmp_path: Path) -> None:
         package_in_folder("vllm", tmp_path / "other")
     with pytest.raises(UsageError, match="there is no folder"):
         package_in_folder("vllm", tmp_path / "nowhere")
-
-
-def test_what_is_installed(tmp_path: Path) -> None:
-    package = write(tmp_path / "ray" / "__init__.py").parent
-    environment = Environment(Path("python"), {"ray": Installed("ray", "2.55.1", "ray", package)})
-    found = package_of("ray", "installed", environment=environment)
-    assert (found.folder, found.version) == (package, "2.55.1")
-    with pytest.raises(EnvironmentProbeError, match="vllm is not installed"):
-        package_of("vllm", "installed", environment=environment)

@@ -103,5 +103,3 @@ def test_known_pairs(subtests: pytest.Subtests) -> None:
         assert cell.left == 0
     with subtests.test(verl="0.8.0"):
         assert found.cells["0.8.0", "0.20.2"].state == Works()
-
-

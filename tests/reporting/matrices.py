@@ -28,8 +28,12 @@ def finding(
     return Finding(file, line, symbol, kind, severity, detail, suggestion, repaired_by=repaired_by, function="run")
 
 
-CONFIG = finding("vllm.a.WorkerWrapperBase(vllm_config)", kind="argument-removed", repaired_by="vllm-worker-wrapper-config")
-METHOD = finding("vllm.a.WorkerWrapperBase.execute_method", kind="attribute-removed", repaired_by="vllm-run-method", line=218)
+CONFIG = finding(
+    "vllm.a.WorkerWrapperBase(vllm_config)", kind="argument-removed", repaired_by="vllm-worker-wrapper-config"
+)
+METHOD = finding(
+    "vllm.a.WorkerWrapperBase.execute_method", kind="attribute-removed", repaired_by="vllm-run-method", line=218
+)
 LORA = finding("vllm.lora.models", kind="module-moved", file="verl/utils/vllm/utils.py", line=18)
 HELPER = finding("vllm.deep_gemm.helper", "optional", file=HOSTILE, line=3)
 GUARDED = finding(HOSTILE_SYMBOL, "guarded", line=9)

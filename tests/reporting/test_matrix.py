@@ -79,12 +79,16 @@ def page(matrix: Matrix) -> str:
 
 
 def test_names_cannot_become_markup() -> None:
-    nasty = '</script><script>alert(1)</script>"\'><img src=x onerror=alert(2)>'
+    nasty = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
     odd = Matrix(
         nasty,
         (nasty,),
         (nasty,),
-        {(nasty, nasty): cell(nasty, nasty, finding(nasty, file=nasty, suggestion=phrase("since {release}", release=nasty)))},
+        {
+            (nasty, nasty): cell(
+                nasty, nasty, finding(nasty, file=nasty, suggestion=phrase("since {release}", release=nasty))
+            )
+        },
     )
     for text in (page(sample()), page(odd)):
         elements = Elements(text).found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from patcher.compat.conditions.operators import BINARY, COMPARISONS
-from patcher.compat.conditions.outline import Import, Outline
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.plain_job import Job
 from patcher.compat.conditions.scoping import Place, Scoping, class_of
@@ -26,6 +25,7 @@ from patcher.compat.conditions.terms import (
 )
 from patcher.compat.conditions.tree import Tree
 from patcher.compat.model import Condition, Otherwise, When
+from patcher.compat.outlining.outline import Import, Outline
 
 _DEPTH = 24
 

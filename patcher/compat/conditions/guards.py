@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from weakref import ref
 
 from patcher.compat.conditions.evaluator import Evaluator
@@ -10,6 +11,7 @@ from patcher.compat.conditions.plain_path import PlainPath, plain_path
 from patcher.compat.conditions.reach import Reach
 from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT
+from patcher.compat.conditions.tree import tree_of
 from patcher.compat.meaning import Universe
 from patcher.compat.model import (
     Broken,
@@ -30,12 +32,20 @@ class Guards:
     def __init__(self, universe: Universe) -> None:
         self._universe = ref(universe)
         self._forest, self._target = universe.forest, universe.target
-        self.path: PlainPath = plain_path(universe.forest)
-        outside = Outside(universe)
-        self.target = Evaluator(self.path.tree, outside)
-        self.plain = Evaluator(self.path.tree, outside, self.path.job)
+        self.tree = tree_of(universe.forest)
+        self._outside = Outside(universe)
+        self.target = Evaluator(self.tree, self._outside)
         self._reach: Reach | None = None
         self._broken: dict[str, list[tuple[Use, tuple[Problem, ...]]]] = {}
+
+    @cached_property
+    def path(self) -> PlainPath:
+        return plain_path(self._forest)
+
+    @cached_property
+    def plain(self) -> Evaluator:
+        """On the same target, by what is known of the plain job too."""
+        return Evaluator(self.tree, self._outside, self.path.job)
 
     @property
     def reach(self) -> Reach:
@@ -49,7 +59,7 @@ class Guards:
 
     def runs(self, use: Use, evaluator: Evaluator) -> bool | None:
         """Whether the conditions of a use hold."""
-        outline = self.path.tree.file(use.file)
+        outline = self.tree.file(use.file)
         if outline is None:
             return None
         place = Place(outline, use.context.function)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patcher.compat.conditions.outline import Body, Outline
 from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT, UNKNOWN, Known, Raised, Term, truth
-from patcher.compat.conditions.written import caught
+from patcher.compat.outlining.outline import Body, Outline
+from patcher.compat.outlining.written import caught
 
 if TYPE_CHECKING:
     from patcher.compat.conditions.evaluator import Evaluator

@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from patcher.compat.conditions.outline import Import
 from patcher.compat.conditions.terms import (
     ABSENT_DISTRIBUTION,
     EXCEPTIONS,
@@ -21,6 +20,7 @@ from patcher.compat.conditions.terms import (
     Term,
     Thing,
 )
+from patcher.compat.outlining.outline import Import
 from patcher.compat.target import Target
 from patcher.symbols import Absent, Class, External, Resolution, Symbols, Unknown
 

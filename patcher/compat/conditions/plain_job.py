@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from patcher.compat.conditions.terms import OFF, UNKNOWN, Known, Setting, Term, Thing
 
@@ -133,7 +134,7 @@ class Job:
         """The value that a setting has in this job."""
         if not setting.path:
             return UNKNOWN
-        if any(not name_words(part).isdisjoint(OFF_WORDS) for part in setting.path):
+        if any(is_off_word(part) for part in setting.path):
             known = self._found(setting)
             return known if isinstance(known, Known) and known.value else OFF
         return self._found(setting)
@@ -162,15 +163,15 @@ class Job:
         """Whether an expression of unknown value is, by its name, something that the job does not use."""
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
-                return not name_words(name).isdisjoint(OFF_WORDS)
+                return is_off_word(name)
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, of]):
                 return self.is_off(of)
             case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
-                return not name_words(key).isdisjoint(OFF_WORDS)
+                return is_off_word(key)
             case ast.Call(func=func):
                 return self.is_off(func)
             case ast.Subscript(value=value, slice=ast.Constant(value=str() as key)):
-                return not name_words(key).isdisjoint(OFF_WORDS) or self.is_off(value)
+                return is_off_word(key) or self.is_off(value)
             case _:
                 return False
 
@@ -180,13 +181,11 @@ class Job:
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
                 if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
                     return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
-                if not name_words(one.value).isdisjoint(OFF_WORDS):
+                if is_off_word(one.value):
                     return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
             elif isinstance(one, ast.Tuple | ast.List | ast.Set) and one.elts:
                 texts = [part.value for part in one.elts if isinstance(part, ast.Constant)]
-                if len(texts) == len(one.elts) and all(
-                    isinstance(text, str) and not name_words(text).isdisjoint(OFF_WORDS) for text in texts
-                ):
+                if len(texts) == len(one.elts) and all(isinstance(text, str) and is_off_word(text) for text in texts):
                     return isinstance(op, ast.NotIn | ast.NotEq)
         return None
 
@@ -203,6 +202,12 @@ def _last_name(node: ast.expr) -> str:
             return name
         case _:
             return ""
+
+
+@cache
+def is_off_word(name: str) -> bool:
+    """Whether a word of the name is of what the plain job does not use."""
+    return not name_words(name).isdisjoint(OFF_WORDS)
 
 
 def name_words(name: str) -> frozenset[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from patcher.compat.conditions.defaults import defaults_of, fields_of
 from patcher.compat.conditions.evaluator import Evaluator
-from patcher.compat.conditions.outline import Outline
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.plain_job import ENTRIES, Job
 from patcher.compat.conditions.reach import Reach
 from patcher.compat.conditions.tree import Tree, tree_of
 from patcher.compat.forest import Forest
+from patcher.compat.outlining.outline import Outline
 
 
 class PlainPath:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from patcher.compat.conditions.evaluator import Evaluator
-from patcher.compat.conditions.outline import Assigned, Body, Family, Import, Outline, Step
-from patcher.compat.conditions.plain_job import DISPATCH, METHODS, NOT_CHOSEN, OFF_WORDS, name_words
+from patcher.compat.conditions.plain_job import DISPATCH, METHODS, NOT_CHOSEN, is_off_word
 from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.tree import Tree
+from patcher.compat.outlining.outline import Assigned, Body, Family, Import, Outline, Step
 
 _Node = tuple[str, str]
 """A file and the qualified name of a function or class in it."""
@@ -31,13 +31,18 @@ class Reach:
         self._attributes: set[str] = set()
         self._methods: dict[str, list[_Node]] = {}
         self._waiting: list[_Node] = []
+        self._loaded: set[str] = set()
+        self._tops: dict[_Node, tuple[tuple[Outline, str], ...]] = {}
+        """What names of modules stand for; the same for all that grow in one tree."""
 
     def copy(self, tree: Tree | None = None) -> Reach:
         """The same, to grow apart; `tree`: in another variant of the tree."""
         other = Reach(tree or self.tree, self._choices)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
         other.deferred = list(self.deferred)
-        other._attributes = set(self._attributes)
+        other._attributes, other._loaded = set(self._attributes), set(self._loaded)
+        if other.tree is self.tree:
+            other._tops = self._tops
         other._methods = {name: list(nodes) for name, nodes in self._methods.items()}
         return other
 
@@ -84,19 +89,15 @@ class Reach:
         dispatched = any(part in written.rpartition(".")[2] for written in step.called for part in DISPATCH)
         for text, *keys in step.texts:
             if text.partition(".")[0] == self.tree.top and "." in text:
-                if not any(self._is_off(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
+                if not any(is_off_word(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
             elif dispatched and text.isidentifier():
                 self._attribute(text)
 
-    @staticmethod
-    def _is_off(name: str) -> bool:
-        return not name_words(name).isdisjoint(OFF_WORDS)
-
     def _is_chosen(self, family: Family) -> bool:
         """Whether the job may take a class from a registry: none of its names is off, and one is a value of the job."""
         given = family.registered or ()
-        if any(self._is_off(word) for word in (family.qualname, *given)):
+        if any(is_off_word(word) for word in (family.qualname, *given)):
             return False
         names = [word for word in given[:-1] if word]
         return not names or not self._choices.isdisjoint(names)
@@ -109,6 +110,9 @@ class Reach:
             self._load(f"{one.module}.{one.name}")
 
     def _load(self, module: str) -> None:
+        if module in self._loaded:
+            return
+        self._loaded.add(module)
         parts = module.split(".")
         for length in range(1, len(parts) + 1):
             outline = self.tree.module(".".join(parts[:length]))
@@ -119,7 +123,7 @@ class Reach:
                 if family.registered is not None and self._is_chosen(family):
                     self._live(outline, family)
             for body in outline.bodies.values():
-                if body.decorators and "." not in body.qualname and not body.owner and not self._is_off(body.qualname):
+                if body.decorators and "." not in body.qualname and not body.owner and not is_off_word(body.qualname):
                     self._reach(outline.file, body.qualname)
 
     def _reach(self, file: str, qualname: str) -> None:
@@ -176,7 +180,7 @@ class Reach:
     def _mention_definition(self, outline: Outline, name: str, *, called: bool) -> None:
         first, _, rest = name.partition(".")
         if name in outline.bodies and name:
-            if called or not self._is_off(f"{outline.module}.{name}"):
+            if called or not is_off_word(f"{outline.module}.{name}"):
                 self._reach(outline.file, name)
         elif name in outline.classes:
             self._live(outline, outline.classes[name])
@@ -212,7 +216,10 @@ class Reach:
                 if name in here.parameters:
                     return
             function = function.rpartition(".")[0]
-        yield from self._top(name, outline, 0)
+        key = (outline.file, name)
+        if key not in self._tops:
+            self._tops[key] = tuple(self._top(name, outline, 0))
+        yield from self._tops[key]
 
     def _top(self, name: str, outline: Outline, depth: int) -> Iterator[tuple[Outline, str]]:
         if name in outline.bodies or name in outline.classes:
@@ -226,8 +233,8 @@ class Reach:
 
     def _imported(self, ways: list[Assigned], depth: int = 0) -> Iterator[tuple[Outline, str]]:
         for way in ways:
-            if isinstance(way.value, Import) and depth < 8:
-                split = self.tree.split(way.value.dotted)
+            if isinstance(way.written, Import) and depth < 8:
+                split = self.tree.split(way.written.dotted)
                 if split is None:
                     continue
                 where, rest = split
@@ -242,6 +249,6 @@ class Reach:
         root = written.partition(".")[0]
         for home in (body, outline.bodies[""]):
             for way in home.assigned.get(root, ()) if home is not None else ():
-                if isinstance(way.value, Import) and self.tree.split(way.value.module) is None:
-                    return way.value.module.partition(".")[0]
+                if isinstance(way.written, Import) and self.tree.split(way.written.module) is None:
+                    return way.written.module.partition(".")[0]
         return None

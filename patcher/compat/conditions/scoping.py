@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from patcher.compat.conditions.outline import Assigned, Body, Import, Outline
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.plain_job import Job
 from patcher.compat.conditions.terms import UNKNOWN, Known, Raised, Setting, Term, Thing, Unknown, truth
 from patcher.compat.conditions.tree import Tree
 from patcher.compat.model import Condition
+from patcher.compat.outlining.outline import Assigned, Body, Import, Outline
 
 
 @dataclass(frozen=True, slots=True, eq=False)

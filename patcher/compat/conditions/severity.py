@@ -23,7 +23,7 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
     guards = guards_of(universe)
     if _is_guarded(use, problem, guards):
         return "guarded"
-    outline = guards.path.tree.file(use.file)
+    outline = guards.tree.file(use.file)
     node = (use.file, use.context.function)
     if outline is None or node not in guards.reach.bodies:
         return "guarded" if node in guards.path.widest.bodies and outline is not None else "optional"

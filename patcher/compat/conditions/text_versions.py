@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.guards import Guards, guards_of
 from patcher.compat.conditions.operators import COMPARISONS
-from patcher.compat.conditions.outline import Body, Outline
 from patcher.compat.conditions.outside import Outside
 from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import UNKNOWN, Known, Raised, Term
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Finding
+from patcher.compat.outlining.outline import Body, Outline
 from patcher.language import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")
@@ -24,12 +24,12 @@ _ORDER = re.compile(rb"[<>]")
 def text_comparisons(universe: Universe, files: Iterable[str]) -> Iterator[Finding]:
     """Comparisons by order of versions of the target's packages, or of two texts that look like versions, as text."""
     guards = guards_of(universe)
-    anywhere = Evaluator(guards.path.tree, _Anywhere())
+    anywhere = Evaluator(guards.tree, _Anywhere())
     for file in files:
         content = universe.forest.content(file) or b""
         if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
             continue
-        outline = guards.path.tree.file(file)
+        outline = guards.tree.file(file)
         for body in outline.bodies.values() if outline is not None else ():
             for step in body.steps:
                 for test in step.orderings:

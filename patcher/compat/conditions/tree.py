@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
-from patcher.compat.conditions.outline import Body, Outline
-from patcher.compat.conditions.outlining import draw
 from patcher.compat.forest import Forest
+from patcher.compat.outlining.outline import Body, Outline
 
 
 class Tree:
@@ -17,7 +16,7 @@ class Tree:
     def __init__(self, forest: Forest) -> None:
         self._forest = ref(forest)
         self.top = forest.top
-        self._outlines: dict[str, Outline | None] = {}
+        self._splits: dict[str, tuple[Outline, str] | None] = {}
         self._modules: dict[str, Outline | None] = {}
         self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
 
@@ -30,10 +29,7 @@ class Tree:
 
     def file(self, file: str) -> Outline | None:
         """The outline of a file; None if there is none."""
-        if file not in self._outlines:
-            content = self.forest.content(file)
-            self._outlines[file] = None if content is None else _drawn(file, content)
-        return self._outlines[file]
+        return self.forest.outline(file)
 
     def module(self, dotted: str) -> Outline | None:
         """The outline of a module of the tree."""
@@ -47,9 +43,14 @@ class Tree:
 
     def split(self, dotted: str) -> tuple[Outline, str] | None:
         """The module that a dotted name of the tree begins with, and the rest of the name."""
-        parts = dotted.split(".")
-        if parts[0] != self.top:
+        if dotted.partition(".")[0] != self.top:
             return None
+        if dotted not in self._splits:
+            self._splits[dotted] = self._split(dotted)
+        return self._splits[dotted]
+
+    def _split(self, dotted: str) -> tuple[Outline, str] | None:
+        parts = dotted.split(".")
         for length in range(len(parts), 0, -1):
             if (found := self.module(".".join(parts[:length]))) is not None:
                 return found, ".".join(parts[length:])
@@ -69,18 +70,6 @@ class Tree:
                 found = parsed[0]
             self._nodes[key] = found
         return self._nodes[key]
-
-
-_DRAWN: WeakValueDictionary[tuple[str, int], Outline] = WeakValueDictionary()
-
-
-def _drawn(file: str, content: bytes) -> Outline:
-    """Drawn once a text as long as a tree holds it: several forests stand for variants of one tree."""
-    key = (file, hash(content))
-    found = _DRAWN.get(key)
-    if found is None:
-        found = _DRAWN[key] = draw(content, file)
-    return found
 
 
 def tree_of(forest: Forest) -> Tree:

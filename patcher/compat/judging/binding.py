@@ -50,7 +50,7 @@ def bind(shape: Shape, signature: Signature, before: Signature | None = None) ->
     if not (shape.partial or shape.any_keyword):
         filled = {one.name for one in takers[: len(shape.positional)]}
         for one in signature.parameters:
-            if not one.required or one.name in given | filled:
+            if not one.required or one.name in given | filled or one.name in shape.sometimes:
                 continue
             if shape.any_positional and one.kind != "keyword":
                 continue

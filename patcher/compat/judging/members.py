@@ -201,12 +201,25 @@ def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
 
 
 def _search_tree(universe: Universe, name: str, package: str) -> bool:
-    pattern = re.compile(
-        rb"(?<!self)\.%b\s*(:[^=\n]+)?=[^=]|setattr\([^,\n]+,\s*[\"']%b[\"']" % (name.encode(), name.encode())
-    )
-    imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
-    for file in universe.forest.files([name]):
-        content = universe.forest.content(file)
-        if content is not None and imported.search(content) and pattern.search(content):
+    word = re.escape(name.encode())
+    # Both begin with what is literal: so they are looked for at the speed of memory.
+    assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
+    given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
+    for file in _importing(universe, package):
+        content = universe.forest.content(file) or b""
+        if assigned.search(content) or given.search(content):
             return True
     return False
+
+
+def _importing(universe: Universe, package: str) -> tuple[str, ...]:
+    """The files of the tree that import a package."""
+    forest, key = universe.forest, f"files that import {package}"
+    if key not in forest.kept:
+        imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
+        forest.kept[key] = tuple(
+            file for file in forest.files([package]) if imported.search(forest.content(file) or b"") is not None
+        )
+    found = forest.kept[key]
+    assert isinstance(found, tuple)
+    return found

@@ -17,6 +17,6 @@ a function is visited when the code around it is through.
   walk for the `Context` of a node with `context_of`.
 """
 
-from patcher.compat.reading.reader import read_file
+from patcher.compat.reading.reader import read_file, read_syntax, unreadable
 
-__all__ = ["read_file"]
+__all__ = ["read_file", "read_syntax", "unreadable"]

@@ -49,7 +49,8 @@ def _call(walk: Walk, node: ast.Call) -> Value:
     if not is_followed(of):
         return OPAQUE
     _hand_on(walk, node, of, values)
-    call(walk, node.lineno, of, arguments(walk, node, values))
+    if not walk.silent:
+        call(walk, node.lineno, of, arguments(walk, node, values))
     return walk.result(of)
 
 

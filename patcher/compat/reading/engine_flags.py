@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from patcher.compat.model import Context, EngineFlag, Use
+from patcher.compat.syntax import below, parts
 
 _SPOKEN_OF = re.compile(rb"""f["']--\{|["']serve["']|vllm\.entrypoints\.openai\.api_server""")
 _TO_ARGUMENTS = re.compile(r"\w*(?:cli_args|cmd_args|command_line|argv)\w*")
@@ -24,18 +25,19 @@ def engine_flag_uses(
     """The flags, each where its name stands. `context_of` is asked for statements, calls and dicts."""
     if b"vllm" not in content or _SPOKEN_OF.search(content) is None:
         return
-    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
-    if _imports_vllm(tree):
+    nodes = below(tree)
+    if _imports_vllm(nodes):
+        functions = {node: _own(node) for node in nodes if isinstance(node, Function)}
         given = _parameters_given(functions)
-        for function in functions:
-            reader = _Reader(file, context_of, function)
+        for function, own in functions.items():
+            reader = _Reader(file, context_of, own)
             reader.read(given.get(function.name, frozenset()))
             yield from reader.uses
-    yield from _Lists(file, context_of).read(tree)
+    yield from _Lists(file, context_of).read(nodes)
 
 
-def _imports_vllm(tree: ast.Module) -> bool:
-    for node in ast.walk(tree):
+def _imports_vllm(nodes: Iterable[ast.AST]) -> bool:
+    for node in nodes:
         match node:
             case ast.ImportFrom(module=str(module), level=0) if module.partition(".")[0] == "vllm":
                 return True
@@ -46,17 +48,20 @@ def _imports_vllm(tree: ast.Module) -> bool:
     return False
 
 
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function without those of functions and classes inside it."""
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, Function | ast.ClassDef | ast.Lambda):
-            yield child
-            yield from _own(child)
+def _own(function: Function) -> list[ast.AST]:
+    """The nodes of a function without those of functions and classes inside it, as they stand in the text."""
+    found: list[ast.AST] = []
+    waiting = parts(function)[::-1]
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, Function | ast.ClassDef | ast.Lambda):
+            found.append(one)
+            waiting += parts(one)[::-1]
+    return found
 
 
-def _flagged(function: Function, given: Iterable[str]) -> set[str]:
-    """The local names of dicts whose keys become options, or go into a dict whose do."""
-    nodes = list(_own(function))
+def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
+    """The local names of dicts whose keys become options, or go into a dict whose do, in a function of these nodes."""
     found = set(given)
     for node in nodes:
         match node:
@@ -118,13 +123,13 @@ def _name_of(node: ast.expr) -> str:
             return ""
 
 
-def _parameters_given(functions: list[Function]) -> dict[str, frozenset[str]]:
+def _parameters_given(functions: Mapping[Function, list[ast.AST]]) -> dict[str, frozenset[str]]:
     """Parameters of the file's own functions that are handed such a dict."""
     by_name = {function.name: function for function in functions}
     found: dict[str, set[str]] = {}
-    for function in functions:
-        flagged = _flagged(function, ())
-        for node in _own(function):
+    for nodes in functions.values():
+        flagged = _flagged(nodes, ())
+        for node in nodes:
             if isinstance(node, ast.Call) and (called := by_name.get(_name_of(node.func))) is not None:
                 names = [argument.arg for argument in called.args.args if argument.arg not in ("self", "cls")]
                 for argument, name in zip(node.args, names, strict=False):
@@ -137,14 +142,15 @@ def _parameters_given(functions: list[Function]) -> dict[str, frozenset[str]]:
 class _Reader:
     file: str
     context_of: Callable[[ast.AST], Context]
-    function: Function
+    nodes: list[ast.AST]
+    """Those of one function."""
     uses: list[Use] = field(default_factory=list)
 
     def read(self, given: frozenset[str]) -> None:
-        flagged = _flagged(self.function, given)
+        flagged = _flagged(self.nodes, given)
         if not flagged:
             return
-        for node in _own(self.function):
+        for node in self.nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in flagged:
                     self._keys(value)
@@ -202,29 +208,29 @@ class _Lists:
     file: str
     context_of: Callable[[ast.AST], Context]
 
-    def read(self, tree: ast.Module) -> Iterator[Use]:
+    def read(self, nodes: Iterable[ast.AST]) -> Iterator[Use]:
         names: set[str] = set()
-        parts: list[tuple[ast.AST, ast.expr]] = []
-        for node in ast.walk(tree):
+        lists: list[tuple[ast.AST, ast.expr]] = []
+        for node in nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_command(value):
                     names.add(name)
-                    parts.append((node, value))
+                    lists.append((node, value))
                 case ast.Call(args=[value, *_]) if _is_command(value):
-                    parts.append((node, value))
+                    lists.append((node, value))
                 case _:
                     pass
-        for node in ast.walk(tree):
+        for node in nodes:
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"), args=[value]) if (
                     name in names
                 ):
-                    parts.append((node, value))
+                    lists.append((node, value))
                 case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if name in names:
-                    parts.append((node, value))
+                    lists.append((node, value))
                 case _:
                     pass
-        for where, value in parts:
+        for where, value in lists:
             for line, text in _texts(value):
                 if _OPTION.fullmatch(text):
                     name = text[2:].partition("=")[0].replace("-", "_")

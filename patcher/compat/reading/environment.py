@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from patcher.compat.model import Context, EnvironmentVariable, Use
+from patcher.compat.syntax import below
 
 _SPOKEN_OF = (b"environ", b"env_vars", b"setenv", b"putenv", b"ENV")
 _CONTAINER = re.compile(r"(?i)(?:\w*_)?(?:env|envs|environ|environment|env_?vars?|env_?variables)(?:_\w+)?")
@@ -37,7 +38,7 @@ class _Reader:
     _dicts: set[int] = field(default_factory=set)
 
     def read(self, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
+        for node in below(tree):
             match node:
                 case ast.For(target=ast.Name(id=name), iter=ast.Tuple(elts=items) | ast.List(elts=items)):
                     self._looped(node, name, items)

@@ -12,6 +12,7 @@ from patcher.compat.reading.scope import Scope, field, together
 from patcher.compat.reading.targets import assign, becomes_method, identifier
 from patcher.compat.reading.walk import Evaluators, Walk
 from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
+from patcher.compat.syntax import parts
 from patcher.compat.values import Instance, Named, OneOf, Opaque, Value
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -41,7 +42,7 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     if name == "__class__" and isinstance(of, Instance):
         return of.of
     value = walk.member(of, name)
-    if value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
+    if not walk.silent and value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
         walk.use(node.end_lineno or node.lineno, MemberOf(of, name))
     if type(of) is Instance and walk.has_fields:
         return walk.scope.names.get(field(node), value)
@@ -195,7 +196,7 @@ def _inner(walk: Walk, node: ast.expr) -> Value:
     """An expression that gives nothing that is followed: its parts alone matter."""
     if isinstance(node, ast.Compare):
         walk.contexts[id(node)] = walk.context
-    for child in ast.iter_child_nodes(node):
+    for child in parts(node):
         if isinstance(child, ast.expr):
             walk.value(child)
     return OPAQUE

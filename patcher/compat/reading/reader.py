@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -19,6 +18,7 @@ from patcher.compat.reading.imports import IMPORTS
 from patcher.compat.reading.statements import STATEMENTS
 from patcher.compat.reading.walk import Walk
 from patcher.compat.reading.ways import one_of
+from patcher.compat.syntax import UNPARSEABLE, module_name, parsed
 from patcher.compat.values import Named, OneOf
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
@@ -28,20 +28,31 @@ _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(.*)$", re.MULTILINE)
 
 def read_file(content: bytes, file: str) -> FileFacts:
     """What the file says. One that is no Python says so in `problem`."""
-    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(content)
-        walk = Walk(file, module, _EVALUATORS, _EXECUTORS)
+        return read_syntax(parsed(content), content, file)
+    except UNPARSEABLE as error:
+        return unreadable(file, error)
+
+
+def unreadable(file: str, error: Exception) -> FileFacts:
+    """What is known of a file that is no Python."""
+    return FileFacts(file, module_name(file), problem=str(error))
+
+
+def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = True) -> FileFacts:
+    """What the file of this text and syntax says; without its `uses` where nobody asks about them."""
+    walk = Walk(file, module_name(file), _EVALUATORS, _EXECUTORS)
+    walk.silent = not uses
+    try:
         _visit(walk, tree, content)
-        walk.uses += environment_uses(content, tree, file, walk.context_of)
-        walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        return FileFacts(file, module, problem=str(error))
+        if uses:
+            walk.uses += environment_uses(content, tree, file, walk.context_of)
+            walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
+    except UNPARSEABLE as error:
+        return unreadable(file, error)
     return FileFacts(
         file,
-        module,
+        walk.module,
         tuple(walk.uses),
         {name: tuple(bounds) for name, bounds in walk.bindings.items()},
         {key: draft.facts() for key, draft in walk.classes.items()},

@@ -57,7 +57,8 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
                 keywords.append(named)
     passed = {keyword.name for keyword in keywords}
     sometimes = [(conditions, keyword) for conditions, keyword in sometimes if keyword.name not in passed]
-    shape = Shape(tuple(positional), tuple(keywords), any_positional, any_keyword or bool(sometimes))
+    names = tuple(dict.fromkeys(keyword.name for _, keyword in sometimes))
+    shape = Shape(tuple(positional), tuple(keywords), any_positional, any_keyword, sometimes=names)
     return Arguments(shape, tuple(sometimes))
 
 
@@ -88,4 +89,5 @@ def combined(first: Shape, then: Shape) -> Shape:
         keywords=tuple(keyword for keyword in first.keywords if keyword.name not in later) + then.keywords,
         any_positional=first.any_positional or then.any_positional,
         any_keyword=first.any_keyword or then.any_keyword,
+        sometimes=first.sometimes + then.sometimes,
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from patcher.compat.meaning import Universe
@@ -37,9 +35,6 @@ _OWNERS = (
 _COMPILED = frozenset({"ray", "torch"})
 """Packages whose compiled parts read variables too: what their Python does not read is not decided."""
 _REGISTRY = {"vllm": "vllm.envs"}
-_READ = re.compile(
-    rb"""(?:environ(?:\.\w+)?|getenv|env_\w+)\s*[\[(]\s*["'](\w+)["']|["'](\w+)["']\s+(?:not\s+)?in\s+(?:os\.)?environ"""
-)
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
@@ -167,32 +162,21 @@ def _scan(symbols: Symbols) -> _Elsewhere:
     package = symbols.modules.name
     prefixes = {"vllm": b"VLLM_", "ray": b"RAY_", "transformers": b"TRANSFORMERS_", "sglang": b"SGL", "torch": b"TORCH"}
     start = prefixes[package]
-    word = re.compile(rb"\b(?:PY)?" + start + rb"\w+" if package == "torch" else rb"\b" + start + rb"\w+")
-    quoted = re.compile(rb"""["']((?:PY)?""" + start + rb"""\w+)["']""")
+    if package == "torch":
+        word, quoted = re.compile(rb"\b(?:PY)?TORCH\w+"), re.compile(rb"""["']((?:PY)?TORCH\w+)["']""")
+    else:  # what is literal comes first, and what stands before it is looked back at: so the search is quick
+        word = re.compile(rb"%b(?<!\w%b)\w+" % (start, start))
+        quoted = re.compile(rb"""%b(?<=["']%b)\w+(?=["'])""" % (start, start))
     read: set[bytes] = set()
     mentioned: set[bytes] = set()
-    for content in _contents(symbols):
-        if start not in content:
+    registry = _registry(symbols)
+    for module, content in symbols.text.containing(start):
+        if registry is not None and module == registry.name:
             continue
         mentioned.update(word.findall(content))
         if b"environ" in content or b"getenv" in content:
-            read.update(first or second for first, second in _READ.findall(content))
             read.update(quoted.findall(content))
     return _Elsewhere(_decoded(read), _decoded(mentioned))
-
-
-def _contents(symbols: Symbols) -> Iterator[bytes]:
-    root = symbols.modules.find(symbols.modules.name)
-    if not isinstance(root, Module) or root.folder is None:
-        return
-    registry = _registry(symbols)
-    skipped: Path | None = registry.path if registry is not None else None
-    for path in root.folder.rglob("*.py"):
-        if path != skipped:
-            try:
-                yield path.read_bytes()
-            except OSError:
-                continue
 
 
 def _decoded(names: set[bytes]) -> frozenset[str]:

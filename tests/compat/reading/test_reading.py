@@ -48,7 +48,7 @@ def told(use: Use) -> str:
         case CallOf(of=of, shape=shape):
             parts = [*(name or "_" for name in shape.positional), *(["*"] if shape.any_positional else [])]
             parts += [keyword.name + ("^" if keyword.spread else "=") for keyword in shape.keywords]
-            parts += ["**"] if shape.any_keyword else []
+            parts += [f"{name}?" for name in shape.sometimes] + (["**"] if shape.any_keyword else [])
             return f"{shown(of)}({', '.join(parts)})" + (" partial" if shape.partial else "")
         case MethodOf(owner=owner, name=name):
             return f"{owner} defines {name}"
@@ -301,7 +301,7 @@ def test_keywords_under_conditions_are_calls_of_their_own() -> None:
             given["c"] = 3
         return C(x, **given)
     """
-    assert uses(text) == ["vllm.C(x, a^, **)", "vllm.C(*, b^, **)", "vllm.C(*, c^, **)"]
+    assert uses(text) == ["vllm.C(x, a^, b?, c?)", "vllm.C(*, b^, **)", "vllm.C(*, c^, **)"]
     assert conditions(only(text, "vllm.C(*, b^, **)")) == ["new"]
     assert conditions(only(text, "vllm.C(*, c^, **)")) == ["not new"]
 

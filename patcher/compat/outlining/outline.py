@@ -29,13 +29,20 @@ class Import:
         return self.module if self.local != self.module.partition(".")[0] else self.local
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Assigned:
     """One way in which a name gets its value."""
 
-    value: ast.expr | Import | None
-    """None: something that is not followed, such as a loop's variable."""
+    written: ast.expr | bytes | Import | None
+    """An expression is its text until it is asked for: few of a tree's are, and syntax takes much memory."""
     conditions: tuple[Condition, ...]
+
+    @property
+    def value(self) -> ast.expr | Import | None:
+        """None: something that is not followed, such as a loop's variable."""
+        if isinstance(self.written, bytes):
+            self.written = ast.parse(b"(" + self.written + b"\n)", mode="eval").body
+        return self.written
 
 
 @dataclass(slots=True, eq=False)
@@ -44,10 +51,10 @@ class Step:
 
     conditions: tuple[Condition, ...]
     imports: list[Import] = field(default_factory=list)
-    called: set[str] = field(default_factory=set)
+    called: list[str] = field(default_factory=list)
     """Dotted names as written, such as `self.run` or `load`; `.run` where it is a computed value's attribute."""
-    named: set[str] = field(default_factory=set)
-    texts: set[tuple[str, ...]] = field(default_factory=set)
+    named: list[str] = field(default_factory=list)
+    texts: list[tuple[str, ...]] = field(default_factory=list)
     """Strings that may name something; in a table, with the strings of their key."""
     orderings: list[ast.Compare] = field(default_factory=list)
     """Comparisons with `<`, `<=`, `>` or `>=` that may be of versions."""

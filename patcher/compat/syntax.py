@@ -1,0 +1,48 @@
+"""Python text -> syntax, and quick ways through it: a check looks at a million nodes."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+UNPARSEABLE = (SyntaxError, ValueError, RecursionError)
+"""What `parsed` raises for a text that is no Python."""
+_NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""The names of a kind's fields that hold nodes, once they were asked for."""
+
+
+def parsed(content: bytes) -> ast.Module:
+    """The syntax of a file, without the warnings that are its author's. Raises `UNPARSEABLE`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(content)
+
+
+def parts(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node, without operators and contexts."""
+    kind = type(node)
+    names = _PARTS.get(kind)
+    if names is None:
+        names = _PARTS[kind] = tuple(name for name in kind._fields if name not in _NO_PARTS)
+    found: list[ast.AST] = []
+    for name in names:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def below(node: ast.AST) -> list[ast.AST]:
+    """A node and all below it, level by level, without operators and contexts."""
+    found = [node]
+    for one in found:
+        found += parts(one)
+    return found
+
+
+def module_name(file: str) -> str:
+    """`verl/a/__init__.py` -> `verl.a`."""
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
