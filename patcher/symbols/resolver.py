@@ -22,6 +22,7 @@ from patcher.symbols.definition import (
     behind,
     full_name,
 )
+from patcher.symbols.handed_back import before, handed_back
 from patcher.symbols.lazy import served_member
 from patcher.symbols.literals import literal_table
 from patcher.symbols.modules import Modules
@@ -189,7 +190,7 @@ class Symbols:
             return self._submodule(module, name) or Resolution(scope)
         if name in _MODULE_NAMES or (name == "__path__" and module.folder):
             return Resolution(Variable(module.name, name))
-        every = [self._bound(module, binding, name) for binding in scope.bindings(name)]
+        every = [self.bound(module, binding, name) for binding in scope.bindings(name)]
         if there := [found for found in every if not isinstance(found.definition, Absent)]:
             others = [found.definition for found in there[1:] if not _is_none(found.definition)]
             return Resolution(there[0].definition, there[0].chain, (*there[0].alternatives, *others))
@@ -210,7 +211,8 @@ class Symbols:
                         return found
         return Resolution(unsure or Absent(module.name, name))
 
-    def _bound(self, module: Module, binding: Binding, name: str) -> Resolution:
+    def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
+        """What one binding of a name in a module's body gives."""
         match binding.made_by:
             case ast.ClassDef() as node:
                 return Resolution(Class(module.name, name, node))
@@ -224,6 +226,11 @@ class Symbols:
                     found = self.expression(module.name, value)
                     if isinstance(found.definition, Class | Function | Module):
                         return behind(module, name, found)
+                elif (given := handed_back(self, module, value)) is not None:
+                    same = before(self, module, name, binding) if given.id == name else None
+                    found = same or self.expression(module.name, given)
+                    if isinstance(found.definition, Class | Function):
+                        return found
                 return Resolution(Variable(module.name, name, value, annotation))
 
     def _submodule(self, module: Module, name: str) -> Resolution | None:

@@ -53,6 +53,18 @@ CASES: list[tuple[str, dict[str, str], dict[str, bool | None]]] = [
         },
     ),
     (
+        "a function that hands back what it is given",
+        {
+            "__init__.py": "from .a import same, other\n"
+            "class C:\n    def m(self): ...\n"
+            "class D:\n    def m(self): ...\n"
+            "C = same(C, 1)\nD = other(D)\nE = same(C)\n",
+            "a.py": "def same(cls, x):\n    def inner():\n        return x\n    cls.y = inner\n    return cls\n"
+            "def other(cls):\n    return cls()\n",
+        },
+        {"pkg.C.m": True, "pkg.C.gone": False, "pkg.D.m": None, "pkg.E.m": True},
+    ),
+    (
         "stars",
         {
             "__init__.py": "from .a import *\nfrom .b import *\n",
