@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from patcher.compat.model import Condition, Otherwise, When
-from patcher.compat.outlining.outline import Assigned, Body, Family, Import, Outline, Step
+from patcher.compat.outlining.draft import Draft
+from patcher.compat.outlining.outline import Assigned, Body, Family, Import, Outline
 from patcher.compat.outlining.written import caught, is_typing, leaves, may_be_of_versions, may_name, strings, written
 from patcher.compat.syntax import module_name, parts
 
@@ -19,25 +20,17 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 def draw(tree: ast.Module, file: str) -> Outline:
     """The outline of a file of this syntax."""
     outline = Outline(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
-    _Walk(outline).block(tree.body, outline.bodies[""], (), "")
-    for body in outline.bodies.values():
-        for step in body.steps:
-            _each_once(step)
+    walk = _Walk(outline)
+    walk.block(tree.body, outline.bodies[""], (), "")
+    for body, drafts in walk.steps.items():
+        body.steps = tuple(draft.step() for draft in drafts)
     return outline
-
-
-def _each_once(step: Step) -> None:
-    if len(step.called) > 1:
-        step.called = list(dict.fromkeys(step.called))
-    if len(step.named) > 1:
-        step.named = list(dict.fromkeys(step.named))
-    if len(step.texts) > 1:
-        step.texts = list(dict.fromkeys(step.texts))
 
 
 class _Walk:
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
+        self.steps: dict[Body, list[Draft]] = {}
 
     def block(self, body: Sequence[ast.stmt], into: Body, conditions: _Conditions, owner: str) -> None:
         """`owner`: the class whose body this is, "" otherwise."""
@@ -91,7 +84,7 @@ class _Walk:
         if node.value is not None:
             self._mention(node.value, into, conditions)
             self._assign([node.target], node.value, into, conditions, owner)
-        if isinstance(node.target, ast.Name):
+        if isinstance(node.target, ast.Name) and _is_configuration(node.target.id):
             into.annotations.setdefault(node.target.id, node.annotation)
 
     def _augmented(self, node: ast.AugAssign, into: Body, conditions: _Conditions, owner: str) -> None:
@@ -113,7 +106,7 @@ class _Walk:
         conditions: _Conditions,
         owner: str,  # noqa: ARG002
     ) -> None:
-        step = _step(into, conditions)
+        step = self._step(into, conditions)
         if isinstance(node, ast.Import):
             for alias in node.names:
                 local = alias.asname or alias.name.partition(".")[0]
@@ -133,7 +126,7 @@ class _Walk:
                 self._bind(found, step, into)
 
     @staticmethod
-    def _bind(found: Import, step: Step, into: Body) -> None:
+    def _bind(found: Import, step: Draft, into: Body) -> None:
         step.imports.append(found)
         into.assigned.setdefault(found.local, []).append(Assigned(found, step.conditions))
 
@@ -153,23 +146,19 @@ class _Walk:
             node.lineno,
             node.end_lineno or node.lineno,
             tuple(argument.arg for argument in every),
-            {argument.arg: argument.annotation for argument in every if argument.annotation is not None},
+            {a.arg: a.annotation for a in every if a.annotation is not None and _is_configuration(a.arg)},
             defaults | {argument.arg: default for argument, default in pairs if default is not None},
             tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
             owner,
             conditions=conditions,
         )
         if name in self.outline.bodies and conditions:
-            self._merge(self.outline.bodies[name], body)
+            # Two definitions under different conditions: what both mention counts.
+            self.steps[body] = list(self.steps.get(self.outline.bodies[name], ()))
         self.outline.bodies[name] = body
         if owner:
             self.outline.classes[owner].methods[node.name] = name
         self.block(node.body, body, (), "")
-
-    @staticmethod
-    def _merge(old: Body, new: Body) -> None:
-        """Two definitions under different conditions: what both mention counts."""
-        new.steps += old.steps
 
     def _class(self, node: ast.ClassDef, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
         for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
@@ -203,9 +192,21 @@ class _Walk:
                 case _:
                     pass
 
+    def _step(self, into: Body, conditions: _Conditions) -> Draft:
+        """The draft that what stands here belongs to."""
+        drafts = self.steps.setdefault(into, [])
+        if not drafts or drafts[-1].conditions is not conditions:
+            for draft in drafts[-4:]:
+                if len(draft.conditions) == len(conditions) and all(
+                    a is b for a, b in zip(draft.conditions, conditions, strict=True)
+                ):
+                    return draft
+            drafts.append(Draft(conditions))
+        return drafts[-1]
+
     def _mention(self, node: ast.expr, into: Body, conditions: _Conditions) -> None:
         """Note what an expression calls and names."""
-        step = _step(into, conditions)
+        step = self._step(into, conditions)
         waiting: list[ast.AST] = [node]
         while waiting:
             one = waiting.pop()
@@ -231,7 +232,7 @@ class _Walk:
             elif isinstance(one, ast.IfExp):
                 self._mention(one.body, into, (*conditions, When(one.test, True)))
                 self._mention(one.orelse, into, (*conditions, When(one.test, False)))
-                step = _step(into, conditions)
+                step = self._step(into, conditions)
                 waiting.append(one.test)
             else:
                 if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
@@ -239,7 +240,7 @@ class _Walk:
                 waiting += parts(one)
 
 
-def _entries(node: ast.Dict, step: Step) -> Iterator[ast.AST]:
+def _entries(node: ast.Dict, step: Draft) -> Iterator[ast.AST]:
     """Note the texts of a table with those of their keys; what else is in it is left to be looked at."""
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
@@ -261,15 +262,8 @@ def _after(node: ast.stmt, conditions: _Conditions) -> _Conditions:
             return conditions
 
 
-def _step(into: Body, conditions: _Conditions) -> Step:
-    if not into.steps or into.steps[-1].conditions is not conditions:
-        for step in into.steps[-4:]:
-            if len(step.conditions) == len(conditions) and all(
-                a is b for a, b in zip(step.conditions, conditions, strict=True)
-            ):
-                return step
-        into.steps.append(Step(conditions))
-    return into.steps[-1]
+def _is_configuration(name: str) -> bool:
+    return "config" in name.lower() or "cfg" in name.lower()
 
 
 _STATEMENTS: Mapping[type[ast.stmt], Callable[[_Walk, Any, Body, _Conditions, str], None]] = {

@@ -45,18 +45,18 @@ class Assigned:
         return self.written
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """What a stretch of a body imports and mentions, all under the same conditions."""
+    """What a stretch of a body imports and mentions, all under the same conditions; each mention once."""
 
     conditions: tuple[Condition, ...]
-    imports: list[Import] = field(default_factory=list)
-    called: list[str] = field(default_factory=list)
+    imports: tuple[Import, ...]
+    called: tuple[str, ...]
     """Dotted names as written, such as `self.run` or `load`; `.run` where it is a computed value's attribute."""
-    named: list[str] = field(default_factory=list)
-    texts: list[tuple[str, ...]] = field(default_factory=list)
+    named: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
     """Strings that may name something; in a table, with the strings of their key."""
-    orderings: list[ast.Compare] = field(default_factory=list)
+    orderings: tuple[ast.Compare, ...]
     """Comparisons with `<`, `<=`, `>` or `>=` that may be of versions."""
 
 
@@ -69,11 +69,12 @@ class Body:
     last: int
     parameters: tuple[str, ...] = ()
     annotations: dict[str, ast.expr] = field(default_factory=dict)
+    """Of what goes by the name of a configuration."""
     defaults: dict[str, ast.expr] = field(default_factory=dict)
     decorators: tuple[str, ...] = ()
     owner: str = ""
     """The qualified name of the class that a method belongs to."""
-    steps: list[Step] = field(default_factory=list)
+    steps: tuple[Step, ...] = ()
     assigned: dict[str, list[Assigned]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     """Those under which the function is defined."""
