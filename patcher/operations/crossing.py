@@ -5,16 +5,17 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.compat.forest import Forest, Known
 from patcher.compat.matrix import Cell, Matrix, Missing, cell_of, with_since
 from patcher.compat.target import Target
+from patcher.environment.model import MODULES
 from patcher.errors import EnvironmentProbeError
 from patcher.language import phrase
 from patcher.operations.repairing import check_with_records
@@ -42,11 +43,13 @@ class Crossing:
 def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) -> Matrix:
     """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
     there = {release: path for release, path in crossing.releases.items() if isinstance(path, Path)}
+    shares = _shares(crossing, processes)
     cells: dict[tuple[str, str], Cell] = {}
-    for done, row in enumerate(_columns(crossing, there, processes), start=1):
-        cells |= {(cell.verl, cell.release): cell for cell in row}
-        fields = {"name": crossing.package, "done": done, "total": len(there)}
-        progress(phrase("checking on {name}: {done} of {total} releases", **fields), 0, None)
+    for done, part in enumerate(_parts(shares, there, processes), start=1):
+        cells |= {(cell.verl, cell.release): cell for cell in part}
+        if done % len(shares) == 0:
+            fields = {"name": crossing.package, "done": done // len(shares), "total": len(there)}
+            progress(phrase("checking on {name}: {done} of {total} releases", **fields), 0, None)
     progress("", 0, None)
     return with_since(
         Matrix(
@@ -61,27 +64,40 @@ def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) ->
     )
 
 
-def _columns(crossing: Crossing, there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
-    """The cells of one release after the other, in the order in which they are done."""
-    if processes == 1 or len(there) < 2:
-        bench = _Bench(crossing)
+def _shares(crossing: Crossing, processes: int) -> list[Crossing]:
+    """The rows in equal shares, by how often the trees mention the package: memory goes with the trees that a process
+    keeps, and what it finds out about a release is soon found out again."""
+    there = {verl: path for verl, path in crossing.verl.items() if isinstance(path, Path)}
+    word = MODULES.get(crossing.package, crossing.package.replace("-", "_")).encode()
+    weights = {verl: sum(file.read_bytes().count(word) for file in path.rglob("*.py")) for verl, path in there.items()}
+    shares: list[list[str]] = [[] for _ in range(max(min(processes, len(there)), 1))]
+    for verl in sorted(there, key=lambda verl: -weights[verl]):
+        min(shares, key=lambda share: sum(weights[one] for one in share)).append(verl)
+    return [replace(crossing, verl={verl: there[verl] for verl in there if verl in share}) for share in shares]
+
+
+def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
+    """The cells of one share on one release after the other, in the order in which they are done."""
+    if processes == 1 or len(there) * len(shares) < 2:
+        bench = _Bench(shares[0])
         yield from (bench.column(release, path) for release, path in there.items())
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(there)), context, _start, (crossing,)) as pool:
-        try:
-            asked = [pool.submit(_column, release, path) for release, path in there.items()]
-            for done in as_completed(asked):
-                yield done.result()
-        except BrokenProcessPool as error:
-            raise EnvironmentProbeError(
-                phrase("a process that checked releases was ended from outside"),
-                cause=phrase("most often the machine has no memory left"),
-                advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
-            ) from error
-        except BaseException:
+    each = max(processes // len(shares), 1)
+    pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
+    try:
+        asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
+        for done in as_completed(asked):
+            yield done.result()
+    except BrokenProcessPool as error:
+        raise EnvironmentProbeError(
+            phrase("a process that checked releases was ended from outside"),
+            cause=phrase("most often the machine has no memory left"),
+            advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
+        ) from error
+    finally:
+        for pool in pools:
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 class _Bench:
@@ -123,4 +139,8 @@ def _start(crossing: Crossing) -> None:
 
 
 def _column(release: str, path: Path) -> list[Cell]:
-    return _BENCH[0].column(release, path)
+    """The cells of one release. Garbage is collected once a release, and what stays for the next is left out of that."""
+    cells = _BENCH[0].column(release, path)
+    gc.collect()
+    gc.freeze()
+    return cells

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+_DEFINITION = re.compile(rb"\n(?:(class|def|async def) +([A-Za-z_]\w*)|([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=))")
+"""A class, function or variable at the left margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Text:
         self._starts: list[int] = []
         self._modules: list[str] = []
         self._mentions: dict[str, tuple[Mention, ...]] = {}
+        self._definitions: dict[str, list[tuple[str, str]]] | None = None
 
     @property
     def whole(self) -> bytes:
@@ -48,6 +53,20 @@ class Text:
         if word not in self._mentions:
             self._mentions[word] = tuple(self._find(word.encode()))
         return self._mentions[word]
+
+    def definitions(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The modules whose body defines the name, and how: `class`, `def` or, for an assignment, "".
+
+        All names are gathered at once: that takes no longer than looking for a few of them.
+        """
+        if self._definitions is None:
+            self._definitions = {}
+            for found in _DEFINITION.finditer(self.whole):
+                module = self._modules[bisect_right(self._starts, found.start()) - 1]
+                keyword, defined, assigned = found.groups()
+                how = (keyword or b"").decode().removeprefix("async ")
+                self._definitions.setdefault((defined or assigned).decode(), []).append((module, how))
+        return tuple(self._definitions.get(name, ()))
 
     def before(self, mention: Mention) -> bytes:
         """The text of its line in front of the word."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +10,7 @@ from patcher.symbols import Absent, Class, Definition, Function, Module, Symbols
 from patcher.symbols.scope import Imported
 
 Sort = Literal["class", "function", "variable"]
-_BY_TEXT: dict[bytes, Sort] = {b"class": "class", b"def": "function", b"async def": "function", b"": "variable"}
-_ASSIGNED = re.compile(rb"\s*(:[^=\n]*)?=[^=]")
+_BY_KEYWORD: dict[str, Sort] = {"class": "class", "def": "function", "": "variable"}
 _ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
 
 
@@ -58,13 +56,9 @@ def _sort(definition: Definition) -> Sort | None:
 
 def _moved(symbols: Symbols, module: str, name: str, wanted: Sort | None) -> str:
     found: dict[str, Sort] = {}
-    for mention in symbols.text.mentions(name):
-        before = symbols.text.before(mention)
-        sort = _BY_TEXT.get(before.strip()) if before[:1] not in (b" ", b"\t") else None
-        if sort is None or (sort == "variable" and not _ASSIGNED.match(symbols.text.after(mention, name))):
-            continue
-        if not _ASIDE & set(mention.module.split(".")):
-            found.setdefault(mention.module, sort)
+    for place, keyword in symbols.text.definitions(name):
+        if not _ASIDE & set(place.split(".")):
+            found.setdefault(place, _BY_KEYWORD[keyword])
     sorts = {wanted} if wanted is not None else _likely(name)
     places = [place for place, sort in found.items() if sort in sorts]
     best = _clearest(module, places)
