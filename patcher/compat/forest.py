@@ -57,6 +57,11 @@ class Forest:
         self.kept: dict[str, object] = {}
         """What others work out once a forest, by their names; it may not refer to the forest."""
 
+    @property
+    def origin(self) -> Forest:
+        """The tree as it is, which this is a variant of, or this one."""
+        return self if self.variant_of is None else self.variant_of.origin
+
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
         """The same tree with other texts in the place of some files; the same object again for the same texts."""
         key = frozenset((file, hash(text)) for file, text in texts.items() if self.texts.get(file) != text)
