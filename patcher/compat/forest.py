@@ -52,6 +52,8 @@ class Forest:
         self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
         self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
+        self.outlined = True
+        """Whether a file that is read for its facts gives its outline too; False where few outlines will be asked for."""
         self.variant_of: Forest | None = None
         """The forest whose files these are but for some texts."""
         self.kept: dict[str, object] = {}
@@ -72,7 +74,7 @@ class Forest:
                 self.root, {**self.texts, **texts}, self._known, self.top, self._words, lightly=self._lightly
             )
             other._bytes, other._listed = self._bytes, self._listed
-            other.variant_of = self
+            other.variant_of, other.outlined = self, self.outlined
             self._variants[key] = other
         return self._variants[key]
 
@@ -120,7 +122,8 @@ class Forest:
                 self._known.facts[key] = unreadable(file, error)
             else:
                 self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
-                self._outlined(key, tree, content)
+                if self.outlined:
+                    self._outlined(key, tree, content)
         return self._known.facts[key]
 
     def _drawn(self, file: str, content: bytes) -> Outline:

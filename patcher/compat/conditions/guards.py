@@ -160,6 +160,7 @@ def ways_ahead(forest: Forest, target: Target) -> Iterator[None]:
     with ahead(work) as promise:
         if promise is not None:
             target.kept["ways", forest] = promise
+            forest.outlined = False
         yield
 
 
