@@ -108,6 +108,7 @@ class _Bench:
         packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
         words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
         self.crossing = crossing
+        self._last: Symbols | None = None
         self.forests = {
             verl: Forest(path.parent, known=known, words=words, lightly=True)
             for verl, path in crossing.verl.items()
@@ -120,7 +121,8 @@ class _Bench:
         beside = self.crossing.beside
         versions = {self.crossing.package: release, **{name: version for name, (version, _) in beside.items()}}
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
-        target = Target(against, {path.name: Symbols(path), **self.beside}, versions)
+        self._last = Symbols(path, self._last)
+        target = Target(against, {path.name: self._last, **self.beside}, versions)
         return [self._cell(verl, forest, release, target) for verl, forest in self.forests.items()]
 
     def _cell(self, verl: str, forest: Forest, release: str, target: Target) -> Cell:

@@ -37,9 +37,10 @@ _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "
 class Symbols:
     """The symbols of the package whose folder is given, as they are after import, found without importing it."""
 
-    def __init__(self, package: Path) -> None:
+    def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
+        """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
         self.modules = Modules(package)
-        self.text = Text(package)
+        self.text: Text = Text(package, earlier.text if earlier is not None else None)
         self.class_scopes: dict[ast.ClassDef, Scope] = {}
         self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
         self._members: dict[tuple[str, str], Resolution] = {}
