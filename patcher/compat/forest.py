@@ -146,6 +146,14 @@ class Forest:
         """Whether a text may have uses of a package in question."""
         return self._words is None or any(word.encode() in content for word in self._words)
 
+    def may_hand_on(self, dotted: str) -> bool:
+        """Whether something of a package in question may come out of a module.
+
+        It has one of the words, or is a package, which hands on what its modules define.
+        """
+        content = self.content(f"{dotted.replace('.', '/')}.py")
+        return content is None or self._concerns(content)
+
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""
         path = dotted.replace(".", "/")
