@@ -68,6 +68,9 @@ bench: $(READY)  ## Figures against their limits, as ratios within one run
 bench-accuracy: $(READY)  ## Precision and recall of `check` and other tools on labels made by execution
 	@$(BIN)/python -m bench.accuracy $(BENCH_OPTIONS)
 
+bench-injected: $(READY)  ## Breaks injected into a release, and whether `check` finds each
+	@$(BIN)/python -m bench.injected $(BENCH_OPTIONS)
+
 clean:  ## Remove .venv and what tools left behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

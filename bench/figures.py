@@ -21,6 +21,8 @@ class Figure:
     ours: Times
     theirs: Times
     limit: float
+    ceiling: float = 0
+    """Where the limit is not met yet: what a run may come to before it counts as a step back. 0: the limit."""
 
     @property
     def ratio(self) -> float:
@@ -40,6 +42,7 @@ class Amount:
     value: float
     unit: str
     limit: float
+    ceiling: float = 0
 
 
 def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amount]:
@@ -71,7 +74,7 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
         rounds,
     )
     yield Figure(f"apply for vLLM {VLLM} / one ast-grep pattern", apply, searched, 4)
-    yield from checks(tree, rounds)
+    yield from checks(folder, rounds)
     yield from matrix(RELEASES if runner else RELEASES[:1])
     if runner:
         codemod = [sys.executable, "-m", "libcst.tool", "codemod", "--no-format", "--hide-progress"]
@@ -85,15 +88,18 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
         )
 
 
-def checks(tree: Path, rounds: int) -> Iterator[Figure]:
-    """One pair, and a type checker on the same tree with the same sources of vLLM."""
-    from patcher.releases import sources
+def checks(folder: Path, rounds: int) -> Iterator[Figure]:
+    """One pair, and a type checker on the same tree with the same sources of vLLM: an old fork, and the newest verl."""
+    from patcher.releases import sources, wheel
 
-    places = ["--extra-search-path", str(sources("vllm", VLLM))]
-    types = [str(BIN / "ty"), "check", str(tree / "verl"), *places, "--exit-zero", "--output-format", "concise"]
-    asked = [UKY_PATCH, "--root", str(tree), "check", "--against", f"vllm=={VLLM}", "--no-since"]
-    check, checked = in_turn([Trial(asked, exits=frozenset({0, 1})), Trial(types)], max(rounds // 2, 3))
-    yield Figure(f"check verl {VERL} against vLLM {VLLM} / ty check", check, checked, 1.5)
+    for verl, vllm in ((VERL, VLLM), ("0.9.1", "0.24.0")):
+        tree = folder / f"verl-{verl}"
+        fresh(tree, wheel("verl", verl))
+        places = ["--extra-search-path", str(sources("vllm", vllm))]
+        types = [str(BIN / "ty"), "check", str(tree / "verl"), *places, "--exit-zero", "--output-format", "concise"]
+        asked = [UKY_PATCH, "--root", str(tree), "check", "--against", f"vllm=={vllm}", "--no-since"]
+        check, checked = in_turn([Trial(asked, exits=frozenset({0, 1})), Trial(types)], max(rounds // 2, 3))
+        yield Figure(f"check verl {verl} against vLLM {vllm} / ty check", check, checked, 1.5, ceiling=2.8)
 
 
 def matrix(counts: Sequence[int]) -> Iterator[Amount]:

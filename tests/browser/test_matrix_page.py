@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.remote.webelement import WebElement  # noqa: TC002
 
 from patcher.records.load import load
 from patcher.reporting.matrix_page import render_page
