@@ -52,10 +52,17 @@ class Forest:
         self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
         self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
+        self.outlined = True
+        """Whether a file that is read for its facts gives its outline too; False where few outlines will be asked for."""
         self.variant_of: Forest | None = None
         """The forest whose files these are but for some texts."""
         self.kept: dict[str, object] = {}
         """What others work out once a forest, by their names; it may not refer to the forest."""
+
+    @property
+    def origin(self) -> Forest:
+        """The tree as it is, which this is a variant of, or this one."""
+        return self if self.variant_of is None else self.variant_of.origin
 
     def with_texts(self, texts: Mapping[str, str]) -> Forest:
         """The same tree with other texts in the place of some files; the same object again for the same texts."""
@@ -67,7 +74,7 @@ class Forest:
                 self.root, {**self.texts, **texts}, self._known, self.top, self._words, lightly=self._lightly
             )
             other._bytes, other._listed = self._bytes, self._listed
-            other.variant_of = self
+            other.variant_of, other.outlined = self, self.outlined
             self._variants[key] = other
         return self._variants[key]
 
@@ -115,7 +122,8 @@ class Forest:
                 self._known.facts[key] = unreadable(file, error)
             else:
                 self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
-                self._outlined(key, tree, content)
+                if self.outlined:
+                    self._outlined(key, tree, content)
         return self._known.facts[key]
 
     def _drawn(self, file: str, content: bytes) -> Outline:
@@ -137,6 +145,14 @@ class Forest:
     def _concerns(self, content: bytes) -> bool:
         """Whether a text may have uses of a package in question."""
         return self._words is None or any(word.encode() in content for word in self._words)
+
+    def may_hand_on(self, dotted: str) -> bool:
+        """Whether something of a package in question may come out of a module.
+
+        It has one of the words, or is a package, which hands on what its modules define.
+        """
+        content = self.content(f"{dotted.replace('.', '/')}.py")
+        return content is None or self._concerns(content)
 
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""

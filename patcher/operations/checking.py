@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.compat.conditions import ways_ahead
 from patcher.compat.forest import Forest
 from patcher.compat.model import Finding, Report
 from patcher.compat.pair import check_pair
@@ -92,10 +93,11 @@ def check(session: Session, order: Order) -> Check:
     forest = Forest(session.tree.root, words=target.words)
     further, misread = uses_of_scripts(session.tree.root, order.scripts)
     verl = session.environment.version("verl") or ""
-    report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
-    unreadable = _unreadable(forest, target)
     past = Past(forest, target, baseline, session.tree.root)
-    repaired = repair(session, forest, target, report, baseline)
+    with ways_ahead(forest, target):
+        report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
+        repaired = repair(session, forest, target, report, baseline)
+    unreadable = _unreadable(forest, target)
     before, after = repaired.repairs.before, repaired.repairs.after
     standing: tuple[Finding, ...] = ()
     if order.baseline and baseline is not None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from functools import cached_property
 from weakref import ref
 
+from patcher.compat.conditions.ahead import Promise, ahead
 from patcher.compat.conditions.evaluator import Evaluator
 from patcher.compat.conditions.outside import Outside
-from patcher.compat.conditions.plain_path import PlainPath, plain_path
-from patcher.compat.conditions.reach import Reach
+from patcher.compat.conditions.plain_path import Node, Ways, job_of, plain_path
 from patcher.compat.conditions.scoping import Place
 from patcher.compat.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.compat.conditions.tree import tree_of
+from patcher.compat.forest import Forest
 from patcher.compat.meaning import Universe
 from patcher.compat.model import (
     Broken,
@@ -24,6 +28,7 @@ from patcher.compat.model import (
     Problem,
     Use,
 )
+from patcher.compat.target import Target
 
 
 class Guards:
@@ -35,27 +40,43 @@ class Guards:
         self.tree = tree_of(universe.forest)
         self._outside = Outside(universe)
         self.target = Evaluator(self.tree, self._outside)
-        self._reach: Reach | None = None
         self._broken: dict[str, list[tuple[Use, tuple[Problem, ...]]]] = {}
-
-    @cached_property
-    def path(self) -> PlainPath:
-        return plain_path(self._forest)
 
     @cached_property
     def plain(self) -> Evaluator:
         """On the same target, by what is known of the plain job too."""
-        return Evaluator(self.tree, self._outside, self.path.job)
+        return Evaluator(self.tree, self._outside, job_of(self._forest))
 
-    @property
-    def reach(self) -> Reach:
-        if self._reach is None:
-            # Trees that differ in texts alone which no way depends on have one path, and so one way on a target.
-            known = self._target.kept
-            found = known.get(("reach", self.path))
-            self._reach = found if isinstance(found, Reach) else self.path.on(self.plain)
-            known["reach", self.path] = self._reach
-        return self._reach
+    @cached_property
+    def ways(self) -> Ways:
+        """What the plain job runs of the tree as it is, on this target."""
+        origin = self._forest.origin
+        if origin is not self._forest:
+            universe = Universe(origin, self._target)
+            return guards_of(universe).ways
+        known = self._target.kept
+        found = known.get(("ways", origin))
+        if isinstance(found, Promise):
+            found = found.get()
+        if not isinstance(found, Ways):
+            found = plain_path(origin).on(self.plain)
+        known["ways", origin] = found
+        return found
+
+    def runs_plainly(self, node: Node) -> bool:
+        """Whether the plain job runs a function on this target."""
+        return self._is_among(self.ways.here, node)
+
+    def runs_somewhere(self, node: Node) -> bool:
+        """Whether the plain job runs it on some target."""
+        return self._is_among(self.ways.anywhere, node)
+
+    def _is_among(self, nodes: AbstractSet[Node], node: Node) -> bool:
+        """What a record brings into a file is taken to run where the file's own code does."""
+        if node in nodes or self._forest.origin is self._forest:
+            return node in nodes
+        before = tree_of(self._forest.origin).file(node[0])
+        return (before is None or node[1] not in before.bodies) and (node[0], "") in nodes
 
     def runs(self, use: Use, evaluator: Evaluator) -> bool | None:
         """Whether the conditions of a use hold."""
@@ -126,6 +147,21 @@ def guards_of(universe: Universe) -> Guards:
     found = universe.once(("guards",), lambda: Guards(universe), None)
     assert found is not None
     return found
+
+
+@contextmanager
+def ways_ahead(forest: Forest, target: Target) -> Iterator[None]:
+    """Have another process find what the plain job runs, for whoever asks for it in here."""
+
+    def work() -> Ways:
+        universe = Universe(forest, target)
+        return guards_of(universe).ways
+
+    with ahead(work) as promise:
+        if promise is not None:
+            target.kept["ways", forest] = promise
+            forest.outlined = False
+        yield
 
 
 def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:

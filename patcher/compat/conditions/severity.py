@@ -25,8 +25,8 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
         return "guarded"
     outline = guards.tree.file(use.file)
     node = (use.file, use.context.function)
-    if outline is None or node not in guards.reach.bodies:
-        return "guarded" if node in guards.path.widest.bodies and outline is not None else "optional"
+    if outline is None or not guards.runs_plainly(node):
+        return "guarded" if outline is not None and guards.runs_somewhere(node) else "optional"
     answer = guards.runs(use, guards.plain)
     if answer is False or (answer is None and _is_feature(use)):
         return "optional"

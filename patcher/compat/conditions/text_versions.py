@@ -81,7 +81,7 @@ def _finding(
         test.lineno,
         f"{package}.__version__" if package else "packaging.version",
         "version-compared-as-text",
-        "break" if wrong and (outline.file, body.qualname) in guards.reach.bodies else "optional",
+        "break" if wrong and guards.runs_plainly((outline.file, body.qualname)) else "optional",
         detail,
         phrase("compare them with packaging.version.Version"),
         function=body.qualname,

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from patcher.compat.facts import FunctionFacts
-from patcher.compat.judging.passed import Passed, passed
+from patcher.compat.judging.passed import Passed, always_passed, passed
 from patcher.compat.meaning import Class, Function, TreeClass, Universe
 from patcher.compat.meaning.classes import ancestry, dotted
 from patcher.compat.meaning.decorators import changes_parameters
@@ -67,7 +67,13 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, univers
     for index, one in enumerate(theirs.parameters):
         if not _is_refused(index, one, ours, calls):
             continue
-        if _may_swallow(one, ours) and not (_ignores(own) and _from_base(universe, base, owner, need.name, one.name)):
+        swallowed = _may_swallow(one, ours)
+        if swallowed and not _ignores(own):
+            continue
+        outside = not swallowed and (
+            one.required or calls.from_outside(index if one.kind != "keyword" else None, one.name)
+        )
+        if not outside and not _from_base(universe, owner, need.name, one.name, swallowed=swallowed):
             continue
         detail = phrase(
             "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
@@ -110,21 +116,43 @@ def _ignores(own: FunctionFacts | None) -> bool:
     return own is not None and own.ignores_keywords
 
 
-def _from_base(universe: Universe, base: _Base, owner: TreeClass, name: str, parameter: str) -> bool:
-    """Whether a method that the tree's class inherits from the base calls this one with the parameter."""
+def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
+    """Whether a method that the tree's class inherits calls this one with the parameter.
+
+    Where it is swallowed, one that only hands on a parameter of its own counts if its callers always give that.
+    """
     own = _defined(universe, owner)
-    for method in methods(universe.symbols(base.owner.module), base.owner):
+    inherited = (
+        (base, method)
+        for base in ancestry(universe, owner)
+        if isinstance(base, Class)
+        for method in methods(universe.symbols(base.module), base)
+    )
+    for base, method in inherited:
         if method.name == name or method.name in own:
             continue
         for node in ast.walk(method):
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called), keywords=words) if (
-                    called == name and any(word.arg == parameter for word in words)
+                    called == name
                 ):
-                    return True
+                    for word in words:
+                        if word.arg == parameter and (
+                            not swallowed
+                            or not _is_handed_on(word.value, method)
+                            or always_passed(universe, base, method.name, ast.unparse(word.value))
+                        ):
+                            return True
                 case _:
                     pass
     return False
+
+
+def _is_handed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the value is a parameter of the method that callers may leave out."""
+    optional = [*method.args.args[len(method.args.args) - len(method.args.defaults) :]]
+    optional += [one for one, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True) if default]
+    return isinstance(value, ast.Name) and value.id in {one.arg for one in optional}
 
 
 def _defined(universe: Universe, owner: TreeClass) -> frozenset[str]:

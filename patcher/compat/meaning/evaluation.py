@@ -99,6 +99,8 @@ def _in_tree(universe: Universe, dotted: str) -> Meanings:
     for length in range(len(parts), 0, -1):
         module = ".".join(parts[:length])
         if universe.forest.has_module(module):
+            if length < len(parts) and not universe.forest.may_hand_on(module):
+                return (Outside(dotted),)
             found: Meanings = (TreeModule(module),)
             facts = universe.forest.module(module)
             rest = parts[length:]

@@ -72,10 +72,17 @@ BREAKS = [
     ("B3 too many", INIT_APP_STATE, "0.11.0", "0.11.1", {("argument-removed", f"{INIT}(vllm_config)")}),
     ("B3 shifted", INIT_APP_STATE, "0.11.0", "0.16.0", {("argument-shifted", f"{INIT}(vllm_config)")}),
     (
-        "B4 the executor's contract",
-        EXECUTOR,
+        "B4 an argument that the override refuses",
+        EXECUTOR.replace(", **extra", ""),
         "0.10.2",
         "0.11.0",
+        {("override-mismatch", "vllm.v1.executor.abstract.Executor.collective_rpc(non_block)")},
+    ),
+    (
+        "B4 one that it swallows",
+        EXECUTOR,
+        "0.11.0",
+        "0.11.1",
         {("override-mismatch", "vllm.v1.executor.abstract.Executor.collective_rpc(non_block)")},
     ),
     (
