@@ -53,7 +53,7 @@ class Forest:
         self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
         self.outlined = True
-        """Whether a file that is read for its facts gives its outline too; False where few outlines will be asked for."""
+        """Whether a file that is read for its facts gives its outline too; False where few will be asked for."""
         self.variant_of: Forest | None = None
         """The forest whose files these are but for some texts."""
         self.kept: dict[str, object] = {}

@@ -141,7 +141,7 @@ def _start(crossing: Crossing) -> None:
 
 
 def _column(release: str, path: Path) -> list[Cell]:
-    """The cells of one release. Garbage is collected once a release, and what stays for the next is left out of that."""
+    """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
     from patcher.rewriting.code import parse
 
     cells = _BENCH[0].column(release, path)
