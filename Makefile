@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash lint format docs bench bench-accuracy clean
+.PHONY: help venv demo test test-matrix test-crash lint format docs docs-matrix bench bench-accuracy clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ format: $(READY)  ## Put the code in order
 
 docs: $(READY)  ## Render MIGRATION.md and MIGRATION.zh-CN.md from records and settings
 	$(BIN)/python -m patcher.reporting.migration
+
+docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
+	$(BIN)/python -m patcher.reporting.matrix_document
 
 bench: $(READY)  ## Figures against their limits, as ratios within one run
 	@$(BIN)/python -m compileall -q patcher

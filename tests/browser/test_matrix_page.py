@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement  # noqa: TC002
 
 from patcher.records.load import load
 from patcher.reporting.matrix_page import render_page
 from tests.browser.conftest import Opened
 from tests.reporting.matrices import HOSTILE, HOSTILE_SYMBOL, VERL, VLLM, sample
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-
-import pytest  # noqa: TC002
+from typing import TYPE_CHECKING
 
 from patcher.compat.matrix import Matrix
 from patcher.language import phrase
@@ -16,6 +15,9 @@ from patcher.reporting.matrix import mark, mark_as_is, matrix_json, missing_line
 from patcher.reporting.matrix_page import render_page
 from patcher.session import Session
 from tests.reporting.matrices import CONFIG, HELPER, HOSTILE, METHOD, cell, finding, sample
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_the_text_has_a_line_for_each_span_of_releases_that_come_to_the_same(
@@ -32,13 +34,13 @@ def test_the_text_has_a_line_for_each_span_of_releases_that_come_to_the_same(
         ["0.19.0", "–", "–", "–"],
         ["0.20.2", "x1", "+2", "ok"],
     ]
-    assert ["vllm", "0.19.0", "is", "left", "out:", "no", "release", "of", "vllm", "was", "found"] in lines
+    assert ["vllm", "0.19.0", "is", "left", "out:"] in [line[:5] for line in lines]
     assert str(totals(sample())) == "12 pairs: 6 work as they are, 4 with records, 2 break"
 
 
 def test_neighbours_are_put_together_by_the_marks_that_are_shown() -> None:
-    every = {"1": (), "2": (HELPER,), "3": (CONFIG,), "4": (CONFIG, HELPER), "5": (METHOD, CONFIG)}
-    cells = {("0.7.0", release): cell("0.7.0", release, *found) for release, found in every.items()}
+    shown = {"1": (), "2": (HELPER,), "3": (CONFIG,), "4": (CONFIG, HELPER), "5": (METHOD, CONFIG)}
+    cells = {("0.7.0", release): cell("0.7.0", release, *found) for release, found in shown.items()}
     matrix = Matrix("vllm", ("0.7.0",), ("1", "2", "3", "4", "5"), cells)
     assert [span.shown for span in spans(matrix, mark)] == ["1 – 2", "3 – 4", "5"]
     assert [mark_as_is(span.cells[0]) for span in spans(matrix, mark_as_is)] == ["ok", "x1", "x2"]
@@ -114,14 +116,9 @@ def test_the_page_names_no_other_file_and_forbids_to_fetch_any() -> None:
 
 def test_a_page_of_320_cells_stays_small() -> None:
     verl, releases = [f"0.{n}.0" for n in range(8)], [f"0.{n}.0" for n in range(40)]
+    symbol, file = "vllm.some.longer.module.name.Class{}.method", "verl/a/b/file{}.py"
     findings = [
-        finding(
-            f"vllm.some.longer.module.name.Class{n}.method",
-            "optional" if n % 3 else "break",
-            line=n,
-            file=f"verl/a/b/file{n % 20}.py",
-        )
-        for n in range(60)
+        finding(symbol.format(n), "optional" if n % 3 else "break", line=n, file=file.format(n % 20)) for n in range(60)
     ]
     cells = {(v, r): replace(cell(v, r, *findings), verl=v) for v in verl for r in releases}
     text = page(Matrix("vllm", tuple(verl), tuple(releases), cells))

@@ -1,0 +1,42 @@
+"""docs/matrix.md is what a matrix of its own releases gives today, and the records keep what they claim there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patcher.compat.matrix import Matrix
+from patcher.operations.matrix import survey_releases
+from patcher.reporting.matrix_document import DOCUMENTS, asked_in, render
+from patcher.session import Session
+
+pytestmark = [pytest.mark.network, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs/matrix.md").read_text(encoding="utf-8")
+ORDER = asked_in(TEXT)
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("elsewhere"))
+        return survey_releases(Session(), ORDER, lambda _message, _done, _total: None)
+
+
+def test_the_documents_are_up_to_date_but_for_the_date(matrix: Matrix, subtests: pytest.Subtests) -> None:
+    date = TEXT.partition(" by `make docs-matrix`")[0].rpartition(" on ")[2]
+    for name in DOCUMENTS:
+        with subtests.test(name=name):
+            rendered = render(name, matrix, command=ORDER.command, date=date)
+            assert (ROOT / name).read_text(encoding="utf-8") == rendered, "run: make docs-matrix"
+
+
+@pytest.mark.parametrize(
+    ("verl", "vllm", "breaks"),
+    [("0.7.0", "0.20.2", 2), ("0.7.1", "0.20.2", 0), ("0.8.0", "0.20.2", 0), ("0.9.1", "0.24.0", 0)],
+)
+def test_pairs_that_were_run_on_a_gpu(matrix: Matrix, verl: str, vllm: str, breaks: int) -> None:
+    cell = matrix.cells[verl, vllm]
+    assert (cell.breaks, cell.left) == (breaks, 0)
