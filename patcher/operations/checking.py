@@ -14,7 +14,7 @@ from patcher.compat.forest import Forest
 from patcher.compat.model import Finding, Report
 from patcher.compat.pair import check_pair
 from patcher.compat.scripts import uses_of_scripts
-from patcher.errors import ReleaseError
+from patcher.errors import ReleaseError, UsageError
 from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
 from patcher.operations.repairing import Repaired, repair
@@ -136,6 +136,11 @@ def session_on(session: Session, verl: str) -> Session:
 def _baseline(order: Order, located: Sequence[Located], session: Session) -> Target | None:
     """What the tree is known to work with: as asked for, else what is installed and is not the target itself."""
     asked = {one.module: one for one in order.baseline}
+    for module in asked.keys() - {one.asked.module for one in located}:
+        raise UsageError(
+            phrase("--baseline names {name}, which is not checked against", name=asked[module].known_as),
+            advice=phrase("Name it with --against too."),
+        )
     known = []
     for one in located:
         name, installed = one.asked.known_as, session.environment.packages.get(one.asked.known_as)

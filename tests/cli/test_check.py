@@ -81,6 +81,19 @@ def test_a_release_against_itself_breaks_nothing(check: Uky, vllm: Path) -> None
     assert "1 more that the baseline shows already" in check("--baseline", f"vllm={vllm}", json=False).out
 
 
+def test_a_baseline_of_what_is_not_checked_is_a_mistake(check: Uky) -> None:
+    answer = check("--baseline", "ray==2.55.1")
+    assert (answer.code, answer.out) == (2, "")
+    assert "ray, which is not checked against" in answer.err
+
+
+@pytest.mark.parametrize("option", [("--no-since",), ("--all",), ("--draft", "d"), ("--baseline", "vllm==0.20.2")])
+def test_what_a_matrix_does_not_take_is_refused(uky: Uky, option: tuple[str, ...]) -> None:
+    answer = uky("check", "--matrix", *option)
+    assert answer.code == 2
+    assert "--matrix takes" in answer.err
+
+
 def test_what_the_baseline_still_has_is_the_upgrades_doing(check: Uky, tmp_path: Path) -> None:
     before = tmp_path / "before/vllm"
     (before / "utils").mkdir(parents=True)

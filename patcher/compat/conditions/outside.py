@@ -107,14 +107,7 @@ class Outside:
                     return True if symbols.has(dotted) else None
                 case _:
                     return True
-        if package in sys.stdlib_module_names:
-            return True
-        found = self.version(_PROVIDED_BY.get(package, package))
-        if found is None:
-            return None
-        if found.value is None:
-            return False
-        return None if "." in dotted else True
+        return self._is_there(package, whole="." not in dotted)
 
     def has_import(self, one: Import) -> bool | None:
         """Whether an import succeeds."""
@@ -128,6 +121,10 @@ class Outside:
                     return None
                 case _:
                     return True
+        return self._is_there(package, whole=one.name is None and "." not in one.module)
+
+    def _is_there(self, package: str, *, whole: bool) -> bool | None:
+        """Whether a package that is not checked against is there; a part of it is only known to be missing with it."""
         if package in sys.stdlib_module_names:
             return True
         found = self.version(_PROVIDED_BY.get(package, package))
@@ -135,7 +132,7 @@ class Outside:
             return None
         if found.value is None:
             return False
-        return True if one.name is None and "." not in one.module else None
+        return True if whole else None
 
     def raised_by(self, one: Import) -> tuple[str, ...]:
         """What a failed import raises."""
