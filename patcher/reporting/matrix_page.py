@@ -12,25 +12,18 @@ from patcher import __version__
 from patcher.compat.matrix import Breaks, Cell, Matrix, WorksWithRecords
 from patcher.compat.model import Finding, Severity
 from patcher.data import shipped
-from patcher.errors import UsageError
 from patcher.language import Language, Phrase, Phrases, language, phrase, show
-from patcher.language.said import said
 from patcher.records.model import Record
 from patcher.reporting.matrix import missing_lines
 from patcher.reporting.records import text_of
+from patcher.reporting.whole import write_whole
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 def write_page(matrix: Matrix, records: Iterable[Record], file: Path, *, command: str, date: str) -> None:
-    """Write the page. Raises UsageError where the file cannot be written."""
-    text = render_page(matrix, records, command=command, date=date, lang=language())
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            phrase("cannot write {file}", file=file), cause=said(error), advice=phrase("Name a file with --html FILE.")
-        ) from error
+    """Write the page. Raises TreeError where the file cannot be written."""
+    write_whole(file, render_page(matrix, records, command=command, date=date, lang=language()))
 
 
 def render_page(matrix: Matrix, records: Iterable[Record], *, command: str, date: str, lang: Language) -> str:

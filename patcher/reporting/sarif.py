@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from patcher import __version__
 from patcher.compat.model import FindingKind
-from patcher.errors import TreeError
-from patcher.language import phrase
-from patcher.language.said import said
+from patcher.reporting.whole import write_whole
 
 if TYPE_CHECKING:
     from patcher.compat.model import Finding, Severity
@@ -26,10 +24,7 @@ _KINDS = get_args(FindingKind)
 
 def write_sarif(done: Check, file: Path) -> None:
     """Write it. Raises TreeError where the file cannot be written."""
-    try:
-        file.write_text(json.dumps(sarif(done), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise TreeError(phrase("{path}: cannot be written", path=file), cause=said(error)) from error
+    write_whole(file, json.dumps(sarif(done), indent=1, ensure_ascii=False) + "\n")
 
 
 def sarif(done: Check) -> dict[str, Any]:
