@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash lint format docs docs-matrix bench bench-accuracy clean
+.PHONY: help venv demo test test-matrix test-crash runtime test-hosts lint format docs docs-matrix bench bench-accuracy clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,13 +40,19 @@ demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
 	@$(BIN)/uky-patch demo
 
 test: $(READY)  ## All tests but the slow lanes
-	$(PYTEST) -n $(JOBS) -m 'not slow'
+	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts'
 
 test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
 	$(PYTEST) -n $(JOBS) -m slow
 
 test-crash: $(READY)  ## Crashes and races alone; they are in `make test` too
 	$(PYTEST) -n $(JOBS) tests/tree/test_crash.py tests/tree/test_race.py
+
+runtime: $(READY)  ## An environment with real vLLM, torch and Ray on a CPU, for test-hosts; minutes and 4 GB, once
+	@$(BIN)/python -m tests.runtime.environment
+
+test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
+	$(PYTEST) -n $(JOBS) -m hosts
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check .

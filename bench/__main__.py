@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.figures import Amount, Figure, figures
+from bench.figures import Amount, Figure, Unmeasured, figures
 
 
 def main() -> int:
@@ -30,16 +30,21 @@ def main() -> int:
             found.append(figure)
             if not given.json:
                 print(row(figure), flush=True)
-    missed = [figure for figure in found if figure.value > (figure.ceiling or figure.limit) * given.tolerance]
+    measured = [figure for figure in found if not isinstance(figure, Unmeasured)]
+    missed = [figure for figure in measured if figure.value > (figure.ceiling or figure.limit) * given.tolerance]
     if given.json:
         print(json.dumps({"python": platform.python_version(), "figures": [as_json(figure) for figure in found]}))
     elif missed:
-        print(f"missed: {len(missed)} of {len(found)}", file=sys.stderr)
+        print(f"missed: {len(missed)} of {len(measured)}", file=sys.stderr)
+    if len(measured) < len(found) and not given.json:
+        print(f"not measured: {len(found) - len(measured)} of {len(found)}", file=sys.stderr)
     return 1 if missed else 0
 
 
-def row(figure: Figure | Amount) -> str:
+def row(figure: Figure | Amount | Unmeasured) -> str:
     """One line: name, both medians and their ratio, or the amount; the limit and whether it is kept."""
+    if isinstance(figure, Unmeasured):
+        return f"{figure.name:<52}  NOT MEASURED: {figure.reason}"
     within = "within" if figure.value <= figure.limit else "MISSED"
     within += f" (ceiling {figure.ceiling:g})" if figure.ceiling else ""
     if isinstance(figure, Amount):
@@ -48,7 +53,9 @@ def row(figure: Figure | Amount) -> str:
     return f"{figure.name:<52}{times}   ratio {figure.ratio:6.3f}   limit {figure.limit:<5g}{within}"
 
 
-def as_json(figure: Figure | Amount) -> dict[str, object]:
+def as_json(figure: Figure | Amount | Unmeasured) -> dict[str, object]:
+    if isinstance(figure, Unmeasured):
+        return {"name": figure.name, "unmeasured": figure.reason}
     if isinstance(figure, Amount):
         held = {"amount": figure.value, "unit": figure.unit, "limit": figure.limit}
         return {"name": figure.name, **held, "within": figure.value <= figure.limit}

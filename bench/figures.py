@@ -45,7 +45,15 @@ class Amount:
     ceiling: float = 0
 
 
-def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amount]:
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """What could not be measured on this machine, and why."""
+
+    name: str
+    reason: str
+
+
+def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amount | Unmeasured]:
     """Measure in `folder`. `runner`: libcst's own codemod runner and the whole matrix too, which take minutes."""
     version, nothing = in_turn(
         [Trial([UKY_PATCH, "--version"]), Trial([sys.executable, "-c", "pass"])], max(rounds, 15)
@@ -74,6 +82,9 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
         rounds,
     )
     yield Figure(f"apply for vLLM {VLLM} / one ast-grep pattern", apply, searched, 4)
+    from bench.migration import migration
+
+    yield from migration(folder, rounds)
     yield from checks(folder, rounds)
     yield from matrix(RELEASES if runner else RELEASES[:1])
     if runner:

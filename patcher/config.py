@@ -78,8 +78,10 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     for name in pins:
         check.string(pins, ("pins",), name)
     hosts = data.get("hosts", {})
-    if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
-        check.note(("hosts",), "must be tables: [hosts.NAME]")
+    if hosts != {}:
+        from patcher.hosts.checking import check_hosts
+
+        check_hosts(hosts, check)
     config = Config(
         marker=marker or "Uky",
         style=style or "comment",  # type: ignore[arg-type]

@@ -60,3 +60,15 @@ class EnvironmentProbeError(UkyError):
 
 class ReleaseError(UkyError):
     """The sources of a release cannot be had."""
+
+
+class HostError(UkyError):
+    """A host cannot be reached, or refuses what is asked of it."""
+
+
+class UnreachableError(HostError):
+    """A host does not answer. It may do so later."""
+
+
+class CutError(HostError):
+    """The connection ended before the answer came. What was asked may have been done, and can be asked again."""

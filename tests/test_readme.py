@@ -17,6 +17,7 @@ from patcher.planning.outcome import FAILED, SETTLED
 ROOT = Path(__file__).parent.parent
 READMES: dict[str, Language] = {"README.md": "en", "README.zh-CN.md": "zh"}
 SHARED = ("root", "python", "assume", "patches", "output")
+OF_HOSTS = ("ssh", "port", "path", "data", "models", "results")
 
 
 def command_table(language: Language) -> str:
@@ -26,9 +27,18 @@ def command_table(language: Language) -> str:
     for name, text in COMMANDS.items():
         command = uky_patch.get_command(context, name)
         assert command is not None
-        parts = [name, *(usage(item) for item in command.params if item.name not in SHARED)]
-        lines.append(f"| `{' '.join(parts)}` | {show(text, language)} |".replace("|zsh|", "\\|zsh\\|"))
+        lines.append(f"| `{called(name, command)}` | {show(text, language)} |")
     return "\n".join(lines)
+
+
+def called(name: str, command: click.Command) -> str:
+    """A command with its arguments and own options; a group with its commands."""
+    if isinstance(command, click.Group):
+        return f"{name} {'/'.join(command.commands)}"
+    reaches = any(item.name == "ssh" for item in command.params)
+    shared = {*SHARED, *(OF_HOSTS if reaches else ())}
+    parts = [usage(item) for item in command.params if item.name not in shared]
+    return " ".join([name, *parts]).replace("|", "\\|")
 
 
 def usage(item: click.Parameter) -> str:

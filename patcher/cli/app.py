@@ -23,6 +23,12 @@ COMMANDS = {
     "verify": "prove that the edits hold",
     "check": "before an upgrade: what a release no longer offers that the tree uses",
     "pins": "what other versions would mean: records needed, no longer needed, drifted; breaks left",
+    "migrate": "the fork running on another machine",
+    "render": "git_ignore.py and the run scripts, for this machine or a host",
+    "data": "what a data set holds, and a tiny copy of it",
+    "model": "the newest model, and its weights read into memory ahead",
+    "run": "the training job of a profile, here or on a host",
+    "job": "a host's jobs: status, logs, attach, stop",
     "completion": "a completion script for bash, zsh or fish",
 }
 

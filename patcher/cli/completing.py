@@ -13,3 +13,14 @@ def record_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     from patcher.records.load import record_files
 
     return [path.stem for path in record_files() if path.stem.startswith(incomplete)]
+
+
+def host_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """The hosts of the fork's uky-patch.toml; none where there is no fork, or its file has mistakes."""
+    from patcher.errors import UkyError
+    from patcher.session import Session
+
+    try:
+        return [name for name in Session().config.hosts if name.startswith(incomplete)]
+    except UkyError:
+        return []

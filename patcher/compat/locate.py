@@ -63,9 +63,9 @@ def _candidates(folder: Path, module: str) -> list[Path]:
 
 def version_of(name: str, package: Path) -> str | None:
     """By the metadata beside the package, else by its own files; None where neither says it."""
-    from patcher.environment.folders import normalise, search_path
-    from patcher.environment.metadata import is_pep440, literal_version
-    from patcher.environment.resolve import resolve
+    from patcher.agent.installed.folders import normalise, search_path
+    from patcher.agent.installed.metadata import is_pep440, literal_version
+    from patcher.agent.installed.resolve import resolve
 
     if name in MODULES:
         installed, _ = resolve(name, search_path((), (package.parent,)))

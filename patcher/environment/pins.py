@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.environment.folders import normalise
+from patcher.agent.installed.folders import normalise
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
 from patcher.language.said import said

@@ -6,14 +6,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from patcher.environment.folders import normalise, search_path
+from patcher.agent.installed.folders import normalise
+from patcher.agent.installed.metadata import is_pep440
+from patcher.agent.installed.packages import packages_of
 from patcher.environment.interpreter import find_interpreter
-from patcher.environment.metadata import is_pep440
-from patcher.environment.model import MODULES, NAMES, Environment, Installed
-from patcher.environment.resolve import resolve
-from patcher.environment.trees import cuda, verl_tree
+from patcher.environment.model import NAMES, Environment, Installed
+from patcher.environment.trees import verl_tree
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
+from patcher.language.heard import heard
 
 ABSENT = "none"
 """What `assume` gives for a package that is to count as not installed."""
@@ -25,24 +26,13 @@ def probe(python: Path | None, root: Path | None, assume: Mapping[str, str] | No
     `assume` overrides by name; the version `none` stands for not installed. Raises `UsageError` for an assumed name or
     version that is none, `EnvironmentProbeError` for an interpreter that cannot be used.
     """
-    assumed = _assumed(assume or {})
+    given = assumed(assume or {})
     interpreter = find_interpreter(python)
-    folders = search_path(interpreter.site, interpreter.extra)
-    packages: dict[str, Installed] = {}
-    problems, notes = list(interpreter.problems), list(interpreter.notes)
-    for name in MODULES:
-        if name in assumed:
-            continue
-        installed, odd = resolve(name, folders)
-        problems += odd
-        if installed is not None:
-            packages[name] = installed
-    if root is not None and "verl" not in assumed:
+    packages, odd = packages_of(interpreter, frozenset(given))
+    problems, notes = [heard(said) for said in odd], [heard(said) for said in interpreter.notes]
+    if root is not None and "verl" not in given:
         problems += _take_tree(root, packages)
-    packages["python"] = Installed("python", interpreter.version, None, interpreter.python, "interpreter")
-    if (found := cuda(packages.get("torch"))) is not None:
-        packages["cuda"] = found
-    for name, version in assumed.items():
+    for name, version in given.items():
         packages.pop(name, None)
         if version != ABSENT:
             packages[name] = Installed(name, version, None, None, "assumed")
@@ -52,7 +42,8 @@ def probe(python: Path | None, root: Path | None, assume: Mapping[str, str] | No
     return Environment(interpreter.python, ordered, tuple(problems), tuple(notes))
 
 
-def _assumed(given: Mapping[str, str]) -> dict[str, str]:
+def assumed(given: Mapping[str, str]) -> dict[str, str]:
+    """Versions by the known names. Raises UsageError for a name or version that is none."""
     found = {}
     for spelled, version in given.items():
         name = normalise(spelled.strip())

@@ -1,12 +1,10 @@
-"""The version of a verl tree, and of CUDA, by the files that state them."""
+"""The version of a verl tree, by the files that state it."""
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 
-from patcher.environment.metadata import is_pep440, literal_version
+from patcher.agent.installed.metadata import is_pep440, literal_version
 from patcher.environment.model import Installed
 from patcher.language import Phrase, phrase
 
@@ -29,24 +27,3 @@ def verl_tree(root: Path) -> tuple[Installed | None, list[Phrase]]:
     if metadata:
         return Installed("verl", version, "verl", package, "wheel"), problems
     return Installed("verl", version, None, package, "checkout" if checkout else "folder"), problems
-
-
-def cuda(torch: Installed | None) -> Installed | None:
-    """The CUDA that torch was built for, else the toolkit's; None for a torch built without CUDA."""
-    if torch is not None and torch.location is not None:
-        file = torch.location / "version.py"
-        try:
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            text = ""
-        if found := re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text, re.MULTILINE):
-            note = "the CUDA that torch was built for"
-            return Installed("cuda", found[1], None, file, "file", note) if found[1] else None
-    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-    file = home / "version.json"
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text)
-    return Installed("cuda", found[1], None, file, "file", "the toolkit's version") if found else None

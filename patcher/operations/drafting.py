@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.agent.installed.metadata import package_in
 from patcher.compat.drafting import Draft, Ground, Releases, Written, draft_records, write_drafts
 from patcher.compat.model import Report
-from patcher.environment.metadata import package_in
 from patcher.operations.history import Past, cached_folder, earlier_releases
 from patcher.operations.targets import Located
 from patcher.symbols import Symbols

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.agent.installed.metadata import package_in
 from patcher.compat.conditions import severity_in_place
 from patcher.compat.model import Finding, Report, Use
 from patcher.compat.pair import check_pair
 from patcher.compat.since import Bisection
 from patcher.compat.target import Target
-from patcher.environment.metadata import package_in
 from patcher.errors import ReleaseError
 from patcher.operations.targets import Located, release_folder
 from patcher.symbols import Symbols

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.agent.installed.folders import normalise
+from patcher.agent.installed.metadata import is_pep440, package_in
 from patcher.compat.locate import module_of, package_in_folder, version_of
-from patcher.environment.folders import normalise
-from patcher.environment.metadata import is_pep440, package_in
 from patcher.environment.model import MODULES
 from patcher.environment.probe import ABSENT
 from patcher.errors import ReleaseError, UsageError

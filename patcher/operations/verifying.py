@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-from patcher.language import Phrase, Phrases, phrase
+from patcher.checks import Check, Status
+from patcher.language import Phrase, phrase
 from patcher.operations.standing import standing
 from patcher.planning.outcome import RecordOutcome
 from patcher.session import Session
-
-Status = Literal["ok", "warn", "fail", "skip"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check of one level. `seconds` is the time it took; `fix` says what to do about a failure."""
-
-    name: str
-    level: str
-    status: Status
-    seconds: float
-    detail: Phrase | Phrases | str
-    fix: Phrase | str = ""
 
 
 def marker_checks(session: Session) -> tuple[Check, ...]:
@@ -78,7 +62,3 @@ def _file_check(session: Session, path: str, sha: str, records: tuple[str, ...])
 
 def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:
     return Check(name, "markers", status, time.monotonic() - started, detail, fix)
-
-
-LEVELS: Mapping[str, Callable[[Session], tuple[Check, ...]]] = {"markers": marker_checks}
-"""The levels of `verify`, lowest first."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from patcher.language import Phrase, phrase
-from patcher.planning.judging import judge
+from patcher.planning.judging import judge, tampered_outcome
 from patcher.planning.lines import on_other
 from patcher.planning.need import Need, need
 from patcher.planning.outcome import Applied, FilePlan, Plan, RecordOutcome, Spot
@@ -32,9 +32,12 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
         needed = need(record, situation.environment, situation.lookup)
         leaves = _out_of_place(record, request, needed) if asked_by_id or not request.ids else None
         if known is not None and leaves is not None:
-            withdrawn.update(known.files)
             detail = phrase("{reason}; apply takes it out", reason=leaves)
-            outcomes.append(RecordOutcome(record.id, "pending", detail, known.files))
+            outcome = RecordOutcome(record.id, "pending", detail, known.files)
+            changed = next((file for file in known.files if situation.files[file].tampered), None)
+            if changed is None:
+                withdrawn.update(known.files)
+            outcomes.append(outcome if changed is None else tampered_outcome(outcome, changed))
             continue
         if known is None and needed.answer in ("no", "unknown"):
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))

@@ -8,8 +8,8 @@ import re
 import time
 from pathlib import Path
 
-from patcher.environment.folders import normalise
-from patcher.environment.metadata import is_pep440
+from patcher.agent.installed.folders import normalise
+from patcher.agent.installed.metadata import is_pep440
 from patcher.errors import ReleaseError
 from patcher.language import Phrase, phrase
 from patcher.releases.cache import Progress, build, cache_root

@@ -1,4 +1,4 @@
-"""Checks for people and for programs."""
+"""Checks for people and for programs. People see each line when it is there."""
 
 from __future__ import annotations
 
@@ -9,47 +9,107 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patcher.language import Language, language, show
+from patcher.language import Language, language, phrase, show
 from patcher.reporting.header import header, problems
-from patcher.reporting.table import Cell, show_rows
+from patcher.reporting.table import Cell, show_rows, width
 
 if TYPE_CHECKING:
-    from patcher.operations.verifying import Check, Status
+    from patcher.checks import Check, Level, Status
+    from patcher.hosts.host import Host
     from patcher.session import Session
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
+_NAME = 13
+"""Columns for the name of a check above the markers."""
 
 
-def show_checks(checks: Sequence[Check], session: Session) -> None:
-    if session.output == "json":
-        entries = [
-            {
-                "name": check.name,
-                "level": check.level,
-                "status": check.status,
-                "seconds": round(check.seconds, 4),
-                "detail": str(check.detail),
-                "fix": str(check.fix),
-            }
-            for check in checks
-        ]
-        click.echo(json.dumps({"checks": entries, "nodes": []}, ensure_ascii=False))
-        return
-    tongue = language()
-    click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
-    show_rows(
-        [
+class Report:
+    """One run of `verify`. The markers are listed where nothing else is asked for, else summed up in a line."""
+
+    def __init__(self, session: Session, level: Level, host: Host | None) -> None:
+        self._session = session
+        self._listed = level == "markers"
+        self._markers: list[Check] = []
+        self._tongue = language()
+        if session.output == "text":
+            there = host is not None and not host.here
+            first = [f"{host.name}"] if host is not None and there else []
+            lines = first or [header(session, self._tongue), *problems(session, self._tongue)]
+            click.echo("\n".join([*lines, ""]))
+
+    def take(self, check: Check) -> None:
+        """Show a check, or keep it until its level is complete."""
+        if self._session.output == "json":
+            return
+        if check.level == "markers":
+            self._markers.append(check)
+            return
+        self._flush()
+        click.echo(self._line(check))
+
+    def end(self, checks: Sequence[Check]) -> None:
+        if self._session.output == "json":
+            click.echo(json.dumps({"checks": [as_json(check) for check in checks], "nodes": []}, ensure_ascii=False))
+            return
+        self._flush()
+        shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
+        counts = Counter(check.status for check in shown)
+        told = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
+        click.echo("\n" + ", ".join(told))
+
+    def _flush(self) -> None:
+        """Show the markers that were kept."""
+        kept, self._markers = self._markers, []
+        if not kept:
+            return
+        wrong = [check for check in kept if check.status in ("warn", "fail")]
+        shown = [check for check in kept if check.status != "skip"] if self._listed else wrong
+        if not self._listed:
+            click.echo(self._summary(kept))
+        rows = [
             (
-                Cell(show(check.status, tongue), _STYLES[check.status]),
+                Cell(show(check.status, self._tongue), _STYLES[check.status]),
                 Cell(check.name),
-                Cell(f"{show(check.detail, tongue)}{_fix(check, tongue)}"),
+                Cell(f"{show(check.detail, self._tongue)}{_fix(check, self._tongue)}"),
             )
-            for check in checks
-            if check.status != "skip"
+            for check in shown
         ]
-    )
-    counts = Counter(check.status for check in checks)
-    click.echo("\n" + ", ".join(f"{counts[status]} {show(status, tongue)}" for status in _STYLES if counts[status]))
+        show_rows(rows)
+
+    def _summary(self, kept: Sequence[Check]) -> str:
+        """All marker checks in one line."""
+        from patcher.checks import Check
+
+        good = [check for check in kept if check.status == "ok"]
+        files = sum(check.name.startswith("file") for check in good)
+        failed = any(check.status == "fail" for check in kept)
+        told = {"records": len(good) - files, "files": files, "failed": sum(check.status == "fail" for check in kept)}
+        detail = phrase("{records} records hold, {files} files", **told)
+        if failed:
+            detail = phrase("{records} records hold, {files} files; {failed} do not", **told)
+        seconds = sum(check.seconds for check in kept)
+        return self._line(Check("markers", "markers", "fail" if failed else "ok", seconds, detail))
+
+    def _line(self, check: Check) -> str:
+        status = show(check.status, self._tongue)
+        status += " " * (4 - width(status))
+        name = check.name + " " * (_NAME - width(check.name))
+        style = _STYLES[check.status]
+        coloured = click.style(status, fg=style) if style else status
+        detail = f"{show(check.detail, self._tongue)}{_fix(check, self._tongue)}"
+        return f"  {coloured}  {name}  {check.seconds:5.1f} s  {detail}"
+
+
+def as_json(check: Check) -> dict[str, str | float]:
+    """A check as the contract has it."""
+    return {
+        "name": check.name,
+        "level": check.level,
+        "status": check.status,
+        "seconds": round(check.seconds, 4),
+        "detail": str(check.detail),
+        "fix": str(check.fix),
+    }
 
 
 def _fix(check: Check, tongue: Language) -> str:

@@ -15,7 +15,7 @@ from patcher.data import shipped
 from patcher.language import Language, show
 from patcher.records.load import load
 from patcher.records.model import Record
-from patcher.records.settings import Reasons, Setting, load_settings
+from patcher.records.settings import Override, Reasons, Setting, load_settings
 from patcher.reporting.edits import in_words
 from patcher.reporting.records import conditions, text_of
 
@@ -51,6 +51,17 @@ class SettingRow:
     cells: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class OverrideRow:
+    """One hydra override of run scripts as the document shows it."""
+
+    override: Override
+    text: str
+    """As the command line has it."""
+    reason: str
+    conditions: str
+
+
 def render(name: str, records: Sequence[Record], settings: Sequence[Setting]) -> str:
     """The text of the document `name`. Pure but for reading its template."""
     from jinja2 import FileSystemLoader, StrictUndefined
@@ -66,9 +77,13 @@ def render(name: str, records: Sequence[Record], settings: Sequence[Setting]) ->
         keep_trailing_newline=True,
     )
     columns = vllm_columns(settings)
-    rows = [_row(setting, columns, language) for setting in settings]
+    rows = [_row(setting, columns, language) for setting in settings if setting.variable]
+    overrides = [_override_row(item, setting, language) for setting in settings for item in setting.overrides]
     return environment.get_template(template).render(
-        subjects=_subjects(records, language), columns=[column for column, _ in columns], rows=rows
+        subjects=_subjects(records, language),
+        columns=[column for column, _ in columns],
+        rows=rows,
+        overrides=overrides,
     )
 
 
@@ -91,6 +106,14 @@ def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Lan
     cells = [used if setting.reader != "nothing" and needed.contains(version) else ignored for _, version in columns]
     when = ", ".join(f"{name} {specifier}" for name, specifier in setting.when.items())
     return SettingRow(setting, reasons.reason, reasons.instead, when, cells)
+
+
+def _override_row(item: Override, setting: Setting, language: Language) -> OverrideRow:
+    reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
+    when = [f"{name} {specifier}" for name, specifier in item.when.items()]
+    when += [f"{show('without', language)} {name}" for name in item.absent]
+    text = f"{'+' if item.add else ''}{item.key}={item.value}"
+    return OverrideRow(item, text, reasons.reason, show(", ", language).join(when))
 
 
 def _subjects(records: Sequence[Record], language: Language) -> dict[str, list[Entry]]:

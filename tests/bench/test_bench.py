@@ -11,7 +11,7 @@ import pytest
 
 from bench import __main__ as main
 from bench.clock import Times, Trial, in_turn, once
-from bench.figures import Figure
+from bench.figures import Figure, Unmeasured
 
 
 def test_commands_take_turns_and_every_other_round_goes_backwards() -> None:
@@ -47,3 +47,24 @@ def test_the_exit_code_says_whether_limits_are_kept(
     (found,) = json.loads(capsys.readouterr().out)["figures"]
     assert found["ratio"] == 2.0
     assert found["within"] is (limit >= 2.0)
+
+
+def test_what_cannot_be_measured_is_told_and_does_not_pass_for_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Unmeasured]:
+        yield figure((1.0, 1.0), 2)
+        yield Unmeasured("a host / nothing", "another user needs root")
+
+    monkeypatch.setattr(main, "figures", figures)
+    monkeypatch.setattr(sys, "argv", ["bench"])
+    assert main.main() == 0
+    told = capsys.readouterr()
+    assert "NOT MEASURED: another user needs root" in told.out
+    assert "not measured: 1 of 2" in told.err
+    monkeypatch.setattr(sys, "argv", ["bench", "--json"])
+    main.main()
+    assert json.loads(capsys.readouterr().out)["figures"][1] == {
+        "name": "a host / nothing",
+        "unmeasured": "another user needs root",
+    }

@@ -14,10 +14,10 @@ from typing import get_args
 
 import patcher
 from patcher import errors
+from patcher.checks import Status
 from patcher.cli.app import COMMANDS
 from patcher.compat.model import FindingKind, Severity
 from patcher.language import _catalogue, phrase, show
-from patcher.operations.verifying import Status
 from patcher.planning.outcome import Kind
 
 if sys.version_info >= (3, 11):

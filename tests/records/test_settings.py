@@ -21,6 +21,20 @@ reason = "why"
 vllm = "<0.15"
 """
 
+OVERRIDE = """
+[[override]]
+key = "a.b"
+value = "x"
+profiles = ["debug"]
+when = { vllm = ">=2", absent = ["flash-attn"] }
+"""
+
+ALONE = """\
+id = "one"
+reader = "verl"
+reason = "why"
+"""
+
 MISTAKES = {
     "unknown key": (GOOD.replace("\n\n[when]", '\ninsted = "x"\n\n[when]'), 7, "insted", "did you mean instead"),
     "id is not the file's name": (GOOD.replace('"one"', '"two"'), 1, "id", "'one'"),
@@ -34,6 +48,24 @@ MISTAKES = {
     "no reason": (GOOD.replace('reason = "why"\n', ""), 1, "reason", "is missing"),
     "zh with a stranger": (GOOD + '\n[zh]\nreason = "x"\ntitle = "y"\n', 13, "zh.title", "unknown key"),
     "no TOML": ("id = ", 0, "", "is no TOML"),
+    "override: key": (GOOD + OVERRIDE.replace("a.b", "a b"), 12, "override[1].key", "no key"),
+    "override: sign in the key": (GOOD + OVERRIDE.replace("a.b", "+a.b"), 12, "override[1].key", "no key"),
+    "override: value": (GOOD + OVERRIDE.replace('"x"', '"$(id)"'), 13, "override[1].value", "{ray_cpus}"),
+    "override: place": (GOOD + OVERRIDE.replace('"x"', '"{root}"'), 13, "override[1].value", "{ray_cpus}"),
+    "override: no profile": (
+        GOOD + OVERRIDE.replace('profiles = ["debug"]\n', ""),
+        11,
+        "override[1].profiles",
+        "missing",
+    ),
+    "override: stranger": (GOOD + OVERRIDE + "sign = '+'\n", 16, "override[1].sign", "unknown key"),
+    "override: specifier": (GOOD + OVERRIDE.replace(">=2", "2"), 15, "override[1].when.vllm", "no version specifier"),
+    "value without a variable": (
+        ALONE + 'value = "1"\nprofiles = ["debug"]\n' + OVERRIDE,
+        4,
+        "value",
+        "goes with a variable",
+    ),
 }
 
 
@@ -41,6 +73,16 @@ def test_a_good_setting() -> None:
     setting = parse_setting(GOOD, Path("one.toml"))
     assert isinstance(setting, Setting)
     assert (setting.variable, setting.value, setting.when) == ("VLLM_ONE", "1", {"vllm": "<0.15"})
+
+
+def test_overrides_stand_beside_a_variable_or_alone() -> None:
+    for text in (GOOD + OVERRIDE, ALONE + OVERRIDE):
+        setting = parse_setting(text, Path("one.toml"))
+        assert isinstance(setting, Setting), setting
+        (item,) = setting.overrides
+        assert (item.key, item.value, item.add, item.profiles) == ("a.b", "x", False, ("debug",))
+        assert (item.when, item.absent) == ({"vllm": ">=2"}, ("flash-attn",))
+    assert setting.variable == ""
 
 
 @pytest.mark.parametrize("name", MISTAKES)

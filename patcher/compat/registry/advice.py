@@ -52,5 +52,6 @@ def _records(name: str) -> tuple[Setting, ...]:
 def _by_variable() -> dict[str, tuple[Setting, ...]]:
     found: dict[str, tuple[Setting, ...]] = {}
     for setting in load_settings():
-        found[setting.variable] = (*found.get(setting.variable, ()), setting)
+        if setting.variable:
+            found[setting.variable] = (*found.get(setting.variable, ()), setting)
     return found

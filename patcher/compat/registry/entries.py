@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from patcher.compat.composition import Composition, compose
 from patcher.compat.forest import Forest
-from patcher.compat.registry.composition import Composition, compose
 from patcher.symbols import Class, Symbols
 from patcher.symbols.classes import linearise
 

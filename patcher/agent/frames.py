@@ -1,0 +1,67 @@
+"""Messages on a pair of byte streams: one line of JSON, then as many bytes as its `body` says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, BinaryIO, Dict
+
+GREETING = b"uky-patch agent 1 "
+"""What the agent says first, with the nonce that it was given; a login shell may have said things before it."""
+
+Message = Dict[str, Any]
+
+
+def head(message: Message, size: int) -> bytes:
+    """The line before a body of `size` bytes. Lone surrogates (file names that are no UTF-8) survive."""
+    return json.dumps(dict(message, body=size)).encode("ascii") + b"\n"
+
+
+def write(stream: BinaryIO, message: Message, body: bytes = b"") -> None:
+    """Send one message whole."""
+    stream.write(head(message, len(body)) + body)
+    stream.flush()
+
+
+def read(stream: BinaryIO) -> tuple[Message, bytes] | None:
+    """The next message and its body; None at the end of the stream, also where it ends within a message."""
+    line = stream.readline()
+    if not line.endswith(b"\n"):
+        return None
+    message = json.loads(line)
+    size = int(message.pop("body"))
+    body = stream.read(size) if size else b""
+    return (message, body) if len(body) == size else None
+
+
+class Splitter:
+    """Messages out of bytes that come in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+        self._message: Message | None = None
+        self._size = 0
+
+    def feed(self, piece: bytes) -> None:
+        self._buffer += piece
+
+    def next(self) -> tuple[Message, bytes] | None:
+        """The next message that has come whole. Raises ValueError for what is none."""
+        if self._message is None:
+            end = self._buffer.find(b"\n", self._searched)
+            if end < 0:
+                self._searched = len(self._buffer)
+                return None
+            message = json.loads(bytes(self._buffer[:end]))
+            if not isinstance(message, dict) or not isinstance(message.get("body"), int):
+                raise ValueError("no message")
+            self._size = message.pop("body")
+            self._message = message
+            self._searched = 0
+            del self._buffer[: end + 1]
+        if len(self._buffer) < self._size:
+            return None
+        found = self._message, bytes(self._buffer[: self._size])
+        del self._buffer[: self._size]
+        self._message = None
+        return found

@@ -1,0 +1,76 @@
+"""SHA-256 of many files at once."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import threading
+import time
+from typing import Iterable, NamedTuple
+
+_PIECE = 1 << 20
+_SAMPLE = 16
+_QUICK = 0.0003
+"""Seconds a file below which threads cost more than they bring: small ones, from the page cache."""
+_AT_ONCE = 16
+
+
+class Digest(NamedTuple):
+    """A regular file as it was read."""
+
+    sha256: str
+    size: int
+    mode: int
+
+
+def digest(path: str) -> Digest:
+    """Raises OSError, also where `path` is a symlink or no regular file."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        so_far, size = hashlib.sha256(), 0
+        piece = os.read(fd, min(_PIECE, found.st_size + 1))
+        while piece:
+            so_far.update(piece)
+            size += len(piece)
+            piece = os.read(fd, _PIECE)
+        return Digest(so_far.hexdigest(), size, stat.S_IMODE(found.st_mode))
+    finally:
+        os.close(fd)
+
+
+def of_link(target: str) -> str:
+    """The digest that stands for a symlink: of its target."""
+    return hashlib.sha256(os.fsencode(target)).hexdigest()
+
+
+def digests(root: str, paths: Iterable[str]) -> tuple[dict[str, Digest], dict[str, OSError]]:
+    """The digests of files below `root`, and what kept the others from being read."""
+    wanted = list(paths)
+    found: dict[str, Digest] = {}
+    failed: dict[str, OSError] = {}
+
+    def work(share: list[str]) -> None:
+        for path in share:
+            try:
+                found[path] = digest(os.path.join(root, path))
+            except OSError as error:
+                failed[path] = error
+
+    began = time.monotonic()
+    work(wanted[:_SAMPLE])
+    if time.monotonic() - began < _QUICK * _SAMPLE:
+        work(wanted[_SAMPLE:])
+        return found, failed
+    count = min(_AT_ONCE, 2 * (os.cpu_count() or 1), len(wanted))
+    shares = [wanted[_SAMPLE:][number::count] for number in range(count)]
+    threads = [threading.Thread(target=work, args=(share,)) for share in shares if share]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found, failed

@@ -1,0 +1,50 @@
+"""Keep the configuration that worked: what ran, and what it ran with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from patcher.agent import place
+from patcher.agent.jobs import folder
+from patcher.agent.jobs.starting import KEPT
+from patcher.agent.said import Refusal, phrase, why
+
+if TYPE_CHECKING:
+    from patcher.agent.serve import Request
+
+WORKING = os.path.join(place.OURS, "working")
+
+
+def keep(request: Request) -> dict[str, Any]:
+    """Copy what the job `id` ran into a folder of its name, with `facts` beside it; `latest` points there then."""
+    root = place.root(request)
+    at = folder.folder_of(root, request.args["id"])
+    job = folder.look(at)
+    above = os.path.join(root, WORKING)
+    to = os.path.join(above, job["id"])
+    try:
+        os.makedirs(to, 0o700, exist_ok=True)
+        for name in (os.path.basename(job["script"]), *KEPT):
+            if os.path.isfile(os.path.join(at, name)):
+                shutil.copyfile(os.path.join(at, name), os.path.join(to, name))
+        with open(os.path.join(to, "working.json"), "w", encoding="utf-8") as stream:
+            facts = dict(job.get("facts", {}), **request.args["facts"])
+            json.dump(dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"]), stream, indent=1)
+        link = os.path.join(above, "latest.new")
+        if os.path.lexists(link):
+            os.unlink(link)
+        os.symlink(os.path.basename(to), link)
+        os.replace(link, os.path.join(above, "latest"))
+    except OSError as error:
+        cause = phrase("{file}: {reason}", file=str(error.filename or to), reason=why(error))
+        raise Refusal("unwritable", phrase("the configuration that worked cannot be kept"), cause) from error
+    return {"path": to}
+
+
+def working(root: str) -> dict[str, Any] | None:
+    """The configuration that worked last."""
+    found = folder.read(os.path.join(root, WORKING, "latest", "working.json"))
+    return dict(found, path=os.path.realpath(os.path.join(root, WORKING, "latest"))) if found else None

@@ -1,0 +1,148 @@
+"""Runs one job and writes down how it ended. A program of its own: it is copied into the job's folder.
+
+The job writes its log by itself: where this program dies, the job goes on, and only its ending is not written down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+SAMPLE = 0.2
+"""Seconds between looks at the job and at the size of its log."""
+SPARSE = 3600.0
+"""Seconds after which the size of the log is noted every `SPARSE_STEP` seconds only."""
+SPARSE_STEP = 5.0
+PULSE = 10.0
+"""Seconds between signs of life: the time of change of `times`."""
+RESERVE = 4096
+PATIENCE = 3600.0
+"""Seconds for which the ending is tried to be written where the disk is full."""
+
+
+def start_of(pid: int) -> int | None:
+    """When a process began, in ticks since the machine was started; None where it is gone. A zombie is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            fields = stream.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def write_whole(path: str, values: object) -> None:
+    """Put a file in its place whole, or leave it as it was."""
+    beside = path + ".new"
+    with open(beside, "w", encoding="utf-8") as stream:
+        json.dump(values, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(beside, path)
+
+
+def main(folder: str) -> None:
+    order = json.load(sys.stdin)
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    for name in ("SIGINT", "SIGTERM", "SIGQUIT"):
+        signal.signal(getattr(signal, name), lambda *_: None)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    adopt_orphans()
+    answer = os.fdopen(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    log = os.open(os.path.join(folder, "log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    try:
+        with open(os.path.join(folder, "end.json.reserved"), "wb") as stream:
+            stream.write(b" " * RESERVE)
+        job = subprocess.Popen(
+            order["argv"],
+            cwd=order["cwd"],
+            env=order["env"],
+            stdin=nothing,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        begun, clock = time.time(), time.monotonic()
+        told = order["job"]
+        told["runner"] = {"pid": os.getpid(), "start": start_of(os.getpid())}
+        told["process"] = {"pid": job.pid, "start": start_of(job.pid)}
+        told["started"], told["clock"] = begun, clock
+        write_whole(os.path.join(folder, "job.json"), told)
+    except OSError as error:
+        answer.write(json.dumps({"error": error.strerror or str(error), "file": error.filename}))
+        answer.close()
+        os._exit(1)
+    answer.write(json.dumps({"started": begun}))
+    answer.close()
+    os.dup2(nothing, 2)
+    order = {}
+    code = watch(folder, job.pid, clock)
+    seconds = time.monotonic() - clock
+    write_end(folder, {"code": code, "ended": begun + seconds, "seconds": seconds})
+    os._exit(0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what the job leaves behind, so that its processes can be told by their ancestry."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
+def watch(folder: str, job: int, clock: float) -> int:
+    """Wait for the job, noting meanwhile how long its log is. Its exit code, negative for a signal."""
+    log, times = os.path.join(folder, "log"), os.path.join(folder, "times")
+    noted, noted_at, pulse = -1, 0.0, 0.0
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        now = time.monotonic() - clock
+        ended = pid == job
+        try:
+            size = os.stat(log).st_size
+            if size != noted and (ended or now < SPARSE or now - noted_at > SPARSE_STEP):
+                with open(times, "a", encoding="ascii") as stream:
+                    stream.write(f"{now:.1f} {size}\n")
+                noted, noted_at, pulse = size, now, now
+            elif now - pulse > PULSE:
+                os.utime(times)
+                pulse = now
+        except OSError:
+            pass
+        if ended:
+            return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        if not pid:
+            time.sleep(SAMPLE)
+
+
+def write_end(folder: str, end: dict[str, object]) -> None:
+    """Write the ending into space that was set aside at the start; where that fails, try on for a while."""
+    beside, path = os.path.join(folder, "end.json.reserved"), os.path.join(folder, "end.json")
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with open(beside, "r+b" if os.path.exists(beside) else "w+b") as stream:
+                stream.write(json.dumps(end).encode("ascii"))
+                stream.truncate()
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(beside, path)
+            return
+        except OSError:
+            if time.monotonic() > deadline or not os.path.isdir(folder):
+                return
+            time.sleep(1.0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

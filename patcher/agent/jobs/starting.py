@@ -1,0 +1,197 @@
+"""Start a job that outlives the connection, unless something of somebody's is running already."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from patcher.agent import place
+from patcher.agent.jobs import devices, folder, login, processes
+from patcher.agent.said import Refusal, Said, phrase, why
+
+if TYPE_CHECKING:
+    from patcher.agent.serve import Request
+
+BEGIN = 30.0
+KEPT = ("git_ignore.py",)
+"""Beside the script itself: what a job read, kept in its folder as it was then."""
+
+
+def start(request: Request) -> dict[str, Any]:
+    """Start `script` with `arguments` as a job; the body is JSON of the variables that are secret.
+
+    `env` are the others, `python` the interpreter to train with, `here` whether it is the user's own machine, whose
+    environment is then taken as it is. With `share` nothing that runs is in the way. Answers what `look` does.
+    """
+    args = request.args
+    if "begun" not in request.kept:
+        raise RuntimeError("a job is started under the tree's lock")
+    root = place.root(request)
+    script = _script(root, args["script"])
+    if not args.get("share"):
+        _alone(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"))
+    environment, shell = (login.connection(), "") if args.get("here") else login.login()
+    environment = login.with_interpreter(environment, args.get("python"))
+    environment.update(args.get("env", {}))
+    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
+    environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
+    secrets = json.loads(request.body) if request.body else {}
+    job = {
+        "profile": args.get("profile"),
+        "script": args["script"],
+        "argv": _argv(script, args.get("python")) + list(args.get("arguments", [])),
+        "root": root,
+        "user": processes.user_of(os.getpid()),
+        "machine": folder.here(),
+        "shell": shell,
+        "env": sorted(args.get("env", {})),
+        "secrets": sorted(secrets),
+        "arguments": list(args.get("arguments", [])),
+        "steps": args.get("steps"),
+        "facts": args.get("facts", {}),
+        "ordered": time.time(),
+    }
+    at = _make(root, name, job, script)
+    order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
+    _launch(at, order)
+    _show(at, name)
+    return folder.look(at)
+
+
+def _script(root: str, script: str) -> str:
+    path = os.path.realpath(os.path.join(root, script))
+    if os.path.isabs(script) or os.path.commonpath([path, os.path.realpath(root)]) != os.path.realpath(root):
+        raise Refusal("script", phrase("{script} does not lie in the tree", script=script))
+    if not os.path.isfile(path):
+        advice = phrase("The run scripts are written by: uky-patch migrate, or uky-patch render")
+        raise Refusal("script", phrase("{path}: there is no such file", path=path), None, advice)
+    return path
+
+
+def _argv(script: str, python: str | None) -> list[str]:
+    if script.endswith(".py"):
+        return [python or "python3", script]
+    return [shutil.which("bash") or "/bin/sh", script]
+
+
+def _alone(root: str, wanted: str | None) -> None:
+    """Raises Refusal where a job of this tree runs, or somebody's process is on a GPU that the job would use."""
+    jobs = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]
+    for job in jobs:
+        if job["state"] in ("running", "starting"):
+            cause = phrase("job {id} runs there since {seconds:.0f} s", id=job["id"], seconds=job["now"])
+            if job.get("process"):
+                user, pid = job.get("user", ""), job["process"]["pid"]
+                cause = phrase("{cause}, process {pid} of {user}", cause=cause, pid=pid, user=user)
+            raise Refusal("busy", phrase("a job of this tree is running"), cause, _advice())
+    busy = [
+        _said(gpu, process)
+        for gpu in devices.visible(devices.devices(), wanted)
+        for process in gpu["busy"] or devices.unseen(gpu)
+    ]
+    if busy:
+        raise Refusal("busy", phrase("the GPUs are in use"), busy, _advice())
+
+
+def _advice() -> Said:
+    return phrase("Wait, stop it with uky-patch job stop, or start beside it with --share.")
+
+
+def _said(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
+    told = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
+    if process["pid"] is None:
+        return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **told)
+    user = process["user"] or phrase("another user")
+    told.update(pid=process["pid"], name=os.path.basename(process["name"]) or "?")
+    mark = processes.mark_of(process["pid"])
+    if mark is not None:
+        return phrase("GPU {index}: process {pid} ({name}) of job {id}, {memory} GiB", id=mark, **told)
+    return phrase("GPU {index}: process {pid} ({name}) of {user}, {memory} GiB", user=user, **told)
+
+
+def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
+    at = os.path.join(folder.jobs_folder(root), name)
+    try:
+        folder.make(root, name)
+        for program in ("runner", "viewer"):
+            _write(os.path.join(at, f"{program}.py"), _source(program))
+        for kept in (script, *(os.path.join(root, other) for other in KEPT)):
+            if os.path.isfile(kept):
+                shutil.copyfile(kept, os.path.join(at, os.path.basename(kept)))
+        _write(os.path.join(at, "log"), b"")
+        _write(os.path.join(at, "job.json"), json.dumps(dict(job, id=name)).encode())
+    except OSError as error:
+        shutil.rmtree(at, ignore_errors=True)
+        cause = phrase("{file}: {reason}", file=str(error.filename or at), reason=why(error))
+        raise Refusal("unwritable", phrase("the job cannot be started"), cause) from error
+    return at
+
+
+def _launch(at: str, order: dict[str, Any]) -> None:
+    """Start the program that runs the job, and wait until it has."""
+    with open(os.path.join(at, "log"), "ab") as log:
+        runner = subprocess.Popen(
+            [sys.executable, "-I", "-u", os.path.join(at, "runner.py"), at],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=at,
+            start_new_session=True,
+        )
+    assert runner.stdin is not None
+    assert runner.stdout is not None
+    try:
+        runner.stdin.write(json.dumps(order).encode())
+        runner.stdin.close()
+    except OSError:
+        pass
+    ready = select.select([runner.stdout], [], [], BEGIN)[0]
+    answer = runner.stdout.read() if ready else b""
+    runner.stdout.close()
+    if not ready:
+        runner.kill()
+    runner.wait()
+    told = json.loads(answer) if answer else {"error": "the program that runs it gave no answer", "file": at}
+    if "error" in told:
+        shutil.rmtree(at, ignore_errors=True)
+        cause = phrase("{file}: {reason}", file=told.get("file") or at, reason=phrase(told["error"]))
+        raise Refusal("unwritable", phrase("the job cannot be started"), cause)
+
+
+def _show(at: str, name: str) -> None:
+    """Open a session of tmux, on a server of its own, that shows the log; where there is a tmux."""
+    program = shutil.which("tmux")
+    if program is None:
+        return
+    view = [sys.executable, "-I", os.path.join(at, "viewer.py"), at, folder.SOCKET]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE", processes.MARK)}
+    environment.setdefault("TERM", "screen")
+    size = ["-x", "200", "-y", "50"]
+    command = [program, "-f", os.devnull, "-S", folder.SOCKET, "new-session", "-d", "-s", f"uky-{name}", *size, *view]
+    try:
+        subprocess.run(command, cwd=at, env=environment, timeout=10, check=False, **quiet)  # type: ignore[call-overload]
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+
+
+def _source(program: str) -> bytes:
+    """The text of a program of this room, wherever it was loaded from."""
+    module = import_module(f"patcher.agent.jobs.{program}")
+    loader: Any = module.__spec__.loader if module.__spec__ else None
+    return str(loader.get_source(module.__name__)).encode()
+
+
+def _write(path: str, content: bytes) -> None:
+    fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "wb") as stream:
+        stream.write(content)
+    os.replace(path + ".new", path)

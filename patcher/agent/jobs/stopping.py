@@ -1,0 +1,123 @@
+"""Stop a job: its own processes, told by their start, their session, their ancestry and their mark; never by a name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from patcher.agent import place
+from patcher.agent.jobs import folder, processes
+from patcher.agent.jobs.processes import Process
+from patcher.agent.jobs.runner import start_of, write_whole
+from patcher.agent.said import Refusal, phrase
+
+if TYPE_CHECKING:
+    from patcher.agent.serve import Request
+
+GRACE = 20.0
+"""Seconds for which the job may end by itself after it was told to."""
+ALONE = 3.0
+"""Seconds that its other processes have once those of its session are gone: Ray's end with their driver."""
+LATER = 5.0
+"""Seconds that they have once they were told to."""
+ROUNDS = 20
+NAP = 0.1
+
+
+def stop(request: Request) -> dict[str, Any]:
+    """Stop the job `id`, or what an ended one has left behind.
+
+    Answers what `look` does, with `was`: the state before; `stopped`: the processes that were stopped, each with how
+    (TERM, KILL); `left`: those that could not be.
+    """
+    at = folder.folder_of(place.root(request), request.args.get("id"))
+    job = folder.look(at)
+    if job["elsewhere"] is not None and job["state"] == "running":
+        title = phrase("job {id} runs on {machine}", id=job["id"], machine=job["elsewhere"])
+        raise Refusal("elsewhere", title, None, phrase("Stop it from there."))
+    grace = float(request.args.get("grace", GRACE))
+    targets: dict[int, Process] = {}
+    _gather(job, targets)
+    request.emit(stopping=[_told(process) for process in targets.values()])
+    if job["state"] in ("running", "starting"):
+        write_whole(os.path.join(at, "stop.json"), {"asked": time.time(), "by": processes.user_of(os.getpid())})
+    how: dict[int, str] = {}
+    if "process" in job and processes.alive(job["process"]):
+        how.update({process.pid: "TERM" for process in targets.values() if process.session == job["process"]["pid"]})
+        _signal_group(job["process"]["pid"], signal.SIGTERM)
+        leader = job["process"]["pid"]
+        _wait(job, targets, grace, leader)
+        _wait(job, targets, min(ALONE, grace))
+    if rest := _alive(targets):
+        for process in rest:
+            how[process.pid] = "TERM"
+            _signal(process, signal.SIGTERM)
+        _wait(job, targets, min(LATER, grace))
+    for _ in range(ROUNDS):
+        _gather(job, targets)
+        rest = _alive(targets)
+        if not rest:
+            break
+        for process in rest:
+            how[process.pid] = "KILL"
+            _signal(process, signal.SIGKILL)
+        time.sleep(NAP)
+    left = _alive(targets)
+    _await_end(at)
+    ended = [
+        dict(_told(process), how=how.get(process.pid, "TERM")) for process in targets.values() if process not in left
+    ]
+    return dict(folder.look(at), was=job["state"], stopped=ended, left=[_told(process) for process in left])
+
+
+def _gather(job: dict[str, Any], targets: dict[int, Process]) -> None:
+    """Add the job's processes that are alive now; what was found before stays, though its ancestors are gone."""
+    everything = processes.table()
+    for process in processes.of_job(job, everything):
+        targets[process.pid] = process
+    known = [process.pid for process in _alive(targets)]
+    for pid in processes.descendants(known, everything) - {os.getpid()}:
+        targets.setdefault(pid, everything[pid])
+
+
+def _alive(targets: dict[int, Process]) -> list[Process]:
+    return [process for process in targets.values() if start_of(process.pid) == process.start]
+
+
+def _wait(job: dict[str, Any], targets: dict[int, Process], seconds: float, session: int | None = None) -> None:
+    """Until all are gone, or those of the session that is named, or the time is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        _gather(job, targets)
+        if not [process for process in _alive(targets) if session in (None, process.session)]:
+            return
+        time.sleep(NAP)
+
+
+def _signal(process: Process, number: int) -> None:
+    if start_of(process.pid) == process.start:
+        try:
+            os.kill(process.pid, number)
+        except OSError:
+            pass
+
+
+def _signal_group(leader: int, number: int) -> None:
+    try:
+        os.killpg(leader, number)
+    except OSError:
+        pass
+
+
+def _await_end(at: str) -> None:
+    """Give the program that watches the job the time to note how it ended."""
+    for _ in range(50):
+        if folder.look(at)["state"] not in ("running", "starting"):
+            return
+        time.sleep(NAP)
+
+
+def _told(process: Process) -> dict[str, Any]:
+    return {"pid": process.pid, "name": process.name}

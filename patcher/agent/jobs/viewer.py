@@ -1,0 +1,49 @@
+"""Shows a job's log on a terminal until it has ended. A program of its own, for tmux; the job knows nothing of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+FIRST = 65536
+"""How much of a log that is there already is shown."""
+
+
+def main(folder: str, socket: str) -> None:
+    for name in ("SIGINT", "SIGQUIT", "SIGTSTP"):
+        signal.signal(getattr(signal, name), lambda *_: None)
+    out = sys.stdout.buffer
+    note = "This only shows the log: Ctrl-B D leaves, and nothing typed here reaches the job."
+    out.write(f"{note}\n\n".encode())
+    os.chdir(folder)
+    with open("log", "rb") as log:
+        log.seek(max(0, os.stat(log.fileno()).st_size - FIRST))
+        while True:
+            ended = os.path.exists("end.json")
+            piece = log.read(65536)
+            if piece:
+                out.write(piece)
+                out.flush()
+            elif ended:
+                break
+            else:
+                time.sleep(0.2)
+    out.write(b"\nThe job has ended.\n")
+    out.flush()
+    while attached(socket):
+        time.sleep(2.0)
+    subprocess.call(["tmux", "-S", socket, "kill-server"])
+
+
+def attached(socket: str) -> bool:
+    done = subprocess.run(
+        ["tmux", "-S", socket, "list-clients"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return bool(done.stdout.strip())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

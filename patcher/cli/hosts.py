@@ -1,0 +1,51 @@
+"""Options that describe a host, for every command that reaches one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from patcher.hosts.host import Host
+    from patcher.session import Session
+
+_OPTIONS = (
+    click.option("--ssh", metavar="TARGET", help="What ssh is given: alias, host or user@host."),
+    click.option("--port", type=int, metavar="N", help="The port of sshd there."),
+    click.option("--path", metavar="DIR", help="The tree's folder there; by default in the home, named as here."),
+    click.option("--data", metavar="DIR", help="The folder of data sets there."),
+    click.option("--models", metavar="DIR", help="The folder of models there."),
+    click.option("--output", "results", metavar="DIR", help="The folder for checkpoints and logs there."),
+    click.option(
+        "--profile", type=click.Choice(["standard", "debug", "fast-load"]), metavar="PROFILE", help="Which run script."
+    ),
+)
+
+
+def host_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets them by name, None where they were not given."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def reach_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same without the profile, for a command that has another way to name it, or needs none."""
+    for option in reversed(_OPTIONS[:-1]):
+        function = option(function)
+    return function
+
+
+def ordered_host(session: Session, name: str, given: Mapping[str, Any]) -> Host:
+    """The host that the command line means: its table in uky-patch.toml, and what was given over it.
+
+    Raises UsageError for a name or value that is refused, RecordError for a bad table.
+    """
+    from patcher.hosts.parse import host_named
+
+    named = {"output" if key == "results" else key: value for key, value in given.items() if value is not None}
+    if session.python is not None:
+        named["python"] = str(session.python)
+    return host_named(session.config, name, **named)

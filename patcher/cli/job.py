@@ -1,0 +1,102 @@
+"""`uky-patch job`: the jobs of a host, looked at, followed and stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from patcher.cli.completing import host_names
+from patcher.cli.hosts import ordered_host, reach_options
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+
+@click.group("job")
+def command() -> None:
+    """Look at a job on a host, read its log, follow it, stop it. HOST may be "here"."""
+
+
+_HOST = click.argument("host", metavar="HOST", shell_complete=host_names)
+_ID = click.option("--id", "job", metavar="ID", help="Which job, by its id or an end of it; the newest by default.")
+
+
+@command.command("status")
+@_HOST
+@_ID
+@reach_options
+@with_session
+def status(session: Session, /, host: str, job: str | None, **given: Any) -> int:
+    """What became of it: phases, steps, processor and GPUs, Ray's dashboard, and the other jobs there."""
+    from patcher.jobs.link import linked
+    from patcher.jobs.status import status_of
+    from patcher.reporting.jobs import show_status
+
+    machine = ordered_host(session, host, given)
+    with linked(machine, session.tree.root) as link:
+        show_status(machine, status_of(link.open()[0], job), session.output)
+    return 0
+
+
+@command.command("logs")
+@_HOST
+@_ID
+@click.option("-f", "--follow", is_flag=True, help="Go on as it grows, until the job has ended.")
+@click.option("--lines", type=click.IntRange(min=0), default=50, metavar="N", help="How many of the last lines.")
+@reach_options
+@with_session
+def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: int, **given: Any) -> int:
+    """The last lines of its log; with -f also those to come."""
+    from patcher import jobs
+    from patcher.jobs.link import linked
+    from patcher.reporting.jobs import show_end, show_text
+
+    machine = ordered_host(session, host, given)
+    with linked(machine, session.tree.root) as link:
+        connection, _ = link.open()
+        text, found, offset = jobs.tail(connection, job, lines)
+        show_text(text)
+        if follow:
+            show_end(machine, jobs.follow(link.again, connection, found, on_text=show_text, offset=offset))
+    return 0
+
+
+@command.command("attach")
+@_HOST
+@_ID
+@reach_options
+@with_session
+def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int:
+    """Follow it by its phases until its verdict. Ctrl-C leaves it running."""
+    from patcher import jobs
+    from patcher.jobs.link import linked
+    from patcher.operations.training import watch
+    from patcher.reporting.jobs import Live, exit_code, show_started, show_verdict
+
+    machine = ordered_host(session, host, given)
+    with linked(machine, session.tree.root) as link:
+        found, _ = jobs.look(link.open()[0], job)
+        show_started(machine, found)
+        live = Live()
+        verdict = watch(link, found, live.milestone, live.time, keep=not found.over)
+        live.end()
+    show_verdict(machine, verdict, session.output)
+    return exit_code(verdict)
+
+
+@command.command("stop")
+@_HOST
+@_ID
+@click.option("--grace", type=click.FloatRange(min=0), default=20.0, metavar="S", help="Seconds to end by itself.")
+@reach_options
+@with_session
+def stop(session: Session, /, host: str, job: str | None, grace: float, **given: Any) -> int:
+    """Stop it: all of its processes, Ray's included, and no other."""
+    from patcher import jobs
+    from patcher.jobs.link import linked
+    from patcher.reporting.jobs import show_stopped, show_stopping
+
+    machine = ordered_host(session, host, given)
+    with linked(machine, session.tree.root) as link:
+        stopped = jobs.stop(link.open()[0], job, grace=grace, on_list=show_stopping)
+    return show_stopped(machine, stopped, session.output)

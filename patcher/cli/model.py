@@ -1,0 +1,41 @@
+"""`uky-patch model`: the newest model, and its weights read into memory ahead."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.session import Session
+
+
+@click.group("model")
+def command() -> None:
+    """Find models here or on a host. FOLDER is a model, a Hugging Face cache, or a folder of models."""
+
+
+@command.command("newest")
+@click.argument("folder", required=False, metavar="[FOLDER]")
+@click.option("--host", metavar="HOST", help="There; without it, on this machine.")
+@with_session
+def newest(session: Session, folder: str | None, host: str | None) -> int:
+    """Print the newest model: the snapshot that refs/main names, else the latest by modification time."""
+    from patcher.operations.helping import newest
+    from patcher.reporting.helping import show_model
+
+    show_model(newest(session, host, folder), session)
+    return ExitCode.CLEAN
+
+
+@command.command("warm")
+@click.argument("folder", required=False, metavar="[FOLDER]")
+@click.option("--host", metavar="HOST", help="There; without it, on this machine.")
+@with_session
+def warm(session: Session, folder: str | None, host: str | None) -> int:
+    """Read the newest model's weights into the page cache, in parallel, so that the next load is fast."""
+    from patcher.operations.helping import warm
+    from patcher.reporting.helping import show_warm, show_warming
+
+    done = warm(session, host, folder, show_warming)
+    show_warm(done, session)
+    return ExitCode.FINDINGS if done["skipped"] or done["failed"] else ExitCode.CLEAN

@@ -1,0 +1,44 @@
+"""`uky-patch render`: a host's own files."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.hosts.host import Profile
+from patcher.session import Session
+
+
+@click.command("render")
+@click.argument("name", metavar="NAME")
+@click.option("--host", metavar="HOST", help="For this host; without it, for this machine.")
+@click.option("--diff", is_flag=True, help="Show what would change in the file that is there. Exit code 1 if anything.")
+@click.option("--write", is_flag=True, help="Put the file; one that was edited by hand stays.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A folder, variable, constant or hydra key.")
+@click.option("--profile", type=click.Choice(["standard", "debug", "fast-load"]), help="Which one run.sh stands for.")
+@with_session
+def command(
+    session: Session,
+    name: str,
+    host: str | None,
+    diff: bool,
+    write: bool,
+    sets: tuple[str, ...],
+    profile: Profile | None,
+) -> int:
+    """Print git_ignore.py, run_standard.sh, run_debug.sh or run_fast_load.sh as this machine or HOST needs it."""
+    from patcher.operations.rendering import render
+    from patcher.reporting.render import as_json, show_difference, show_text, show_written
+
+    shown = render(session, name, host, sets, profile, write=write)
+    if session.output == "json":
+        click.echo(as_json(shown, wrote=write))
+    elif write:
+        show_written(shown)
+    elif diff:
+        show_difference(shown)
+    else:
+        show_text(shown)
+    differs = shown.put.how in ("kept", "foreign") if write else diff and shown.put.how != "unchanged"
+    return ExitCode.FINDINGS if differs else ExitCode.CLEAN

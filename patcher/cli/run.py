@@ -1,0 +1,60 @@
+"""`uky-patch run`: the training job, here or on a host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from patcher.cli.hosts import ordered_host, reach_options
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+if TYPE_CHECKING:
+    from patcher.hosts.host import Profile
+
+
+@click.command("run")
+@click.argument("profile", type=click.Choice(["standard", "debug", "fast-load"]))
+@click.argument("overrides", nargs=-1, metavar="[-- OVERRIDE...]")
+@click.option("--host", "name", default="here", metavar="HOST", help="Where; this machine by default.")
+@click.option("--detach", is_flag=True, help="Start it and leave it; uky-patch job attach comes back to it.")
+@click.option("--share", is_flag=True, help="Start it though the GPUs are busy.")
+@click.option("--only-rollout", is_flag=True, help="Generation and reward on the validation data; no training.")
+@click.option("--script", metavar="PATH", help="A script of the tree's own, instead of the rendered one.")
+@reach_options
+@with_session
+def command(
+    session: Session,
+    /,
+    profile: Profile,
+    overrides: tuple[str, ...],
+    name: str,
+    detach: bool,
+    share: bool,
+    only_rollout: bool,
+    script: str | None,
+    **given: Any,
+) -> int:
+    """Run the script of a profile as a job that outlives this command, and follow it to its verdict.
+
+    Hydra overrides come after --.
+    """
+    from patcher.jobs.link import linked
+    from patcher.operations.training import Wanted, launch, watch
+    from patcher.reporting.jobs import Live, exit_code, show_job, show_started, show_unset, show_verdict
+
+    host = ordered_host(session, name, given)
+    show_unset(host)
+    wanted = Wanted(host, profile, overrides, only_rollout, share, script)
+    with linked(host, session.tree.root) as link:
+        job = launch(session, link, wanted)
+        show_started(host, job)
+        if detach:
+            show_job(host, job, session.output)
+            return 0
+        live = Live()
+        verdict = watch(link, job, live.milestone, live.time)
+        live.end()
+    show_verdict(host, verdict, session.output)
+    return exit_code(verdict)

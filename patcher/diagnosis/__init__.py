@@ -1,0 +1,1 @@
+"""What a training run's log says of it."""

@@ -1,0 +1,1 @@
+"""Machines that train: what is known of one, how it is reached, and how it is talked to."""

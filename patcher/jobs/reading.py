@@ -1,0 +1,82 @@
+"""One log, read once from its beginning to its end, over as many connections as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from patcher.diagnosis.lines import Line, Lines
+from patcher.diagnosis.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
+from patcher.hosts.redaction import Redactor
+from patcher.jobs.clock import Clock
+from patcher.jobs.judging import judge
+from patcher.jobs.model import Job, Verdict, job_of
+
+if TYPE_CHECKING:
+    from patcher.hosts.connection import Connection
+    from patcher.hosts.host import Host
+    from patcher.jobs.following import Ears
+
+
+class Reading:
+    """Where reading stands: `offset` is the byte of the log from which on it goes on."""
+
+    def __init__(self, job: Job, host: Host, ears: Ears, offset: int) -> None:
+        self.offset = offset
+        self._job = job
+        self._ears = ears
+        self._lines = Lines(offset)
+        self._clock = Clock()
+        self._milestones = Milestones()
+        self._redactor = Redactor(host.secrets.values())
+
+    def search(self, connection: Connection) -> None:
+        """Take in what is there already, by the lines that matter alone; nothing of it is shown as text."""
+        told = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
+        self._job = job_of(told)
+        for number, end, at, text in told["lines"]:
+            self._mark(Line(text, number, end), at)
+        self.offset = told["offset"]
+        self._lines = Lines(self.offset, told["newlines"] + 1)
+
+    def read(self, connection: Connection) -> Verdict:
+        """Read on until the job has ended."""
+        ask = connection.channel.ask
+        told = ask("job_follow", on_event=self._hear, id=self._job.id, offset=self.offset, wait=True).values
+        self._job = job_of(told)
+        for line in self._lines.rest():
+            self._take(line)
+        return self.verdict()
+
+    def verdict(self) -> Verdict:
+        """The verdict on what has been read so far. A redacted text is shown in it."""
+        return judge(self._job, self._milestones, self.offset, self._redactor)
+
+    def _hear(self, event: Mapping[str, Any], body: bytes) -> None:
+        if event.get("cut"):
+            self.offset, self._lines, self._clock = 0, Lines(), Clock()
+        if "now" in event:
+            self._milestones.at = max(self._milestones.at, event["now"])
+            self._ears.time(event["now"])
+        if body:
+            self._clock.note(event["times"], event["upto"])
+            self.offset = event["offset"] + len(body)
+            for line in self._lines.feed(body):
+                self._take(line)
+
+    def _take(self, line: Line) -> None:
+        if self._ears.text is not None:
+            self._ears.text(self._redactor.text(line.text))
+        self._mark(line, self._clock.at(line.end))
+
+    def _mark(self, line: Line, at: float) -> None:
+        for milestone in self._milestones.feed(line, at):
+            self._ears.milestone(replace(milestone, usual=usual(self._job.profile, milestone.phase)))
+
+
+def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:
+    """How many seconds a phase takes, low and high, in a run of this profile."""
+    from patcher.profiles.expectations import EXPECTED
+
+    return next((spans[phase] for name, spans in EXPECTED.items() if name == profile), None)

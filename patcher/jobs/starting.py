@@ -1,0 +1,81 @@
+"""Start a job, and find the jobs that there are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from patcher.jobs.model import Job, Usage, job_of
+
+if TYPE_CHECKING:
+    from patcher.hosts.connection import Connection
+    from patcher.hosts.host import Host, Profile
+    from patcher.hosts.survey import Survey
+
+
+def script_of(profile: Profile) -> str:
+    """The run script that is rendered for a profile, below the tree's root."""
+    return f"run_{profile.replace('-', '_')}.sh"
+
+
+def start(
+    connection: Connection,
+    host: Host,
+    survey: Survey | None,
+    *,
+    profile: str,
+    script: str,
+    share: bool = False,
+    arguments: tuple[str, ...] = (),
+    steps: int | None = None,
+) -> Job:
+    """Start `script` on the host, detached; the tree's lock must be held on this connection.
+
+    `arguments` are added to the script's own; `steps` is how many it is asked to make, where that is known.
+
+    Raises:
+        RefusedError: of kind `busy`: a job of this tree runs, or somebody's process is on a GPU, and not `share`;
+            `script`: it is not in the tree; `unwritable`: as it says.
+        CutError: the connection ended; the job may have been started.
+    """
+    interpreter = survey.interpreter if survey is not None else None
+    versions = {name: one.version for name, one in interpreter.packages.items()} if interpreter is not None else {}
+    answer = connection.channel.ask(
+        "job_start",
+        body=json.dumps(dict(host.secrets)).encode() if host.secrets else b"",
+        profile=profile,
+        script=script,
+        arguments=list(arguments),
+        env=dict(host.env),
+        python=interpreter.python if interpreter is not None else None,
+        here=host.here,
+        share=share,
+        steps=steps,
+        facts={"versions": versions} if versions else {},
+    )
+    return job_of(answer.values)
+
+
+def all_jobs(connection: Connection) -> tuple[Job, ...]:
+    """The jobs of the tree that is open on this connection, oldest first."""
+    return tuple(job_of(told) for told in connection.channel.ask("job_list")["jobs"])
+
+
+def running(connection: Connection) -> Job | None:
+    """The job of the tree that has not ended; the newest where there are several."""
+    return next((job for job in reversed(all_jobs(connection)) if not job.over), None)
+
+
+def tail(connection: Connection, name: str | None, lines: int) -> tuple[str, Job, int]:
+    """The last lines of a job's log without secrets, the job, and the offset behind them. Raises RefusedError."""
+    from patcher.hosts.redaction import Redactor
+
+    answer = connection.channel.ask("job_tail", id=name, lines=lines)
+    text = answer.body.decode("utf-8", "replace")
+    return Redactor(connection.host.secrets.values()).text(text), job_of(answer.values), answer["offset"]
+
+
+def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:
+    """A job by its id or an end of it, the newest where none is named, and what it uses now. Raises RefusedError."""
+    told = connection.channel.ask("job_look", id=name).values
+    return job_of(told), Usage(told["processes"], told["gpus"])

@@ -1,0 +1,1 @@
+"""The steps of a migration, one module each: `run(walk) -> Outcome`."""

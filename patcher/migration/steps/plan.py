@@ -1,0 +1,50 @@
+"""Which records the host's versions call for, planned here; the local tree is only read."""
+
+from __future__ import annotations
+
+from patcher.language import Phrases, listed, phrase
+from patcher.migration.listing import listing
+from patcher.migration.model import Cargo, Text
+from patcher.migration.planning import plan_cargo
+from patcher.migration.steps.transfer import named
+from patcher.migration.walk import Outcome, Walk, found
+
+
+def run(walk: Walk) -> Outcome:
+    """List the tree's files and replay the records on them. Fails where a record cannot be applied for that host."""
+    files = listing(walk.session.tree.root)
+    walk.cargo = plan_cargo(walk.session, files, found(walk.survey), walk.connection)
+    done = walk.cargo.round
+    notes: list[Text] = [
+        phrase("{id}: {kind}; {detail}", id=outcome.id, kind=outcome.kind, detail=outcome.detail)
+        for outcome in done.plan.failed
+    ]
+    if done.failed:
+        title = phrase("records that cannot be applied with that host's versions: {count}", count=len(notes))
+        return Outcome(title, "fail", fix="uky-patch explain ID", notes=tuple(notes))
+    there = sum(outcome.kind in ("applied", "pending", "adopted") for outcome in done.plan.outcomes)
+    detail = phrase("records that hold there: {count}", count=there)
+    notes += walk.cargo.notes
+    if walk.cargo.differs:
+        notes.append(_differing(walk.cargo))
+        detail = phrase(
+            "records that hold there: {count}, otherwise than here: {differ}",
+            count=there,
+            differ=len(walk.cargo.differs),
+        )
+    blind = "vllm" not in walk.cargo.environment.packages
+    return Outcome(detail, "warn" if blind else "ok", notes=tuple(notes))
+
+
+def _differing(cargo: Cargo) -> Phrases:
+    """The records by what they come to there and here, the first few of each by name."""
+    kinds = {outcome.id: outcome.kind for outcome in cargo.round.plan.outcomes}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in cargo.differs:
+        pair = kinds[name].replace("-", " "), cargo.here.get(name, "").replace("-", " ")
+        groups.setdefault(pair, []).append(name)
+    parts = [
+        phrase("{there}, here {here}: {records}", there=listed(there), here=listed(here), records=named(names))
+        for (there, here), names in groups.items()
+    ]
+    return Phrases(tuple(parts))

@@ -1,0 +1,55 @@
+"""`verify`: the markers, and the ladder above them, here or on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from patcher.checks import Check, Level
+from patcher.hosts.connection import Connection, connect
+from patcher.hosts.opening import begin
+from patcher.hosts.probing import survey
+from patcher.ladder import Wish, climb
+
+if TYPE_CHECKING:
+    from patcher.hosts.host import Host
+    from patcher.hosts.survey import Survey
+    from patcher.session import Session
+
+
+def climb_to(
+    session: Session, level: Level, host: Host, wish: Wish, on_check: Callable[[Check], None]
+) -> tuple[Check, ...]:
+    """All checks on a host up to the level, the markers first, each told when it is there.
+
+    Raises UsageError, RecordError, HostError as the host or its table give reason to.
+    """
+    checks: tuple[Check, ...] = ()
+    with connect(host) as connection:
+        begin(connection, session.tree.root.name, None)
+        found = survey(connection, host)
+        if host.here:
+            from patcher.operations.verifying import marker_checks
+
+            checks = marker_checks(session)
+        else:
+            checks = _markers_there(session, connection, found)
+        for check in checks:
+            on_check(check)
+        checks += climb(connection, host, found, level, on_check=on_check, wish=wish)
+    if level == "job":
+        from patcher.operations.proving import job_check
+
+        checks += (job_check(session, host, wish, checks),)
+        on_check(checks[-1])
+    return checks
+
+
+def _markers_there(session: Session, connection: Connection, survey: Survey) -> tuple[Check, ...]:
+    """Whether the host's tree is this one, with the records that its versions call for."""
+    from patcher.migration.listing import listing
+    from patcher.migration.planning import plan_cargo
+    from patcher.migration.verifying import verify
+
+    cargo = plan_cargo(session, listing(session.tree.root), survey, connection)
+    return verify(connection, cargo)

@@ -1,0 +1,138 @@
+"""git_ignore.py for one host: its paths as constants that the fork's scripts import."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from patcher.agent.snapshots import newest_snapshot
+from patcher.errors import RecordError
+from patcher.hosts.host import Host
+from patcher.language import Phrase, phrase
+from patcher.migration.model import Rendered, Text
+from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, plain_value, refers, tail
+from patcher.profiles.layout import Layout, derived, left_to_default
+from patcher.profiles.marked import marked
+from patcher.profiles.templates import fill
+
+NAME = "git_ignore.py"
+_CORE = ("PROJECT_ROOT", "MODEL_BASE", "DATA_OUTPUT_DIR")
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """What comes from the fork's own file as it stands there."""
+
+    imports: tuple[str, ...]
+    values: tuple[_Value, ...]
+    functions: tuple[str, ...]
+    validates: bool
+
+
+def git_ignore(host: Host, where: Layout, tree_root: Path) -> Rendered:
+    """The file for `host`; constants and functions of the fork's own file at `tree_root` are all there.
+
+    Raises RecordError where the result would not be Python with a `validate_paths()`.
+    """
+    own = forks_own(tree_root)
+    notes: list[Text] = []
+    paths, values = _constants(own, where, notes)
+    functions = _functions(own, {*paths, *(f"{name}_STR" for name in paths), *values}, notes)
+    carried = _Carried(
+        own.imports if functions else (),
+        tuple(_Value(name, value) for name, value in values.items()),
+        tuple(functions.values()),
+        "validate_paths" in functions,
+    )
+    required = dict.fromkeys([*_CORE, *(name for name in where.given if name != "OUTPUT_BASE")])
+    text = fill(
+        "git_ignore.py.j2",
+        host=host.name,
+        paths=[_Value(name, value) for name, value in paths.items()],
+        required=sorted(required),
+        carried=carried,
+        aliases=own.aliases,
+        newest=source_of(newest_snapshot),
+    )
+    _check(text)
+    return Rendered(NAME, marked(text), 0o644, tuple(notes))
+
+
+def source_of(function: Callable[..., object]) -> str:
+    """A function of the tool's own as text, to stand in a rendered file."""
+    return inspect.getsource(function).rstrip()
+
+
+def _constants(own: ForksOwn, where: Layout, notes: list[Text]) -> tuple[Mapping[str, str], Mapping[str, Any]]:
+    """All paths by constant, and the fork's constants that are none."""
+    paths: dict[str, str] = dict(where.paths)
+    values: dict[str, Any] = {}
+    for name, node in own.constants.items():
+        if name in where.given or name == "PROJECT_ROOT":
+            continue
+        plain = plain_value(node)
+        if plain is not None and name not in paths:
+            values[name] = plain
+            continue
+        made = evaluate(node, paths) if refers(node) else None
+        if made is not None and made.startswith("/"):
+            paths[name] = made
+        elif name not in paths:
+            if not is_path(node):
+                notes.append(phrase("git_ignore.py: {name} of the fork's own file is computed: left out", name=name))
+                continue
+            paths[name] = derived(name, tail(node), paths)
+        if name not in where.paths or paths[name] != where.paths[name]:
+            notes.append(left_to_default(name, paths[name]))
+    return paths, values
+
+
+def _functions(own: ForksOwn, defined: set[str], notes: list[Text]) -> dict[str, str]:
+    """The fork's functions that can stand in the rendered file: all that they name is there."""
+    known = defined | set(own.functions) | {alias.name for alias in own.aliases} | set(dir(builtins))
+    known |= {"os", "Path", "newest_snapshot", "newest_model", "REQUIRED", "__file__", "__name__"}
+    for line in own.imports:
+        known |= {item.asname or item.name.partition(".")[0] for item in ast.parse(line).body[0].names}  # type: ignore[attr-defined]
+    found = {}
+    for name, text in own.functions.items():
+        tree = ast.parse(text)
+        bound = {at.id for at in ast.walk(tree) if isinstance(at, ast.Name) and not isinstance(at.ctx, ast.Load)}
+        bound |= {at.arg for at in ast.walk(tree) if isinstance(at, ast.arg)}
+        bound |= {at.name for at in ast.walk(tree) if isinstance(at, ast.ExceptHandler | ast.FunctionDef) and at.name}
+        bound |= {
+            item.asname or item.name.partition(".")[0]
+            for at in ast.walk(tree)
+            if isinstance(at, ast.Import | ast.ImportFrom)
+            for item in at.names
+        }
+        lacking = {at.id for at in ast.walk(tree) if isinstance(at, ast.Name)} - bound - known
+        if lacking:
+            notes.append(_left_out(name, min(lacking)))
+        else:
+            found[name] = text
+    return found
+
+
+def _left_out(name: str, lacking: str) -> Phrase:
+    template = "git_ignore.py: {name}() of the fork's own file is left out: there is no {lacking}"
+    return phrase(template, name=name, lacking=lacking)
+
+
+def _check(text: str) -> None:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise RecordError(phrase("{file}: does not make Python", file="git_ignore.py.j2"), cause=str(error)) from error
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "validate_paths" for node in tree.body):
+        raise RecordError(phrase("{file}: makes no validate_paths()", file="git_ignore.py.j2"))

@@ -1,0 +1,105 @@
+"""Where things are on a host: the folders for data, models and output, and all constants that follow from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from patcher.errors import RecordError
+from patcher.hosts.host import Host
+from patcher.language import Phrase, phrase
+
+QWEN = "models--Qwen--Qwen2.5-VL-3B-Instruct/snapshots"
+TRAIN = "train.parquet"
+TINY = "train_tiny.parquet"
+"""The data set of two rows. The source documents also spell it train_TINY.parquet; the tool knows this one."""
+VALIDATION = ("test.parquet", "val.parquet")
+"""Files for validation, first choice first; without one the training file is used."""
+
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Absolute paths on the host, by constant. `given`: those that the profile itself names."""
+
+    paths: Mapping[str, str]
+    given: frozenset[str] = frozenset()
+
+    @property
+    def data(self) -> str:
+        """The folder that holds train.parquet."""
+        return self.paths["DATA_OUTPUT_DIR"]
+
+    @property
+    def models(self) -> str:
+        return self.paths["MODEL_BASE"]
+
+    @property
+    def output(self) -> str:
+        return self.paths["OUTPUT_BASE"]
+
+    def model(self, *, exists: bool) -> str:
+        """Where to look for the model to train; `exists`: whether QWEN_VL_3B_BASE is there."""
+        return self.paths["QWEN_VL_3B_BASE" if exists else "MODEL_BASE"]
+
+
+def layout(host: Host, home: str, root: str) -> Layout:
+    """The layout of a host whose user has this home, and whose tree is at `root`.
+
+    Raises RecordError for a path that is neither absolute nor in the home, and for a constant that is none.
+    """
+    said = {"USER_DATA_BASE": host.data, "DATA_OUTPUT_DIR": host.data, "MODEL_BASE": host.models}
+    said |= {"OUTPUT_BASE": host.output, **host.constants}
+    for name in host.constants:
+        if not _CONSTANT.fullmatch(name) or name.endswith("_STR"):
+            cause = "A constant has capital letters, digits and '_'; its _STR export is made."
+            raise RecordError(phrase("{host}: {name!r} cannot be a constant", host=host.name, name=name), cause=cause)
+    given = {name: absolute(host, name, value, home) for name, value in said.items() if value is not None}
+    paths = {"PROJECT_ROOT": root, **_defaults(host, home, root), **given}
+    if "QWEN_VL_3B_BASE" not in given:
+        paths["QWEN_VL_3B_BASE"] = str(PurePosixPath(paths["MODEL_BASE"], QWEN))
+    return Layout(paths, frozenset(given))
+
+
+def absolute(host: Host, name: str, value: str, home: str) -> str:
+    """`value` with ~ resolved. Raises RecordError where it is not absolute then, or holds a NUL."""
+    path = home + value[1:] if value == "~" or value.startswith("~/") else value
+    if path.startswith("/") and "\0" not in path:
+        return path.rstrip("/") or "/"
+    title = phrase("{host}: {name} = {value!r} is no path that can be used", host=host.name, name=name, value=value)
+    raise RecordError(title, advice=phrase("Write an absolute path, or one that begins with ~/."))
+
+
+def _defaults(host: Host, home: str, root: str) -> dict[str, str]:
+    cache = host.env.get("HF_HUB_CACHE") or str(
+        PurePosixPath(host.env.get("HF_HOME") or f"{home}/.cache/huggingface", "hub")
+    )
+    data = f"{home}/data"
+    return {
+        "USER_DATA_BASE": data,
+        "MODEL_BASE": absolute(host, "HF_HOME", cache, home),
+        "DATA_OUTPUT_DIR": data,
+        "QWEN_VL_3B_BASE": "",
+        "OUTPUT_BASE": f"{root}/outputs",
+    }
+
+
+def derived(name: str, tail: str, found: Layout | Mapping[str, str]) -> str:
+    """A folder for a constant that nobody gives a value for: below models, output or data, as its name says."""
+    paths = found.paths if isinstance(found, Layout) else found
+    if re.search(r"MODEL|QWEN|LLAMA|WEIGHT|TOKENIZER|HF_", name):
+        base = paths["MODEL_BASE"]
+    elif re.search(r"OUTPUT|CHECKPOINT|CKPT|LOG|RESULT|SAVE|WANDB|TMP|CACHE", name):
+        base = paths["OUTPUT_BASE"]
+    else:
+        base = paths["USER_DATA_BASE"]
+    return str(PurePosixPath(base, tail or name.lower()))
+
+
+def left_to_default(name: str, value: str) -> Phrase:
+    """What is said of a constant of the fork's that the profile does not name."""
+    template = "git_ignore.py: the profile gives no {name}; it is set to {value}"
+    return phrase(template, name=name, value=value)

@@ -1,0 +1,141 @@
+"""The run scripts of a host: one template, a profile's values, and what the host's versions make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import get_args
+
+from patcher.agent.snapshots import newest_snapshot
+from patcher.errors import RecordError
+from patcher.hosts.host import Host, Profile
+from patcher.hosts.survey import Survey
+from patcher.language import phrase
+from patcher.migration.model import Rendered, Text
+from patcher.profiles import deciding, values
+from patcher.profiles.checked import override, variable
+from patcher.profiles.git_ignore import source_of
+from patcher.profiles.hydra import hydra_text
+from patcher.profiles.keys import Config, config_of
+from patcher.profiles.layout import TINY, TRAIN, VALIDATION, Layout
+from patcher.profiles.marked import marked
+from patcher.profiles.templates import fill
+
+NAMES: Mapping[str, Profile] = {f"run_{profile.replace('-', '_')}.sh": profile for profile in get_args(Profile)}
+"""Each run script and its profile."""
+_PURPOSES: Mapping[Profile, str] = {
+    "standard": "training as it is meant",
+    "debug": "two steps with short texts, to see that everything works",
+    "fast-load": "one epoch that starts fast: no CUDA graphs, little memory, shorter texts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    name: str
+    value: str
+
+
+def run_script(
+    host: Host, survey: Survey | None, versions: Mapping[str, str], tree_root: Path, where: Layout, profile: Profile
+) -> Rendered:
+    """The run script of `profile`. Raises RecordError for values that cannot be carried."""
+    notes: list[Text] = []
+    variables = _variables(host, profile, versions, notes)
+    told = tuple(str(note) for note in notes)
+    overrides = _overrides(host, survey, versions, config_of(tree_root), where, profile, notes)
+    name = next(file for file, one in NAMES.items() if one == profile)
+    text = fill(
+        "run.sh.j2",
+        name=name,
+        purpose=_PURPOSES[profile],
+        host=host.name,
+        versions=_in_words(versions),
+        left_out=told,
+        variables=[_Variable(name, value) for name, value in variables.items()],
+        own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
+        python=_python(host, survey),
+        newest=source_of(newest_snapshot),
+        hydra_text=source_of(hydra_text),
+        data=where.data,
+        qwen=where.paths["QWEN_VL_3B_BASE"],
+        models=where.models,
+        train=[TINY, TRAIN] if profile == "debug" else [TRAIN],
+        validation=[TINY] if profile == "debug" else list(VALIDATION),
+        overrides=overrides,
+    )
+    return Rendered(name, marked(text), 0o755, tuple(notes))
+
+
+def _variables(host: Host, profile: Profile, versions: Mapping[str, str], notes: list[Text]) -> dict[str, str]:
+    found = deciding.variables(profile, versions, notes)
+    found |= {"PYTHONUNBUFFERED": "1", "HYDRA_FULL_ERROR": "1"}
+    for name, value in host.env.items():
+        if not variable(host, name, value):
+            notes.append(phrase("{variable} left out: a secret is given to the job alone", variable=name))
+            continue
+        if (why := deciding.ignored(name, versions)) is not None:
+            notes.append(why)
+        found[name] = value
+    return dict(sorted(found.items()))
+
+
+def _overrides(
+    host: Host,
+    survey: Survey | None,
+    versions: Mapping[str, str],
+    config: Config,
+    where: Layout,
+    profile: Profile,
+    notes: list[Text],
+) -> list[str]:
+    """All overrides as the command line has them, the host's own in the place of ours."""
+    devices = host.env.get("CUDA_VISIBLE_DEVICES", survey.visible if survey is not None else None)
+    laid = values.shape(profile, survey, values.visible_gpus(devices))
+    notes += values.layout_notes(profile, laid, survey)
+    found = {key: f"{key}={value}" for key, value in values.overrides(profile, laid).items()}
+    found["trainer.logger"] = f"trainer.logger={_logger(host, profile)}"
+    folder = str(PurePosixPath(where.output, "checkpoints", profile))
+    found["trainer.default_local_dir"] = f"trainer.default_local_dir={_text(host, folder)}"
+    for item in deciding.setting_overrides(profile, versions, survey):
+        sign = "+" if item.add and not config.has(item.key) else ""
+        found[item.key] = f"{sign}{item.key}={item.value}"
+    for key in [key for key, text in found.items() if not text.startswith("+") and not config.takes(key)]:
+        del found[key]
+        notes.append(phrase("{key} left out: this verl has no such key", key=key))
+    rest: list[str] = []
+    for given in host.overrides:
+        sign, key = override(host, given)
+        if sign == "~":
+            rest.append(given)
+            found.pop(key, None)
+        else:
+            found[key] = given
+    return [*found.values(), *rest]
+
+
+def _text(host: Host, path: str) -> str:
+    try:
+        return hydra_text(path)
+    except ValueError as error:
+        raise RecordError(
+            phrase("{host}: a path cannot be written into a run script", host=host.name), cause=str(error)
+        ) from error
+
+
+def _logger(host: Host, profile: Profile) -> str:
+    """Weights & Biases only where there is a key for it: without one it asks, and the job stands still."""
+    wanted = profile == "standard" and ("WANDB_API_KEY" in host.secrets or "WANDB_MODE" in host.env)
+    return '["console","wandb"]' if wanted else '["console"]'
+
+
+def _python(host: Host, survey: Survey | None) -> str:
+    if survey is not None and survey.interpreter is not None:
+        return survey.interpreter.python
+    return host.python or "python3"
+
+
+def _in_words(versions: Mapping[str, str]) -> str:
+    names = ("verl", "vllm", "torch", "triton", "transformers", "ray", "flash-attn")
+    return ", ".join(f"{name} {versions.get(name, 'unknown' if name in names[:2] else 'not there')}" for name in names)

@@ -1,0 +1,118 @@
+"""`run` and `job` as they are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import LOGS
+
+STEPS = "echo 'Training Progress:   0%| | 0/1 [00:00<?, ?it/s]'; echo 'step:1 - a:1 - b:2'"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[Path]:
+    root = tmp_path / "fork"
+    (root / "verl").mkdir(parents=True)
+    (root / "verl/__init__.py").write_text("")
+    (root / "verl/version").mkdir()
+    yield root
+    call(root, "job", "stop", "here", "--grace", "0")
+
+
+def call(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "patcher", "--root", str(root), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])},
+        timeout=60,
+    )
+
+
+def test_run_follows_and_ends_with_the_verdict(tree: Path) -> None:
+    (tree / "mine.sh").write_text(f'{STEPS}; echo "$@"')
+    done = call(tree, "run", "debug", "--script", "mine.sh", "--", "trainer.x='[1, 2]'", "a=$(b)")
+    assert (done.returncode, done.stdout) == (0, "ok  1 steps in 0 s\n")
+    assert "step 1 of 1" in done.stderr
+    logs = call(tree, "job", "logs", "here", "--lines", "1")
+    assert (logs.returncode, logs.stdout) == (0, "trainer.x='[1, 2]' a=$(b)\n")
+    working = json.loads((tree / ".uky-patch/host/working/latest/working.json").read_text())
+    assert working["script"] == "mine.sh"
+    assert (tree / ".uky-patch/host/working/latest/mine.sh").read_text() == (tree / "mine.sh").read_text()
+
+
+def test_a_failed_run_ends_with_one_and_says_where(tree: Path) -> None:
+    (tree / "train.log").write_bytes((LOGS / "verl-0.6.1-failed.log").read_bytes())
+    (tree / "mine.sh").write_text("cat train.log; exit 1")
+    done = call(tree, "--format", "json", "run", "debug", "--script", "mine.sh")
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert (report["host"], report["job"]["verdict"], report["job"]["code"]) == ("here", "failed", 1)
+    assert report["job"]["line"]["text"] == "KeyError: 'raw_prompt'"
+    status = call(tree, "job", "status", "here")
+    assert status.returncode == 0
+    assert "KeyError: 'raw_prompt'" in status.stdout
+    assert "http://127.0.0.1:8265" in status.stdout
+
+
+def test_detached_attached_and_stopped(tree: Path) -> None:
+    (tree / "mine.sh").write_text(f"{STEPS}; until [ -e go ]; do sleep 0.1; done; sleep 300")
+    done = call(tree, "run", "debug", "--script", "mine.sh", "--detach")
+    assert done.returncode == 0
+    assert "uky-patch job attach here --id" in done.stdout
+    second = call(tree, "run", "debug", "--script", "mine.sh")
+    assert second.returncode == 5
+    assert "a job of this tree is running" in second.stderr
+    status = json.loads(call(tree, "--format", "json", "job", "status", "here").stdout)
+    assert (status["job"]["verdict"], status["job"]["step"]) == ("running", 1)
+    assert status["usage"]["processes"]
+    stopped = call(tree, "job", "stop", "here", "--grace", "1")
+    assert stopped.returncode == 0
+    assert "processes stopped" in stopped.stdout
+    again = call(tree, "job", "stop", "here")
+    assert "had ended already" in again.stdout
+    assert call(tree, "job", "attach", "here").returncode == 1
+
+
+def test_an_interrupt_leaves_it_and_says_how_to_come_back(tree: Path) -> None:
+    (tree / "mine.sh").write_text("echo begun; sleep 300")
+    command = [sys.executable, "-m", "patcher", "--root", str(tree), "run", "debug", "--script", "mine.sh"]
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True
+    )
+    assert running.stderr is not None
+    assert "detached" in running.stderr.readline()
+    time.sleep(2.5)
+    os.killpg(running.pid, signal.SIGINT)
+    out, error = running.communicate(timeout=20)
+    assert running.returncode == 130, error
+    assert out.startswith("the job goes on\n")
+    assert "job stop here" in out
+    assert "Traceback" not in error
+    assert json.loads(call(tree, "--format", "json", "job", "status", "here").stdout)["job"]["state"] == "running"
+
+
+def test_what_is_not_there_is_said(tree: Path) -> None:
+    done = call(tree, "job", "status", "here")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "no job has been started there" in done.stderr
+    (tree / "mine.sh").write_text("true")
+    call(tree, "run", "debug", "--script", "mine.sh")
+    assert "there is no job 'x'" in call(tree, "job", "logs", "here", "--id", "x").stderr
+
+
+def test_the_rollout_alone_is_what_the_releases_understand(tree: Path) -> None:
+    (tree / "mine.sh").write_text('echo "$@"')
+    call(tree, "run", "debug", "--script", "mine.sh", "--only-rollout")
+    assert call(tree, "job", "logs", "here").stdout == "trainer.val_before_train=True trainer.val_only=True\n"

@@ -1,0 +1,207 @@
+"""A log that is followed arrives whole and once, whatever happens to the line."""
+
+from __future__ import annotations
+
+import random
+import resource
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from patcher import jobs
+from patcher.hosts.host import Host
+from patcher.hosts.opening import begin
+from patcher.jobs import following
+from patcher.jobs.link import Link
+from tests.hosts import cutting
+from tests.hosts.cutting import Fault
+from tests.jobs.conftest import Site
+from tests.jobs.test_running import log_of
+from tests.machines import Machine
+
+WRITER = """
+import os, random, sys, time
+chance = random.Random(7)
+number = 0
+while number < int(sys.argv[1]) or (len(sys.argv) > 3 and not os.path.exists(sys.argv[3])):
+    number += 1
+    text = "".join(chance.choice("abc é漢字🙂\\t=|#") for _ in range(chance.randrange(200)))
+    end = chance.choice(["\\n", "\\n", "\\r\\n", "\\r", "", "\\n\\n"])
+    os.write(1, f"{number} {text}{end}".encode())
+    if number % 40 == 0:
+        time.sleep(float(sys.argv[2]))
+os.write(1, b"the end, without a newline")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "PAUSES", (0.05,))
+
+
+@pytest.mark.hosts
+def test_the_connection_is_killed_twenty_times(there: Site) -> None:
+    there.write("writer.py", WRITER)
+    job = there.start("exec python3 writer.py 500 0.04 enough")
+    texts: list[str] = []
+    cuts = 0
+
+    def kill() -> None:
+        nonlocal cuts
+        while cuts < 20:
+            time.sleep(0.35)
+            processes = [channel[0] for channel in opened if channel[0].poll() is None]
+            if processes:
+                processes[-1].kill()
+                cuts += 1
+        there.write("enough", "")
+
+    opened: list[tuple[object]] = []
+    again = there.link.again
+
+    def reconnect() -> object:
+        connection = again()
+        opened.append((connection.channel._process,))
+        return connection
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    verdict = jobs.follow(
+        reconnect,  # type: ignore[arg-type]
+        reconnect(),  # type: ignore[arg-type]
+        job,
+        on_text=texts.append,
+        on_trouble=lambda _: None,
+    )
+    assert verdict.kind == "ok"
+    assert cuts == 20
+    assert "".join(texts).encode() == log_of(job)
+    assert verdict.offset == len(log_of(job))
+
+
+@pytest.mark.hosts
+def test_the_line_is_cut_at_any_byte(there: Site, reachable: Machine) -> None:
+    there.write("writer.py", WRITER)
+    job = there.start("exec python3 writer.py 6000 0")
+    while not jobs.look(there.open())[0].over:
+        time.sleep(0.1)
+    size = len(log_of(job))
+    chance = random.Random(3)
+    with cutting.line(reachable, "cutline") as line:
+        link = Link(Host("loop", line.name, path=str(there.root)), there.root.name)
+        for how in ("cut", "silent"):
+            for _ in range(10 if how == "cut" else 1):
+                line.set(Fault(down=chance.randrange(20_000, size), how=how, times=1))  # type: ignore[arg-type]
+                texts: list[str] = []
+                try:
+                    first = link.again()
+                except Exception:
+                    continue
+                verdict = jobs.follow(link.again, first, job, on_text=texts.append, on_trouble=lambda _: None)
+                assert verdict.kind == "ok"
+                assert "".join(texts).encode() == log_of(job)
+        link.close()
+
+
+def test_two_followers_at_once_get_the_same(there: Site) -> None:
+    there.write("writer.py", WRITER)
+    job = there.start("exec python3 writer.py 3000 0.02")
+    results: list[str] = ["", ""]
+
+    def follow(which: int) -> None:
+        link = Link(there.host, there.root.name)
+        texts: list[str] = []
+        jobs.follow(link.again, link.again(), job, on_text=texts.append)
+        results[which] = "".join(texts)
+        link.close()
+
+    threads = [threading.Thread(target=follow, args=(which,)) for which in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results[0] == results[1] == log_of(job).decode()
+
+
+@pytest.mark.hosts
+def test_two_hundred_megabytes_in_bounded_memory(there: Site) -> None:
+    job = there.start(
+        "yes 'a line that says little but goes on for a while' | head -c 200000000; echo; echo 'step:1 - end'"
+    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begun = time.monotonic()
+    size = 0
+    while not jobs.look(there.open())[0].over:
+        time.sleep(0.1)
+    verdict = there.follow(job)
+    assert time.monotonic() - begun < 60
+    assert verdict.kind == "ok"
+    assert verdict.offset == 200_000_014
+    connection = there.open()
+
+    def count(event: object, body: bytes) -> None:
+        nonlocal size
+        size += len(body)
+
+    connection.channel.ask("job_follow", on_event=count, id=job.id, offset=0, wait=True)
+    assert size == 200_000_014
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) < 60_000
+
+
+def test_a_line_without_an_end_does_not_grow_without_bound(there: Site) -> None:
+    job = there.start("head -c 30000000 /dev/zero | tr '\\0' x; printf '\\377\\376 no text \\n'")
+    texts: list[str] = []
+    verdict = there.follow(job, on_text=texts.append)
+    assert verdict.kind == "ok"
+    assert max(len(text) for text in texts) <= 1 << 14
+    assert "".join(texts) == log_of(job).decode("utf-8", "replace")
+
+
+def test_an_interrupt_leaves_the_job_running(there: Site) -> None:
+    job = there.start("echo begun; until [ -e go ]; do sleep 0.1; done")
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    verdict = there.follow(job, on_text=interrupt)
+    assert (verdict.kind, verdict.job.over) == ("running", False)
+    assert jobs.running(there.open()) is not None
+    there.write("go", "")
+    assert there.follow(job).kind == "ok"
+
+
+def test_attaching_late_gives_phases_the_times_that_they_had(there: Site) -> None:
+    job = there.start(
+        "echo '[uky] config begin 0.0s pid=1'; sleep 1.2; echo '[uky] dataset begin 0.0s pid=1'; sleep 0.6; "
+        "echo 'Training Progress:   0%| | 0/2 [00:00<?, ?it/s]'"
+    )
+    while not jobs.look(there.open())[0].over:
+        time.sleep(0.1)
+    time.sleep(1)
+    texts: list[str] = []
+    for verdict in (there.follow(job), there.follow(job, on_text=texts.append)):
+        assert verdict.spans["config"] == pytest.approx(1.2, abs=0.5)
+        assert verdict.spans["dataset"] == pytest.approx(0.6, abs=0.5)
+
+
+def test_the_disk_is_full_while_the_job_logs(here: Site, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(small)], check=True)
+    try:
+        (small / "fork/verl").mkdir(parents=True)
+        (small / "fork/verl/__init__.py").write_text("")
+        (small / "fork/run.sh").write_text("head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; exit 7\n")
+        link = Link(Host("here", "here", path=str(small / "fork")), "fork")
+        connection, _ = link.open("a test")
+        job = jobs.start(connection, link.host, None, profile="debug", script="run.sh")
+        begin(connection, "fork", None)
+        verdict = jobs.follow(link.again, connection, job)
+        assert (verdict.kind, verdict.job.code) == ("failed", 7)
+        assert "disk" in " ".join(str(line) for line in verdict.lines)
+        link.close()
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)

@@ -1,0 +1,32 @@
+"""The connection is cut at twenty points of each step: the right error, the old tree or the new, then the work."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.migration.model import StepName
+from tests.hosts.cutting import Fault
+from tests.migration.cuts import STEPS, Course
+
+pytestmark = [pytest.mark.network, pytest.mark.hosts]
+
+
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_cut_at_any_byte_of_a_step(step: StepName, half: int, course: Course) -> None:
+    """Every third line is soon well again; the others stay dead, until the command is run again on a sound one."""
+    for number, point in enumerate(course.points(step)[half::2]):
+        heals = number % 3 == 2
+        course.reset()
+        told = course.run(Fault(after=point, times=1 if heals else None))
+        befallen = course.line.befallen
+        course.left(told)
+        if befallen and not heals:
+            assert told.code == 5, told.text
+            failed = told.json["steps"][-1]
+            assert failed["status"] == "fail"
+            assert "line" in failed["detail"]
+            assert failed["fix"]
+        else:
+            assert told.code in (0, 5) if befallen else told.code == 0, told.text
+        course.finished()
