@@ -58,15 +58,17 @@ def copied(template: Path, folder: Path) -> Path:
 
 
 @pytest.fixture
-def site(host: Machine, templates: Callable[[bool], Path], tmp_path: Path) -> Site:
+def site(host: Machine, templates: Callable[[bool], Path], tmp_path: Path) -> Iterator[Site]:
     """A small fork on its way to the host."""
-    return Site(host, Mover(copied(templates(True), tmp_path), tmp_path / "state", host.shims))
+    yield Site(host, Mover(copied(templates(True), tmp_path), tmp_path / "state", host.shims))
+    host.clear()
 
 
 @pytest.fixture
-def whole(host: Machine, templates: Callable[[bool], Path], tmp_path: Path) -> Site:
+def whole(host: Machine, templates: Callable[[bool], Path], tmp_path: Path) -> Iterator[Site]:
     """A whole fork on its way to the host."""
-    return Site(host, Mover(copied(templates(False), tmp_path), tmp_path / "state", host.shims))
+    yield Site(host, Mover(copied(templates(False), tmp_path), tmp_path / "state", host.shims))
+    host.clear()
 
 
 @pytest.fixture(scope="module")
