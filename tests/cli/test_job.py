@@ -89,7 +89,13 @@ def test_an_interrupt_leaves_it_and_says_how_to_come_back(tree: Path) -> None:
     command = [sys.executable, "-m", "patcher", "--root", str(tree), "run", "debug", "--script", "mine.sh"]
     env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
     running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert running.stderr is not None
     assert "detached" in running.stderr.readline()

@@ -84,6 +84,7 @@ class Mover:
             env=self.environment,
             cwd=self.state,
             start_new_session=True,
+            preexec_fn=_heeding,
         )
 
     def run(self, *words: str, fmt: str = "json", hasty: bool = True, within: float = 120) -> Told:
@@ -103,6 +104,11 @@ class Mover:
 
     def migrate(self, host: str, *words: str, **how: Any) -> Told:
         return self.run("migrate", host, *words, **how)
+
+
+def _heeding() -> None:
+    """Ctrl-C counts, also where the tests themselves run in the background of a shell that shuts it out."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
