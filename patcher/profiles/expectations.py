@@ -8,14 +8,13 @@ time up to the data set is mostly imports: 30 s on an H200 host with sixteen cor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
+from patcher.diagnosis.milestones import Phase
 from patcher.hosts.host import Profile
 
-Phase: TypeAlias = Literal["config", "dataset", "resource-pool", "actor", "rollout", "weight-sync", "loop"]
-"""The phases of a job in order. `loop` is the time of one training step."""
 Span: TypeAlias = tuple[float, float]
-"""The usual seconds, low and high. Up to the second a phase is normal."""
+"""The usual seconds, low and high. Up to the second a phase is normal; for `loop` they are those of one step."""
 
 EXPECTED: Mapping[Profile, Mapping[Phase, Span]] = {
     "standard": {
