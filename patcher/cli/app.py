@@ -29,6 +29,7 @@ COMMANDS = {
     "model": "the newest model, and its weights read into memory ahead",
     "run": "the training job of a profile, here or on a host",
     "job": "a host's jobs: status, logs, attach, stop",
+    "diagnose": "why a run failed, or where it stands still, from its log",
     "completion": "a completion script for bash, zsh or fish",
 }
 

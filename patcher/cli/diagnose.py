@@ -1,0 +1,21 @@
+"""`uky-patch diagnose`: why a run failed, or where it stands still, from its log."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+
+@click.command("diagnose")
+@click.argument("log", metavar="LOG")
+@with_session
+def command(session: Session, /, log: str) -> int:
+    """Phases reached, verdict, root symptom and cascade, and the fix. LOG is a file, a folder, or - for standard input."""
+    from patcher.operations.diagnosing import diagnose
+    from patcher.reporting.diagnose import show_diagnosis
+
+    found = diagnose(session, log)
+    show_diagnosis(found, session.output)
+    return 0 if found.clean else 1
