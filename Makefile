@@ -64,8 +64,9 @@ format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Render MIGRATION.md and MIGRATION.zh-CN.md from records and settings
+docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md, and the Chinese twins, from the records
 	$(BIN)/python -m patcher.reporting.migration
+	$(BIN)/python -m patcher.reporting.symptom_documents
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
 	$(BIN)/python -m patcher.reporting.matrix_document
