@@ -30,6 +30,7 @@ COMMANDS = {
     "run": "the training job of a profile, here or on a host",
     "job": "a host's jobs: status, logs, attach, stop",
     "diagnose": "why a run failed, or where it stands still, from its log",
+    "probe": "look into a live process that runs with probing",
     "symptoms": "the failures, stalls and bad courses that are known, and what to do",
     "completion": "a completion script for bash, zsh or fish",
 }
