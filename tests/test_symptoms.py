@@ -1,4 +1,4 @@
-"""Every symptom record keeps its own promises: its examples are found, its near misses are not, its links lead somewhere."""
+"""Every symptom record keeps its promises: examples are found, near misses are not, and links lead somewhere."""
 
 from __future__ import annotations
 

@@ -1,0 +1,235 @@
+"""What the lines of one run come to, heard in order: phases, steps, symptoms, exceptions, ends, versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from patcher.diagnosis.blocks import Block
+from patcher.diagnosis.closing import LAST, Waits, complaints, last_words
+from patcher.diagnosis.courses import Courses
+from patcher.diagnosis.endings import ending
+from patcher.diagnosis.evidence import Evidence, Hit, Place, Raised
+from patcher.diagnosis.exceptions import ALONE, nature
+from patcher.diagnosis.labels import Labelled, unlabelled
+from patcher.diagnosis.lines import Line, Said, said
+from patcher.diagnosis.milestones import Milestones, Phase
+from patcher.diagnosis.progressing import Progress
+from patcher.diagnosis.raising import Exceptions
+from patcher.diagnosis.signs import Sign
+from patcher.diagnosis.telling_versions import told
+from patcher.diagnosis.times import time_of
+from patcher.diagnosis.tracebacks import walk
+from patcher.records.symptoms import Symptom
+
+CONFIG = (
+    *("actor_rollout_ref", "ray init kwargs", "[validate_config]", "taskrunner hostname", "verl.trainer."),
+    "error executing job with overrides",
+)
+"""Words by which a log is known to be of a training by verl, in its first phase."""
+_BEFORE, _BEHIND = 3, 4
+"""Lines about a sign that are kept."""
+_YEAR = 2026
+_LENGTH = 500
+
+
+@dataclass(slots=True)
+class Role:
+    """What a word is looked for."""
+
+    signs: list[Sign] = field(default_factory=list)
+    once: bool = False
+    """Only its first place counts."""
+    milestone: bool = False
+    config: bool = False
+    header: bool = False
+    raised: bool = False
+    ending: bool = False
+    version: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A line that holds words: where it begins and ends in its block, its number, the words and what they are for."""
+
+    name: str
+    block: Block
+    begin: int
+    end: int
+    number: int
+    words: tuple[tuple[str, Role], ...]
+
+    @property
+    def offset(self) -> int:
+        return self.block.offset + self.begin - self.block.begin
+
+
+class Hearing:
+    """Takes the lines that hold words, in order, and sums them up."""
+
+    def __init__(self, courses: Courses, waits: Waits) -> None:
+        self._courses = courses
+        self._waits = waits
+        self._milestones = Milestones()
+        self._progress = Progress()
+        self._exceptions = Exceptions()
+        self._found = Evidence()
+        self._hits: dict[str, Hit] = {}
+        self._begun: dict[Phase, int] = {}
+        self._versions: dict[str, str] = {}
+        self._ends: dict[str, tuple[int, int]] = {}
+        self._known = False
+        """Whether the log is known to be of a training, or of an engine that one uses."""
+        self._closed: Place | None = None
+        self._headers: set[int] = set()
+        self._endings: set[int] = set()
+        self._zero: float | None = None
+
+    def take(self, heard: Heard) -> None:
+        """Hear one line."""
+        raw = heard.block.content[heard.begin : heard.end].decode("utf-8", "replace")
+        line = said(raw)
+        if not line.text:
+            return
+        roles = [role for _, role in heard.words]
+        label = unlabelled(line.text)
+        place = Place(heard.name, heard.number, heard.offset, line.text[:_LENGTH], line.actors, line.speaker)
+        if any(role.config for role in roles):
+            self._known = True
+        if any(role.milestone or role.config for role in roles):
+            self._advance(place, line, label)
+        if any(role.header for role in roles) and heard.offset not in self._headers:
+            self._follow(heard)
+        for sign in {id(sign): sign for role in roles for sign in role.signs}.values():
+            if sign.found(line.text, heard.block, heard.begin, self._milestones.step or 0):
+                self._hit(sign, place, heard)
+        for word, role in heard.words:
+            if role.ending:
+                self._ended(label, place, word, heard)
+            if role.version:
+                near = heard.block.before(heard.begin, 150) if word.startswith('"') else []
+                for name, version in told(label.text, word, near).items():
+                    self._versions.setdefault(name, version)
+        if any(role.raised for role in roles) and heard.offset not in self._endings:
+            self._raised(label, place, heard)
+
+    def close(self, name: str, last: Block | None, size: int) -> None:
+        """A file has come to its end."""
+        found = self._found
+        found.size += size
+        if last is not None:
+            lines = last.number + last.lines - (last.content[last.end - 1 : last.end] == b"\n")
+            found.lines += lines
+            self._ends[name] = lines, last.offset + last.end - last.begin
+            found.last = (*found.last, *last_words(last, name))[-LAST:]
+
+    def evidence(self) -> Evidence:
+        """All of it."""
+        found, milestones = self._found, self._milestones
+        found.hits = list(self._hits.values())
+        found.raised = self._exceptions.all()
+        found.trends = self._courses.holding()
+        found.step, found.steps = milestones.step, milestones.steps
+        found.spans = {name: span for name, span in milestones.spans().items() if name in self._begun}
+        found.begun = self._begun
+        found.phase = milestones.phase if len(milestones.begun) > 1 or self._known else None
+        found.versions, found.ends = self._versions, self._ends
+        found.complained = complaints(found.last)
+        if self._closed is not None and self._closed.offset >= (found.last[0].offset if found.last else 0):
+            found.closed = self._closed
+        if found.finished is None:
+            found.wait = self._waits.found(found.last)
+        return found
+
+    def _advance(self, place: Place, line: Said, label: Labelled) -> None:
+        """A line that may be the sign of a phase, a step or a bar."""
+        milestones = self._milestones
+        at = time_of(line.text, _YEAR)
+        if at is not None and self._zero is None:
+            self._zero = at
+        now = at - self._zero if at is not None and self._zero is not None else milestones.at
+        before = milestones.step
+        for milestone in milestones.feed(Line(line.speaker + label.text, place.number, 0), now):
+            self._begun.setdefault(milestone.phase, place.offset)
+        if label.text.startswith("step:") and self._courses:
+            self._courses.feed(label.text, place, milestones.step or 0)
+        if milestones.step != before or self._progress.moved(label.text, milestones):
+            self._found.progress = max(self._found.progress, place.offset)
+            if milestones.step != before and milestones.step == milestones.steps:
+                self._found.complete = place
+
+    def _phase(self) -> Phase | None:
+        return self._milestones.phase if len(self._milestones.begun) > 1 or self._known else None
+
+    def _hit(self, sign: Sign, place: Place, heard: Heard) -> None:
+        symptom = sign.symptom
+        hit = self._hits.get(symptom.id)
+        if hit is None:
+            hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self._milestones.step or 0)
+        hit.last, hit.count = place, hit.count + 1
+        if hit.since is None or hit.since.offset < self._found.progress:
+            hit.since, hit.phase = place, self._phase()
+            hit.around = _around(heard, place)
+
+    def _follow(self, heard: Heard) -> None:
+        """A traceback, to its end."""
+        chain = walk(heard.block, heard.begin, heard.name, heard.number)
+        self._headers = {offset for offset in self._headers if offset > heard.offset} | chain.headers
+        self._endings = {offset for offset in self._endings if offset > heard.offset} | chain.endings
+        for one in chain.exceptions:
+            raised = self._exceptions.add(
+                one.name,
+                one.place,
+                one.nature,
+                progress=self._found.progress,
+                phase=self._phase(),
+                chained=one.chained,
+                handled=one.handled,
+                frames=one.frames,
+            )
+            if raised is not None and not one.chained:
+                raised.before = _before(heard)
+
+    def _raised(self, label: Labelled, place: Place, heard: Heard) -> None:
+        """An exception without a traceback."""
+        found = ALONE.match(label.text)
+        if found is None or label.level in ("DEBUG", "INFO", "WARNING"):
+            return
+        kind = nature(found["name"], found["of"], label.text)
+        self._end(found["name"], place, kind, heard)
+
+    def _ended(self, label: Labelled, place: Place, word: str, heard: Heard) -> None:
+        how = ending(label.text, label.level, word)
+        if how == "done":
+            self._found.finished = place
+        elif how == "closed":
+            self._closed = place
+        elif how == "killed" and heard.offset not in self._endings:
+            self._endings.add(heard.offset)
+            self._end(label.text.split(":")[0][:60], place, "signal", heard)
+
+    def _end(self, name: str, place: Place, kind: str, heard: Heard) -> Raised | None:
+        raised = self._exceptions.add(name, place, kind, progress=self._found.progress, phase=self._phase())  # type: ignore[arg-type]
+        if raised is not None:
+            raised.before = _before(heard)
+        return raised
+
+
+def _around(heard: Heard, own: Place) -> tuple[Place, ...]:
+    before = _before(heard)
+    behind = heard.block.behind(heard.begin, _BEHIND)[1:]
+    return (*before, own, *(_place(heard, text, at) for at, text in enumerate(behind, 1)))
+
+
+def _before(heard: Heard) -> tuple[Place, ...]:
+    lines = heard.block.before(heard.begin, _BEFORE)
+    return tuple(_place(heard, text, at - len(lines)) for at, text in enumerate(lines))
+
+
+def _place(heard: Heard, text: str, at: int) -> Place:
+    line = said(text.rstrip("\r").rpartition("\r")[2][:4000])
+    return Place(
+        heard.name, heard.number + at, max(heard.offset + at, 0), line.text[:_LENGTH], line.actors, line.speaker
+    )
+
+
+__all__ = ["CONFIG", "Heard", "Hearing", "Role", "Symptom"]

@@ -1,0 +1,42 @@
+"""The signs of symptoms in the lines of a log. A pattern is compiled when one of its words is first seen."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from patcher.diagnosis.blocks import Block
+from patcher.diagnosis.lines import said
+from patcher.diagnosis.needles import needles
+from patcher.records.symptoms import Match, Symptom
+
+
+class Sign:
+    """One match of one symptom."""
+
+    def __init__(self, symptom: Symptom, match: Match) -> None:
+        self.symptom = symptom
+        self.match = match
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Of which each line that it is found in holds one, in lower case."""
+        return needles(self.match.line)
+
+    def found(self, text: str, block: Block, start: int, steps: int) -> bool:
+        """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
+        if steps < self.match.after_steps or self._line.search(text) is None:
+            return False
+        if not self._near:
+            return True
+        within = self.match.within
+        around = [said(line).text for line in (*block.before(start, within), *block.behind(start, within))]
+        return all(any(pattern.search(line) for line in around) for pattern in self._near)
+
+    @cached_property
+    def _line(self) -> re.Pattern[str]:
+        return re.compile(self.match.line, re.IGNORECASE)
+
+    @cached_property
+    def _near(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.match.near)
