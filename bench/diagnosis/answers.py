@@ -1,0 +1,96 @@
+"""What `diagnose` says of a log, and what the simplest reader of logs would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from bench.diagnosis.labels import Label
+from patcher.diagnosis.fixing import Fitting
+from patcher.diagnosis.judging import judge
+from patcher.diagnosis.model import UNKNOWN
+from patcher.diagnosis.scanning import Scanner
+from patcher.records.symptom_parse import load_symptoms
+
+_LAST = re.compile(r"Error|Exception")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said of one log. `line` counts from 1, and is 0 where none is named."""
+
+    label: Label
+    verdict: str
+    phase: str
+    root: str
+    """Empty where nothing is found; `unknown` for a failure that nothing explains."""
+    line: int
+    cascade: tuple[str, ...] = ()
+    text: str = ""
+
+    @property
+    def root_right(self) -> bool:
+        return self.root in self.label.root
+
+    @property
+    def line_right(self) -> bool:
+        return self.line in self.label.lines
+
+    @property
+    def verdict_right(self) -> bool:
+        return self.verdict == self.label.verdict
+
+    @property
+    def phase_right(self) -> bool:
+        return self.phase == self.label.phase
+
+    @property
+    def alarm(self) -> bool:
+        """Whether something is said to be wrong."""
+        return bool(self.root) or self.verdict not in ("ok", "running")
+
+
+def ours(labels: Iterable[Label]) -> list[Answer]:
+    """What `diagnose` says of each log. Raises RecordError."""
+    scanner = Scanner(load_symptoms())
+    return [_diagnosed(scanner, label) for label in labels]
+
+
+def last_error(label: Label) -> Answer:
+    """The last line that holds Error or Exception is the cause; without one, all is well."""
+    found = [
+        (number, line)
+        for number, line in enumerate(label.log.read_bytes().decode("utf-8", "replace").split("\n"), 1)
+        if _LAST.search(line)
+    ]
+    if not found:
+        return Answer(label, "ok", "", "", 0)
+    number, text = found[-1]
+    return Answer(label, "failed", "", UNKNOWN, number, text=text)
+
+
+def first_error(label: Label) -> Answer:
+    """The first such line is the cause."""
+    for number, line in enumerate(label.log.read_bytes().decode("utf-8", "replace").split("\n"), 1):
+        if _LAST.search(line):
+            return Answer(label, "failed", "", UNKNOWN, number, text=line)
+    return Answer(label, "ok", "", "", 0)
+
+
+BASELINES: dict[str, Callable[[Label], Answer]] = {
+    "the last line with Error or Exception": last_error,
+    "the first line with Error or Exception": first_error,
+}
+
+
+def _diagnosed(scanner: Scanner, label: Label) -> Answer:
+    with label.log.open("rb") as stream:
+        evidence = scanner.scan([(label.log.name, stream)])
+    said = judge(evidence, Fitting({**evidence.versions, **label.assume}))
+    root, cascade = said.root, tuple(one.id for one in said.findings if one.role == "cascade")
+    if root is None:
+        unexplained = UNKNOWN if said.verdict in ("failed", "stalled") else ""
+        line = said.telling[-1].number if unexplained and said.telling else 0
+        return Answer(label, said.verdict, said.phase or "", unexplained, line, cascade)
+    return Answer(label, said.verdict, said.phase or "", root.id, root.place.number, cascade, root.place.text)
