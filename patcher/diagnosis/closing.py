@@ -15,8 +15,8 @@ LAST = 40
 """How many of the last lines are kept."""
 _BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
 _SAYS_NOTHING = re.compile(
-    r"\W*$|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|wandb: "
-    r"|.*warnings?\.warn\(|.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
+    r"\W*$|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
+    r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
 )
 _COMPLAINT = re.compile(
     r"(?:\S+: )?(?:fatal )?error: |srun: error|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",

@@ -30,7 +30,8 @@ _ENDINGS = (
     _Ending(
         "killed",
         r"^(?:\S+: line \d+: +\d+ |\[\d+\][+-]? +(?:\d+ )?)?Killed(?:$| +\S)(?!.* by user)"
-        r"|\bwas killed by (?:signal|the OOM|SIGKILL)|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
+        r"|\bwas killed by (?:signal|the OOM|SIGKILL)"
+        r"|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
         "killed",
     ),
     _Ending(

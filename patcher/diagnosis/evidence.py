@@ -99,6 +99,8 @@ class Evidence:
     steps: int | None = None
     progress: int = 0
     """The offset of the last sign that training went on: a step, a bar that moved."""
+    progressed: Place | None = None
+    """That sign."""
     finished: Place | None = None
     """The sign that the run came to its end; whatever comes behind it is no failure."""
     complete: Place | None = None

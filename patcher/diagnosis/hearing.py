@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from patcher.diagnosis.blocks import Block
 from patcher.diagnosis.closing import LAST, Waits, complaints, last_words
@@ -28,7 +29,9 @@ CONFIG = (
 """Words by which a log is known to be of a training by verl, in its first phase."""
 _BEFORE, _BEHIND = 3, 4
 """Lines about a sign that are kept."""
-_YEAR = 2026
+_YEAR = datetime.now().year
+_UNTIMED = 40
+"""Lines before one without a time in which one is looked for."""
 _LENGTH = 500
 
 
@@ -66,8 +69,10 @@ class Heard:
 class Hearing:
     """Takes the lines that hold words, in order, and sums them up."""
 
-    def __init__(self, courses: Courses, waits: Waits) -> None:
+    def __init__(self, courses: Courses, waits: Waits, *, timed: bool = False) -> None:
         self._courses = courses
+        self._timed = timed
+        """Whether places need times, as those of several logs do."""
         self._waits = waits
         self._milestones = Milestones()
         self._progress = Progress()
@@ -92,7 +97,8 @@ class Hearing:
             return
         roles = [role for _, role in heard.words]
         label = unlabelled(line.text)
-        place = Place(heard.name, heard.number, heard.offset, line.text[:_LENGTH], line.actors, line.speaker)
+        at = _time(heard, line.text) if self._timed else None
+        place = Place(heard.name, heard.number, heard.offset, line.text[:_LENGTH], line.actors, line.speaker, at)
         if any(role.config for role in roles):
             self._known = True
         if any(role.milestone or role.config for role in roles):
@@ -154,6 +160,7 @@ class Hearing:
             self._courses.feed(label.text, place, milestones.step or 0)
         if milestones.step != before or self._progress.moved(label.text, milestones):
             self._found.progress = max(self._found.progress, place.offset)
+            self._found.progressed = place
             if milestones.step != before and milestones.step == milestones.steps:
                 self._found.complete = place
 
@@ -176,9 +183,10 @@ class Hearing:
         self._headers = {offset for offset in self._headers if offset > heard.offset} | chain.headers
         self._endings = {offset for offset in self._endings if offset > heard.offset} | chain.endings
         for one in chain.exceptions:
+            place = replace(one.place, at=_time(heard, "")) if self._timed else one.place
             raised = self._exceptions.add(
                 one.name,
-                one.place,
+                place,
                 one.nature,
                 progress=self._found.progress,
                 phase=self._phase(),
@@ -212,6 +220,16 @@ class Hearing:
         if raised is not None:
             raised.before = _before(heard)
         return raised
+
+
+def _time(heard: Heard, text: str) -> float | None:
+    """By the line itself, or by the last one before it that tells a time."""
+    if (own := time_of(text, _YEAR)) is not None:
+        return own
+    for line in reversed(heard.block.before(heard.begin, _UNTIMED)):
+        if (at := time_of(said(line[:_LENGTH]).text, _YEAR)) is not None:
+            return at
+    return None
 
 
 def _around(heard: Heard, own: Place) -> tuple[Place, ...]:

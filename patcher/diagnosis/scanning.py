@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from patcher.diagnosis import endings, progressing, telling_versions
@@ -59,10 +59,15 @@ class Scanner:
         self.roles = tuple(roles.values())
         self.waits = Waits(self.symptoms)
 
-    def scan(self, files: Sequence[tuple[str, BinaryIO]], size: int = SIZE) -> Evidence:
-        """Read the files of one run, one after another: names, and what they hold. `size`: bytes of a block."""
+    def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:
+        """Read the parts of one log, one after another: names, and what they hold.
+
+        Args:
+            size: bytes of a block.
+            timed: whether places get times, to be put in order with those of other logs.
+        """
         words = Words(self.words)
-        hearing = Hearing(Courses(self.symptoms), self.waits)
+        hearing = Hearing(Courses(self.symptoms), self.waits, timed=timed)
         offset = 0
         for name, stream in files:
             source = Utf8(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime
 
 _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
 _FORMS = (
@@ -15,7 +15,7 @@ _HEAD = 120
 
 
 def time_of(text: str, year: int) -> float | None:
-    """Seconds by the time near the beginning of a line; `year` counts where it tells none."""
+    """Seconds since 1970 by the time near the beginning of a line, in local time; `year` counts where it tells none."""
     head = text[:_HEAD]
     for form in _FORMS:
         if found := form.search(head):
@@ -32,7 +32,7 @@ def time_of(text: str, year: int) -> float | None:
                 )
             )
             try:
-                whole = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
+                whole = datetime(year, month, day, hour, minute, second)
             except ValueError:
                 continue
             return whole.timestamp() + float(f"0.{told['part'] or 0}")
