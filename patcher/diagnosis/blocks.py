@@ -29,7 +29,8 @@ class Block:
     end: int
     offset: int
     number: int
-    lines: int
+    lines: int = -1
+    """Line ends of its own part; counted by who reads it, or afterwards."""
 
     def bounds(self, at: int) -> tuple[int, int]:
         """Where the line, or the state of a progress bar, begins and ends that the byte `at` lies in.
@@ -85,10 +86,12 @@ def blocks(stream: BinaryIO | Utf8, offset: int = 0, size: int = SIZE) -> Iterat
     while ahead:
         own = clean(ahead[: _cut(ahead, size)])
         ahead = ahead[_cut(ahead, size) :]
-        lines = own.count(b"\n")
-        yield Block(before + own + ahead[:AROUND], len(before), len(before) + len(own), offset, number, lines)
+        block = Block(before + own + ahead[:AROUND], len(before), len(before) + len(own), offset, number)
+        yield block
+        if block.lines < 0:
+            block.lines = own.count(b"\n")
         offset += len(own)
-        number += lines
+        number += block.lines
         before = (before + own)[-AROUND:] if len(own) < AROUND else own[-AROUND:]
         if len(ahead) < size + AROUND:
             ahead += source.read(size + AROUND - len(ahead))

@@ -95,7 +95,7 @@ class Courses:
         if not full or not self._holds(course):
             course.began = None
         elif course.began is None:
-            course.began = Hit(course.symptom, place, place, 1, step, place, "loop", (place,))
+            course.began = Hit(course.symptom, place, place, 1, step, place, "loop", around=(place,))
         else:
             course.began.last, course.began.count = place, course.began.count + 1
 

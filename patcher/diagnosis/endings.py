@@ -20,8 +20,18 @@ class _Ending:
 _ENDINGS = (
     _Ending("final validation metrics", r"^['\"]?Final validation metrics", "done"),
     _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
-    _Ending(
-        "training ", r"^(?:\W*)(?:the )?training (?:is |has )?(?:been )?(?:complete[d]?|finished|done)\b(?! to)", "done"
+    *(
+        _Ending(f"training {words}", rf"^\W*(?:the )?training {words}\b(?! to)", "done")
+        for words in (
+            "complete",
+            "completed",
+            "finished",
+            "done",
+            "is complete",
+            "is done",
+            "has finished",
+            "has completed",
+        )
     ),
     _Ending("finished training", r"^\W*finished training\b", "done"),
     _Ending("successfully installed", r"^Successfully installed \S", "closed"),
@@ -51,7 +61,8 @@ _ENDINGS = (
     _Ending("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
     _Ending("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
     _Ending("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
-    _Ending("sig", r"\bSignal \d+ \(SIG\w+\) received by PID|\bdied with <Signals\.SIG", "killed"),
+    _Ending(") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
+    _Ending("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
     _Ending("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
     _Ending(
         "exit",

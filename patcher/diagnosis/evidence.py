@@ -42,6 +42,8 @@ class Hit:
     """The first one after the last sign of progress before `last`."""
     phase: Phase | None = None
     """The phase that the log was in at `since`."""
+    weight: int = 0
+    """How particular the sign is: of two on one line, the greater counts."""
     around: tuple[Place, ...] = ()
     """The lines about `since`, that one among them."""
 
@@ -93,8 +95,8 @@ class Evidence:
     trends: list[Hit] = field(default_factory=list)
     phase: Phase | None = None
     spans: Mapping[Phase, float] = field(default_factory=dict)
-    begun: Mapping[Phase, int] = field(default_factory=dict)
-    """The offset at which each phase began."""
+    begun: Mapping[Phase, Place] = field(default_factory=dict)
+    """The line at which each phase began."""
     step: int | None = None
     steps: int | None = None
     progress: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -27,9 +28,15 @@ CONFIG = (
     "error executing job with overrides",
 )
 """Words by which a log is known to be of a training by verl, in its first phase."""
+STEPS = ("training progress: ", "step:")
+_STEP = re.compile(
+    rb"(?:^|[\s)\]m])step:(?P<step>\d+) - |Training Progress: +\d+%\|[^|]*\| (?P<done>\d+)/(?P<all>\d+) \["
+)
 _BEFORE, _BEHIND = 3, 4
 """Lines about a sign that are kept."""
 _YEAR = datetime.now().year
+_HEAD = 400
+"""Characters of a line in which a phase or a step is told."""
 _UNTIMED = 40
 """Lines before one without a time in which one is looked for."""
 _LENGTH = 500
@@ -43,11 +50,26 @@ class Role:
     once: bool = False
     """Only its first place counts."""
     milestone: bool = False
+    begins: bool = False
+    """Whether a phase may begin there, so that the time counts."""
+    progress: bool = False
+    step: bool = False
+    """Whether it is for steps alone, once training is in its loop."""
     config: bool = False
     header: bool = False
     raised: bool = False
     ending: bool = False
     version: bool = False
+
+    @property
+    def bar(self) -> bool:
+        """Whether it is the sign of any bar, and of nothing else."""
+        return self.progress and not self.signs
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is for symptoms and exceptions alone."""
+        return not (self.milestone or self.progress or self.config or self.header or self.ending or self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +101,7 @@ class Hearing:
         self._exceptions = Exceptions()
         self._found = Evidence()
         self._hits: dict[str, Hit] = {}
-        self._begun: dict[Phase, int] = {}
+        self._begun: dict[Phase, Place] = {}
         self._versions: dict[str, str] = {}
         self._ends: dict[str, tuple[int, int]] = {}
         self._known = False
@@ -89,34 +111,40 @@ class Hearing:
         self._endings: set[int] = set()
         self._zero: float | None = None
 
+    @property
+    def stepping(self) -> bool:
+        """Whether training steps have been told as verl does."""
+        return self._milestones.step is not None
+
     def take(self, heard: Heard) -> None:
         """Hear one line."""
-        raw = heard.block.content[heard.begin : heard.end].decode("utf-8", "replace")
-        line = said(raw)
+        if "loop" in self._begun and all(role.step or role.bar for _, role in heard.words):
+            self._step(heard)
+            return
+        line = _bare(heard)
         if not line.text:
             return
-        roles = [role for _, role in heard.words]
-        label = unlabelled(line.text)
-        at = _time(heard, line.text) if self._timed else None
-        place = Place(heard.name, heard.number, heard.offset, line.text[:_LENGTH], line.actors, line.speaker, at)
-        if any(role.config for role in roles):
-            self._known = True
-        if any(role.milestone or role.config for role in roles):
-            self._advance(place, line, label)
-        if any(role.header for role in roles) and heard.offset not in self._headers:
-            self._follow(heard)
-        for sign in {id(sign): sign for role in roles for sign in role.signs}.values():
-            if sign.found(line.text, heard.block, heard.begin, self._milestones.step or 0):
-                self._hit(sign, place, heard)
+        place = self._place(heard, line)
+        label: Labelled | None = None
+        signs: list[Sign] = []
         for word, role in heard.words:
+            signs += role.signs
+            if role.bare:
+                continue
+            label = label or unlabelled(line.text)
+            if role.milestone or role.progress or role.config:
+                self._advance(place, line, label, role)
+            if role.header and heard.offset not in self._headers:
+                self._follow(heard)
             if role.ending:
                 self._ended(label, place, word, heard)
             if role.version:
-                near = heard.block.before(heard.begin, 150) if word.startswith('"') else []
-                for name, version in told(label.text, word, near).items():
-                    self._versions.setdefault(name, version)
-        if any(role.raised for role in roles) and heard.offset not in self._endings:
-            self._raised(label, place, heard)
+                self._version(label, word, heard)
+        for sign in signs if len(signs) < 2 else {id(sign): sign for sign in signs}.values():
+            if sign.found(line.text, heard.block, heard.begin, self._milestones.step or 0):
+                self._hit(sign, place, heard)
+        if heard.offset not in self._endings and any(role.raised for _, role in heard.words):
+            self._raised(label or unlabelled(line.text), place, heard)
 
     def close(self, name: str, last: Block | None, size: int) -> None:
         """A file has come to its end."""
@@ -127,6 +155,10 @@ class Hearing:
             found.lines += lines
             self._ends[name] = lines, last.offset + last.end - last.begin
             found.last = (*found.last, *last_words(last, name))[-LAST:]
+            for place in reversed(found.last):
+                if self._zero is not None and time_of(place.text, _YEAR) is not None:
+                    self._milestones.at = max(self._milestones.at, self._now(place.text))
+                    break
 
     def evidence(self) -> Evidence:
         """All of it."""
@@ -146,23 +178,71 @@ class Hearing:
             found.wait = self._waits.found(found.last)
         return found
 
-    def _advance(self, place: Place, line: Said, label: Labelled) -> None:
+    def _advance(self, place: Place, line: Said, label: Labelled, role: Role) -> None:
         """A line that may be the sign of a phase, a step or a bar."""
+        self._known = self._known or role.config
         milestones = self._milestones
-        at = time_of(line.text, _YEAR)
-        if at is not None and self._zero is None:
-            self._zero = at
-        now = at - self._zero if at is not None and self._zero is not None else milestones.at
         before = milestones.step
-        for milestone in milestones.feed(Line(line.speaker + label.text, place.number, 0), now):
-            self._begun.setdefault(milestone.phase, place.offset)
-        if label.text.startswith("step:") and self._courses:
-            self._courses.feed(label.text, place, milestones.step or 0)
-        if milestones.step != before or self._progress.moved(label.text, milestones):
-            self._found.progress = max(self._found.progress, place.offset)
-            self._found.progressed = place
+        if role.milestone or role.config:
+            now = self._now(line.text) if role.begins else milestones.at
+            for milestone in milestones.feed(Line(line.speaker + label.text[:_HEAD], place.number, 0), now):
+                self._begun.setdefault(milestone.phase, place)
+            if self._courses and label.text.startswith("step:"):
+                self._courses.feed(label.text, place, milestones.step or 0)
+        if milestones.step != before or (role.progress and self._progress.moved(label.text, milestones)):
+            self._moved(place)
             if milestones.step != before and milestones.step == milestones.steps:
                 self._found.complete = place
+
+    def _step(self, heard: Heard) -> None:
+        """A line of a log that is known to be in the loop, and holds words of steps alone: most lines are such."""
+        raw = heard.block.content[heard.begin : heard.end]
+        found = _STEP.search(raw, 0, _HEAD)
+        milestones = self._milestones
+        if found is None:
+            if any(role.bar for _, role in heard.words) and self._progress.moved(_bare(heard).text, milestones):
+                self._moved(self._place(heard, _bare(heard)))
+            return
+        step = int(found["step"] or found["done"])
+        metrics = found["step"] is not None and bool(self._courses)
+        if step <= (milestones.step or 0) and not metrics:
+            return
+        if found["all"]:
+            milestones.steps = int(found["all"])
+        if not (metrics or self._timed or step == milestones.steps):
+            milestones.step, self._found.progress = step, heard.offset
+            return
+        line = _bare(heard)
+        place = self._place(heard, line)
+        if metrics:
+            self._courses.feed(unlabelled(line.text).text, place, step)
+        if step > (milestones.step or 0):
+            milestones.step = step
+            self._moved(place)
+            if step == milestones.steps:
+                self._found.complete = place
+
+    def _moved(self, place: Place) -> None:
+        self._found.progress = max(self._found.progress, place.offset)
+        self._found.progressed = place
+
+    def _place(self, heard: Heard, line: Said) -> Place:
+        at = _time(heard, line.text) if self._timed else None
+        return Place(heard.name, heard.number, heard.offset, line.text[:_LENGTH], line.actors, line.speaker, at)
+
+    def _now(self, text: str) -> float:
+        """Seconds since the first line that told a time, as far as this one does."""
+        at = time_of(text, _YEAR)
+        if at is None:
+            return self._milestones.at
+        if self._zero is None:
+            self._zero = at
+        return at - self._zero
+
+    def _version(self, label: Labelled, word: str, heard: Heard) -> None:
+        near = heard.block.before(heard.begin, 150) if word.startswith('"') else []
+        for name, version in told(label.text, word, near).items():
+            self._versions.setdefault(name, version)
 
     def _phase(self) -> Phase | None:
         return self._milestones.phase if len(self._milestones.begun) > 1 or self._known else None
@@ -174,7 +254,7 @@ class Hearing:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self._milestones.step or 0)
         hit.last, hit.count = place, hit.count + 1
         if hit.since is None or hit.since.offset < self._found.progress:
-            hit.since, hit.phase = place, self._phase()
+            hit.since, hit.phase, hit.weight = place, self._phase(), sign.weight
             hit.around = _around(heard, place)
 
     def _follow(self, heard: Heard) -> None:
@@ -220,6 +300,10 @@ class Hearing:
         if raised is not None:
             raised.before = _before(heard)
         return raised
+
+
+def _bare(heard: Heard) -> Said:
+    return said(heard.block.content[heard.begin : heard.end].decode("utf-8", "replace"))
 
 
 def _time(heard: Heard, text: str) -> float | None:

@@ -72,6 +72,8 @@ def _complained(evidence: Evidence, ended: bool | None) -> list[Candidate]:
     """The error, or where it is known to be over the last word, of a run that ended without an exception."""
     if evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
         return []
+    if evidence.wait is not None and not ended:
+        return []
     telling = [place for place in evidence.last if not says_nothing(place.text)] or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
     said = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]

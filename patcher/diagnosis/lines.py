@@ -11,7 +11,11 @@ LIMIT = 1 << 14
 _NEAR = 1 << 11
 """How far before that a space is looked for to cut at, so that no word is cut in two."""
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+_ANSI = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))?"
+)
+_HEAD, _CODE = 200, 12
+"""Where the colours of a prefix lie, and how long one is at most: most lines have none behind it."""
 _PREFIX = re.compile(
     r"\((?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*? )?pid=(?:\d+|gcs_server)|raylet|autoscaler(?: \+\w+)?)"
     r"(?:, ip=[^\s,)]+)?\) ?"
@@ -92,7 +96,11 @@ class Said:
 
 def said(text: str) -> Said:
     """Take a line's prefixes, and Ray's count of how often it was said, apart from what it says."""
-    if "\x1b" in text or not text.isprintable():
+    at = text.rfind("\x1b", 0, _HEAD) + 1
+    if at:
+        at += _CODE
+        text = _ANSI.sub("", text[:at]) + text[at:]
+    if not text.isprintable():
         text = _ANSI.sub("", text)
     actors = []
     text = whole = text.rstrip()

@@ -5,23 +5,54 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 _parser: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
-_COMMON = ("error", "failed", "exception", "warning", "info", "worker", "traceback")
+_COMMON = (
+    *(
+        "error",
+        "errors",
+        "failed",
+        "failed to",
+        "exception",
+        "warning",
+        "info",
+        "worker",
+        "traceback",
+        "engine",
+        "server",
+    ),
+    *("checkpoint", "process", "timeout", "memory", "model", "import", "token", "rank", "step", "loss", "data", "file"),
+)
+_LEAST = 3
+"""Letters of the shortest word that is looked for."""
+_MOST = 24
+"""Words of one set."""
 
 
+@lru_cache(maxsize=4096)
 def needles(pattern: str) -> frozenset[str]:
     """Words, in lower case, of which each text that `pattern` matches holds at least one.
 
     Raises ValueError for a pattern that can match a text without any word of three letters or more.
     """
-    found = _of_sequence(_parser.parse(pattern, re.IGNORECASE))
-    if not found or min(map(len, found)) < 3:
+    found = _of_sequence(_parsed(pattern))
+    if not found or min(map(len, found)) < _LEAST:
         raise ValueError(pattern)
     return found
+
+
+def width(pattern: str) -> int:
+    """How many characters a text must have at least for `pattern` to match. Raises re.error."""
+    return int(_parsed(pattern).getwidth()[0])
+
+
+@lru_cache(maxsize=4096)
+def _parsed(pattern: str) -> Any:
+    return _parser.parse(pattern, re.IGNORECASE)
 
 
 def _of_sequence(parsed: Any) -> frozenset[str]:
@@ -31,24 +62,62 @@ def _of_sequence(parsed: Any) -> frozenset[str]:
 
 def _worth(words: frozenset[str]) -> float:
     """Long words are rare; so are a few of them rather than many."""
-    if not words:
-        return 0.0
-    shortest = min(words, key=len)
-    return len(shortest) - len(words) * 0.5 - (6 if shortest in _COMMON else 0)
+    shortest = min(map(len, words), default=0)
+    if shortest < _LEAST:
+        return -100.0
+    common = any(word.strip() in _COMMON for word in words)
+    return shortest - len(words) * 0.6 - (8 if common else 0)
 
 
 def _required(parsed: Any) -> Iterator[frozenset[str]]:
-    run: list[str] = []
+    """Sets of words of which each text holds one: texts that stand next to each other are put together."""
+    run = frozenset({""})
     for code, value in parsed:
-        if str(code) == "LITERAL" and value < 128:
-            run.append(chr(value).lower())
+        texts = _texts(str(code), value)
+        if texts is not None and len(run) * len(texts) <= _MOST:
+            run = frozenset(before + text for before in run for text in texts)
             continue
-        if run:
-            yield frozenset({"".join(run)})
-            run = []
-        yield from _inside(str(code), value)
-    if run:
-        yield frozenset({"".join(run)})
+        yield run
+        run = texts if texts is not None else frozenset({""})
+        if texts is None:
+            yield from _inside(str(code), value)
+    yield run
+
+
+def _texts(code: str, value: Any) -> frozenset[str] | None:
+    """All texts that a part can match, where they are few."""
+    match code:
+        case "LITERAL" if value < 128:
+            return frozenset({chr(value).lower()})
+        case "IN" if len(value) <= 4 and all(str(kind) == "LITERAL" and char < 128 for kind, char in value):
+            return frozenset(chr(char).lower() for _, char in value)
+        case "SUBPATTERN":
+            return _all(value[3])
+        case "ATOMIC_GROUP":
+            return _all(value)
+        case "AT":
+            return frozenset({""}) if str(value) in ("AT_BOUNDARY", "AT_NON_BOUNDARY") else None
+        case "BRANCH":
+            branches = [_all(branch) for branch in value[1]]
+            if all(branch is not None for branch in branches):
+                found = _union(branch for branch in branches if branch is not None)
+                return found if len(found) <= _MOST else None
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[1] == 1:
+            texts = _all(value[2])
+            if texts is not None:
+                return texts | {""} if value[0] == 0 else texts
+    return None
+
+
+def _all(parsed: Any) -> frozenset[str] | None:
+    """All texts that a sequence can match, where they are few."""
+    found = frozenset({""})
+    for code, value in parsed:
+        texts = _texts(str(code), value)
+        if texts is None or len(found) * len(texts) > _MOST:
+            return None
+        found = frozenset(before + text for before in found for text in texts)
+    return found
 
 
 def _inside(code: str, value: Any) -> Iterator[frozenset[str]]:

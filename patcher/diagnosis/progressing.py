@@ -6,7 +6,7 @@ import re
 
 from patcher.diagnosis.milestones import Milestones
 
-_BAR = re.compile(r"(?P<name>[^|]*?):?\s+\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
+_BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
 _TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch", re.IGNORECASE)
 _COUNTED = re.compile(
     r"(?:global[_ ]?step|step|iteration|iter|episode|epoch)s?\s*[:=#\[( ]\s*(?P<done>\d+(?:\.\d+)?)\b"
@@ -14,7 +14,10 @@ _COUNTED = re.compile(
     r"|\{'loss': .*'epoch': (?P<epoch>\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
-NEEDLES = ("%|", "loss")
+COUNTED = "loss"
+NEEDLES = ("%|", COUNTED)
+_NAME, _LENGTH = 100, 500
+"""Characters of a bar's name, and of a line, that are looked at."""
 MOST = 50
 """Bars that are told apart."""
 
@@ -27,11 +30,13 @@ class Progress:
 
     def moved(self, text: str, milestones: Milestones) -> bool:
         """Whether this line, without labels, shows more done than any of its kind before."""
-        found = _BAR.search(text)
-        if found is not None:
-            name = found["name"].strip()[-80:]
-            return bool(_TRAINING.search(name)) and self._more(name, float(found["done"]))
-        if milestones.step is None and (counted := _COUNTED.search(text)) is not None:
+        at = text.find("%|")
+        if at >= 0:
+            found = _BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
+            if found is None or not _TRAINING.search(found["name"]):
+                return False
+            return self._more(found["name"].strip(), float(found["done"]))
+        if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
             return self._more("", float(counted["done"] or counted["epoch"]))
         return False
 

@@ -18,6 +18,8 @@ _SURVIVED = 1.5
 """Added where the run went on for a while."""
 QUIET = 150
 """Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
+_WHILE = 40
+"""Lines behind a failure in which a phase may begin that others were about to enter anyway."""
 _MESSAGE = 12
 """Lines of an exception's message that a symptom's sign may stand in."""
 
@@ -34,6 +36,7 @@ class Candidate:
     phase: Phase | None = None
     about: tuple[Place, ...] = ()
     """Lines that show it."""
+    weight: int = 0
 
 
 def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
@@ -49,7 +52,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     bad = _last_bad(evidence, failures, unknown)
     found = [_of_hit(hit, seen, evidence) for hit in failures]
     found += [_of_raised(one, evidence, bad) for one in unknown]
-    return sorted(found, key=lambda one: (one.rank, one.place.offset))
+    return sorted(found, key=lambda one: (one.rank, one.place.offset, -one.weight))
 
 
 def _counts(place: Place, evidence: Evidence) -> bool:
@@ -64,7 +67,7 @@ def _of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
     rank = 2.0 if seen & set(symptom.follows) - {symptom.id} else _KNOWN[symptom.part]
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
-    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around)
+    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight)
 
 
 def _of_raised(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
@@ -76,7 +79,11 @@ def _of_raised(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candi
 
 
 def _phase_later(place: Place, evidence: Evidence) -> bool:
-    return any(offset > place.offset for offset in evidence.begun.values())
+    """Whether a phase began a good while afterwards."""
+    return any(
+        begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
+        for begun in evidence.begun.values()
+    )
 
 
 def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised]) -> Mapping[str, int]:

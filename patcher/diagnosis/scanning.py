@@ -12,14 +12,14 @@ from patcher.diagnosis.closing import Waits
 from patcher.diagnosis.courses import Courses
 from patcher.diagnosis.evidence import Evidence
 from patcher.diagnosis.exceptions import NEEDLES as RAISED
-from patcher.diagnosis.hearing import CONFIG, Heard, Hearing, Role
+from patcher.diagnosis.hearing import CONFIG, STEPS, Heard, Hearing, Role
 from patcher.diagnosis.milestones import FIRST_SEEN
 from patcher.diagnosis.signs import Sign
 from patcher.diagnosis.tracebacks import HEADER
 from patcher.diagnosis.words import Words
 from patcher.records.symptoms import Symptom
 
-_MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", *progressing.NEEDLES)
+_MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ")
 
 
 class Scanner:
@@ -38,14 +38,18 @@ class Scanner:
                 for word in sign.words:
                     role(word).signs.append(sign)
         for word in FIRST_SEEN:
-            role(word).milestone = True
+            role(word).milestone = role(word).begins = True
         for word in (*FIRST_SEEN, *CONFIG):
             role(word).once = not role(word).signs
         for word in CONFIG:
-            role(word).config = True
+            role(word).config = role(word).begins = True
         for word in _MARKS:
             role(word).milestone = True
             role(word).once = False
+        for word in STEPS:
+            role(word).step = not role(word).signs
+        for word in progressing.NEEDLES:
+            role(word).progress = True
         role(HEADER).header = True
         for word in RAISED:
             role(word).raised = True
@@ -58,6 +62,8 @@ class Scanner:
         self.words = tuple(roles)
         self.roles = tuple(roles.values())
         self.waits = Waits(self.symptoms)
+        self._idle = [at for at, word in enumerate(roles) if word == progressing.COUNTED and not roles[word].signs]
+        """Words that say nothing more once verl's own steps are told."""
 
     def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:
         """Read the parts of one log, one after another: names, and what they hold.
@@ -75,6 +81,9 @@ class Scanner:
             for block in blocks(source, offset, size):
                 for heard in self._lines(name, block, words):
                     hearing.take(heard)
+                if hearing.stepping:
+                    for word in self._idle:
+                        words.spend(word)
                 last = block
                 offset = block.offset + block.end - block.begin
             hearing.close(name, last, source.size)
@@ -101,6 +110,7 @@ class Scanner:
                 words.spend(word)
         if held:
             yield self._heard(name, block, begin, end, number, held)
+        block.lines = number - block.number + content.count(b"\n", counted, block.end)
 
     def _heard(self, name: str, block: Block, begin: int, end: int, number: int, held: Iterable[int]) -> Heard:
         return Heard(name, block, begin, end, number, tuple((self.words[word], self.roles[word]) for word in held))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from patcher.diagnosis.blocks import Block
 from patcher.diagnosis.lines import said
-from patcher.diagnosis.needles import needles
+from patcher.diagnosis.needles import needles, width
 from patcher.records.symptoms import Match, Symptom
 
 
@@ -22,6 +22,11 @@ class Sign:
     def words(self) -> frozenset[str]:
         """Of which each line that it is found in holds one, in lower case."""
         return needles(self.match.line)
+
+    @cached_property
+    def weight(self) -> int:
+        """How particular it is."""
+        return width(self.match.line) + 20 * len(self.match.near)
 
     def found(self, text: str, block: Block, start: int, steps: int) -> bool:
         """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Found: TypeAlias = tuple[int, int, int]
 """A word by its index, and where it begins and ends."""
 
-EDGE = 96
+EDGE = 48
 """Of a word that a block holds more often than twice this, only so many of the first and of the last places count."""
 LATER = 12
 """The same for a word that was as frequent before."""
