@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from patcher.diagnosis.evidence import Hit, Place
 from patcher.records.symptoms import Symptom, Trend
 
-_NUMBER = re.compile(r"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
+_NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
+_NAMES = 20_000
+"""Different names of metrics that are kept."""
 _STEADY = 0.9
 """The correlation with the step from which on a metric counts as rising or falling."""
 _CHANGE = 0.02
@@ -27,6 +29,7 @@ class _Course:
     also: tuple[re.Pattern[str], ...]
     values: deque[float] = field(default_factory=deque)
     began: Hit | None = None
+    latest: Callable[[], Place] | None = None
 
 
 class Courses:
@@ -46,23 +49,28 @@ class Courses:
         self._courses: dict[str, list[_Course]] = {}
         self._others: dict[str, deque[float]] = {}
         self._wanted: dict[str, bool] = {}
+        self._names: dict[int, list[tuple[int, bytes, str]]] = {}
+        """By how many metrics a line has: which of them are wanted, and their names as they stand there."""
         self._longest = max((trend.steps for _, trend, _, _ in self._trends), default=1)
 
     def __bool__(self) -> bool:
         return bool(self._trends)
 
-    def feed(self, text: str, place: Place, step: int) -> None:
-        """The metrics of one step: `text` is `step:3 - actor/loss:0.1 - …`."""
+    def feed(self, line: bytes, place: Callable[[], Place], step: int) -> None:
+        """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
+        parts = line.split(b" - ")
+        names = self._names.get(len(parts))
+        if names is None or not all(parts[at].startswith(head) for at, head, _ in names):
+            if len(self._wanted) > _NAMES:
+                self._wanted.clear()
+                self._names.clear()
+            heads = [(at, part.partition(b":")[0]) for at, part in enumerate(parts)]
+            named = [(at, head + b":", head.decode("utf-8", "replace")) for at, head in heads]
+            names = self._names[len(parts)] = [one for one in named if self._asked(one[2])]
         told: list[tuple[_Course, float]] = []
-        for part in text.split(" - "):
-            name, colon, value = part.partition(":")
-            if not colon:
-                continue
-            wanted = self._wanted.get(name)
-            if wanted is None:
-                wanted = self._ask(name)
-            if wanted and (found := _NUMBER.match(value)):
-                number = float(found["number"])
+        for at, head, name in names:
+            if value := _NUMBER.match(parts[at], len(head)):
+                number = float(value["number"])
                 told += ((course, number) for course in self._courses.get(name, ()))
                 if name in self._others:
                     self._others[name].append(number)
@@ -74,12 +82,15 @@ class Courses:
         found: dict[str, Hit] = {}
         for courses in self._courses.values():
             for course in courses:
-                if course.began is not None:
+                if course.began is not None and course.latest is not None:
+                    course.began.last = course.latest()
                     found.setdefault(course.symptom.id, course.began)
         return list(found.values())
 
-    def _ask(self, name: str) -> bool:
-        """Whether any trend wants this metric; met for the first time."""
+    def _asked(self, name: str) -> bool:
+        """Whether any trend wants this metric."""
+        if (wanted := self._wanted.get(name)) is not None:
+            return wanted
         for symptom, trend, metric, also in self._trends:
             if metric.fullmatch(name):
                 course = _Course(symptom, trend, also, deque(maxlen=max(trend.steps, 1)))
@@ -89,15 +100,16 @@ class Courses:
         self._wanted[name] = name in self._courses or name in self._others
         return self._wanted[name]
 
-    def _take(self, course: _Course, number: float, place: Place, step: int) -> None:
+    def _take(self, course: _Course, number: float, place: Callable[[], Place], step: int) -> None:
         course.values.append(number)
-        full = len(course.values) >= max(course.trend.steps, 1)
-        if not full or not self._holds(course):
-            course.began = None
-        elif course.began is None:
-            course.began = Hit(course.symptom, place, place, 1, step, place, "loop", around=(place,))
-        else:
-            course.began.last, course.began.count = place, course.began.count + 1
+        if len(course.values) < max(course.trend.steps, 1) or not self._holds(course):
+            course.began = course.latest = None
+            return
+        if course.began is None:
+            first = place()
+            course.began = Hit(course.symptom, first, first, 0, step, first, "loop", around=(first,))
+        course.latest = place
+        course.began.count += 1
 
     def _holds(self, course: _Course) -> bool:
         values, trend = course.values, course.trend

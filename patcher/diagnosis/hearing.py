@@ -188,7 +188,7 @@ class Hearing:
             for milestone in milestones.feed(Line(line.speaker + label.text[:_HEAD], place.number, 0), now):
                 self._begun.setdefault(milestone.phase, place)
             if self._courses and label.text.startswith("step:"):
-                self._courses.feed(label.text, place, milestones.step or 0)
+                self._courses.feed(label.text.encode(), lambda: place, milestones.step or 0)
         if milestones.step != before or (role.progress and self._progress.moved(label.text, milestones)):
             self._moved(place)
             if milestones.step != before and milestones.step == milestones.steps:
@@ -209,18 +209,15 @@ class Hearing:
             return
         if found["all"]:
             milestones.steps = int(found["all"])
-        if not (metrics or self._timed or step == milestones.steps):
-            milestones.step, self._found.progress = step, heard.offset
-            return
-        line = _bare(heard)
-        place = self._place(heard, line)
         if metrics:
-            self._courses.feed(unlabelled(line.text).text, place, step)
-        if step > (milestones.step or 0):
-            milestones.step = step
-            self._moved(place)
-            if step == milestones.steps:
-                self._found.complete = place
+            self._courses.feed(raw[found.start("step") - 5 :], lambda: self._place(heard, _bare(heard)), step)
+        if step <= (milestones.step or 0):
+            return
+        milestones.step, self._found.progress = step, heard.offset
+        if self._timed or step == milestones.steps:
+            self._found.progressed = self._place(heard, _bare(heard))
+        if step == milestones.steps:
+            self._found.complete = self._found.progressed
 
     def _moved(self, place: Place) -> None:
         self._found.progress = max(self._found.progress, place.offset)

@@ -11,22 +11,123 @@ from typing import Any
 
 _parser: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
-_COMMON = (
-    *(
+_COMMON = frozenset(
+    [
         "error",
         "errors",
         "failed",
-        "failed to",
+        "fail",
+        "to",
         "exception",
         "warning",
         "info",
         "worker",
+        "workers",
         "traceback",
         "engine",
         "server",
-    ),
-    *("checkpoint", "process", "timeout", "memory", "model", "import", "token", "rank", "step", "loss", "data", "file"),
+        "checkpoint",
+        "process",
+        "timeout",
+        "memory",
+        "model",
+        "import",
+        "token",
+        "tokens",
+        "rank",
+        "ranks",
+        "step",
+        "steps",
+        "loss",
+        "data",
+        "file",
+        "line",
+        "in",
+        "of",
+        "the",
+        "a",
+        "an",
+        "is",
+        "was",
+        "not",
+        "no",
+        "for",
+        "and",
+        "or",
+        "on",
+        "with",
+        "from",
+        "by",
+        "be",
+        "at",
+        "it",
+        "as",
+        "this",
+        "that",
+        "rollout",
+        "inference",
+        "generation",
+        "llm",
+        "vllm",
+        "ray",
+        "torch",
+        "verl",
+        "cuda",
+        "gpu",
+        "cpu",
+        "default",
+        "command",
+        "type",
+        "value",
+        "key",
+        "name",
+        "size",
+        "got",
+        "argument",
+        "expected",
+        "number",
+        "python",
+        "module",
+        "object",
+        "config",
+        "set",
+        "max",
+        "min",
+        "actor",
+        "critic",
+        "reference",
+        "attribute",
+        "found",
+        "load",
+        "loading",
+        "loaded",
+        "init",
+        "training",
+        "train",
+        "nan",
+        "len",
+        "start",
+        "started",
+        "run",
+        "running",
+        "exit",
+        "code",
+        "device",
+        "used",
+        "address",
+        "path",
+        "node",
+        "out",
+        "time",
+        "seconds",
+        "batch",
+        "length",
+        "total",
+        "available",
+    ]
 )
+"""Words that healthy logs are full of: they count for little in the choice of what is looked for."""
+_WORDS = re.compile(r"[a-z]+|[^a-z]+")
 _LEAST = 3
 """Letters of the shortest word that is looked for."""
 _MOST = 24
@@ -65,8 +166,13 @@ def _worth(words: frozenset[str]) -> float:
     shortest = min(map(len, words), default=0)
     if shortest < _LEAST:
         return -100.0
-    common = any(word.strip() in _COMMON for word in words)
-    return shortest - len(words) * 0.6 - (8 if common else 0)
+    return min(map(_rarity, words)) - len(words) * 0.3
+
+
+def _rarity(word: str) -> float:
+    """The letters of a text, those of common words counted for a quarter, and signs for a half."""
+    parts = _WORDS.findall(word)
+    return sum(len(part) * (0.25 if part in _COMMON else 1 if part[0].isalpha() else 0.5) for part in parts)
 
 
 def _required(parsed: Any) -> Iterator[frozenset[str]]:

@@ -43,7 +43,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     """Failures that the run did not get over, the likeliest root first. `hits`: those that the versions allow."""
     failures = [hit for hit in hits if hit.symptom.kind in ("failure", "stall") and _counts(hit.start, evidence)]
     seen = {hit.symptom.id for hit in failures}
-    known = [hit for hit in evidence.hits if hit.symptom.kind == "failure"]
+    known = evidence.hits
     unknown = [
         one
         for one in evidence.raised

@@ -17,6 +17,8 @@ EDGE = 48
 """Of a word that a block holds more often than twice this, only so many of the first and of the last places count."""
 LATER = 12
 """The same for a word that was as frequent before."""
+LONG = 6 << 20
+"""Bytes from which on an automaton pays that takes longer to build and reads faster."""
 KEPT = 8
 """Automata that are kept, each without other words."""
 
@@ -29,6 +31,7 @@ class Words:
         self._spent: set[int] = set()
         self._frequent: set[int] = set()
         self._automata: dict[frozenset[int], tuple[BytesAhoCorasick, list[int]]] = {}
+        self._read = 0
 
     def spend(self, index: int) -> None:
         """A word that is not looked for any more."""
@@ -38,6 +41,9 @@ class Words:
     def find(self, lowered: bytes) -> list[Found]:
         """Places in the order in which they end, or begin where some words are frequent."""
         automaton, left = self._automaton()
+        self._read += len(lowered)
+        if self._read > LONG > self._read - len(lowered):
+            self._automata.clear()
         found: list[Found] = automaton.find_matches_as_indexes(lowered, overlapping=True)
         frequent = self._crowded(found, left)
         if len(left) < len(self._words):
@@ -71,7 +77,8 @@ class Words:
                 self._automata.pop(next(iter(self._automata)))
             left = [index for index in range(len(self._words)) if index not in without]
             words = [self._words[index] for index in left]
-            self._automata[without] = BytesAhoCorasick(words, implementation=Implementation.DFA), left
+            form = Implementation.DFA if self._read > LONG else Implementation.ContiguousNFA
+            self._automata[without] = BytesAhoCorasick(words, implementation=form), left
         return self._automata[without]
 
     def _edges(self, lowered: bytes, word: int, most: int) -> list[Found]:
