@@ -30,6 +30,8 @@ COMMANDS = {
     "run": "the training job of a profile, here or on a host",
     "job": "a host's jobs: status, logs, attach, stop",
     "diagnose": "why a run failed, or where it stands still, from its log",
+    "bundle": "one archive for a bug report, without secrets, listed before it is written",
+    "clean": "what a job has left behind: processes, shared memory, sockets, sessions of Ray, caches",
     "completion": "a completion script for bash, zsh or fish",
 }
 
