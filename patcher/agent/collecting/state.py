@@ -100,7 +100,11 @@ def _writers(log: str, everything: Table) -> list[Process]:
             groups.add(_group(pid))
     groups.discard(_group(os.getpid()))
     seeds = [pid for pid in everything if _group(pid) in groups]
-    return [everything[pid] for pid in sorted(processes.descendants(seeds, everything)) if _owner(pid) == os.getuid()]
+    return [
+        everything[pid]
+        for pid in sorted(processes.descendants(seeds, everything))
+        if processes.owner_of(pid) == os.getuid()
+    ]
 
 
 def _writes(pid: int, wanted: os.stat_result) -> bool:
@@ -124,13 +128,6 @@ def _group(pid: int) -> int:
         return os.getpgid(pid)
     except OSError:
         return -pid
-
-
-def _owner(pid: int) -> int:
-    try:
-        return os.stat(f"/proc/{pid}").st_uid
-    except OSError:
-        return -1
 
 
 def _environments(
