@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from patcher.hosts.redaction import Redactor
 from patcher.language import Phrase, Phrases
 from patcher.language.heard import heard
 
@@ -94,6 +95,7 @@ def _args(connection: Connection, job: str | None, caches: bool, running: bool) 
 
 
 def _things(told: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
+    redactor = Redactor()
     return tuple(
         Thing(
             one["kind"],
@@ -101,7 +103,7 @@ def _things(told: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
             one["what"],
             heard(one["why"]),
             owner=one.get("owner", ""),
-            command=one.get("command") or one.get("name", ""),
+            command=redactor.text(one.get("command") or one.get("name", "")),
             age=one.get("age"),
             memory=one.get("memory", 0),
             gpu=one.get("gpu", 0),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from patcher.hosts.host import Host
     from patcher.operations.cleaning import Cleaned, Left, Thing
 
+_SHOWN = 80
+"""Characters of a command line that are shown."""
 _KINDS = {
     "process": phrase("process"),
     "port": phrase("port"),
@@ -79,7 +81,8 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
 def _row(thing: Thing, tongue: Language) -> Row:
     cells = [show(_KINDS[thing.kind], tongue), thing.what, thing.owner]
     cells += ["" if thing.age is None else clock(thing.age), _memory(thing, tongue)]
-    named = f" [{thing.command}]" if thing.command else ""
+    command = thing.command if len(thing.command) <= _SHOWN else f"{thing.command[:_SHOWN]} …"
+    named = f" [{command}]" if command else ""
     return [Cell(text) for text in (*cells, show(thing.why, tongue) + named)]
 
 

@@ -1,130 +1,77 @@
-"""Shared memory and sockets that only the job's processes hold, or nobody any more."""
+"""Shared memory and sockets that only the job's processes hold, or that they held and nobody does any more."""
 
 from __future__ import annotations
 
 import os
-import re
 import socket
-import stat
-from typing import Callable
 
-from patcher.agent.cleaning import holders
-from patcher.agent.cleaning.model import Identity, Item, Items, identity_of, item
+from patcher.agent.cleaning.model import Item, Items, item
 from patcher.agent.cleaning.scene import Scene
+from patcher.agent.jobs.traces import SEGMENT, SHARED, SOCKET, SOCKETS, noted, own, sockets_by_path
 from patcher.agent.said import Said, phrase
-
-SHARED = "/dev/shm"
-SOCKETS = "/tmp"
-_SEGMENT = re.compile(
-    r"nccl-\w+|psm_\w+|torch_(?P<torch>\d+)_\d+_\d+|cuda\.shm\.[0-9a-f]+\.(?P<cuda>[0-9a-f]+)\.\d+|plasma\w*"
-    r"|__KMP_REGISTERED_LIB_(?P<kmp>\d+)_\d+|sem\.mp-\w+"
-)
-"""What NCCL, Python's shared memory, torch, CUDA, Ray and OpenMP call what they make; three of them say by whom."""
-_ZMQ = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-    r"|verl_vllm_zmq_\w+\.ipc|rl-colocate-zmq-[\w.-]+\.sock"
-)
-"""What vLLM and verl call their sockets."""
-_FIRST_PIDS, _FIRST_IPC = 0xEFFFFFFC, 0xEFFFFFFF
-"""The kernel's numbers of the namespaces that a machine starts with."""
 
 
 def orphans(scene: Scene) -> tuple[Items, Items]:
-    """What is the job's, and what seems so but is held by somebody else."""
-    paths = {path: found for path in _segments() if (found := identity_of(path)) is not None}
-    held = holders.of_files(set(paths.values()), scene.everything)
+    """What is the job's, and what is the job's and somebody else's as well. What nothing ties to the job is neither."""
+    known = {
+        (note["path"], note["device"], note["inode"]): note["pid"]
+        for note in noted(scene.job["folder"], "shm", "socket")
+    }
+    bound = sockets_by_path()
     mine: Items = []
     others: Items = []
-    for path, identity in sorted(paths.items()):
-        _sort(scene, _one("shm", path, identity), held.get(identity, []), mine, others, _all_seen)
-    bound = holders.bound()
-    sockets = holders.of_sockets(scene.everything)
-    for path in sorted(_sockets()):
-        there = identity_of(path)
-        pids = sockets.get(bound[path], []) if path in bound else []
-        if there is not None and (pids or path not in bound):
-            _sort(scene, _one("socket", path, there), pids, mine, others, _deaf)
+    for kind, place, pattern in (("shm", SHARED, SEGMENT), ("socket", SOCKETS, SOCKET)):
+        for path in sorted(os.path.join(place, name) for name in _names(place) if pattern.fullmatch(name)):
+            status = own(path, kind)
+            if status is None:
+                continue
+            pids = _pids(scene, kind, path, (status.st_dev, status.st_ino), bound)
+            strangers = [pid for pid in pids if pid not in scene.mine]
+            before = known.get((path, status.st_dev, status.st_ino))
+            if strangers and (before is not None or len(strangers) < len(pids)):
+                others.append(_one(kind, path, status, _strange(strangers[0])))
+            elif pids and not strangers:
+                why = phrase("only process {pid} of the job has it open", pid=pids[0])
+                mine.append(_one(kind, path, status, why))
+            elif before is not None and not pids:
+                why = phrase("process {pid} of the job had it open, and nobody has now", pid=before)
+                mine.append(_one(kind, path, status, why))
     return mine, others
 
 
 def is_free(scene: Scene, one: Item) -> bool:
     """Whether nobody holds it now, and it is the one that was listed."""
-    path = one["what"]
-    identity = identity_of(path)
-    if identity is None or list(identity) != list(one["identity"]):
+    path, kind = one["what"], one["kind"]
+    status = own(path, kind)
+    if status is None or [status.st_dev, status.st_ino] != list(one["identity"]):
         return False
-    if one["kind"] == "socket":
-        return path not in holders.bound()
-    return not holders.of_files({identity}, scene.everything)
+    if _pids(scene, kind, path, (status.st_dev, status.st_ino), sockets_by_path()):
+        return False
+    return kind != "socket" or _deaf(path)
 
 
-def _sort(
-    scene: Scene, one: Item, pids: list[int], mine: Items, others: Items, unclaimed: Callable[[str], bool]
-) -> None:
-    strangers = [pid for pid in pids if pid not in scene.mine]
-    if pids and not strangers:
-        mine.append(dict(one, why=phrase("only process {pid} of the job has it open", pid=pids[0])))
-    elif strangers and len(strangers) < len(pids):
-        others.append(dict(one, why=phrase("process {pid} has it open, and is not this job's", pid=strangers[0])))
-    elif not pids and scene.in_time(one["what"]) and _pid_gone(scene, one["what"]) and unclaimed(one["what"]):
-        if scene.alone:
-            mine.append(dict(one, why=phrase("made while the job lived, and nobody has it open")))
-        else:
-            others.append(dict(one, why=phrase("another job of this tree lived then too: it may be that one's")))
+def _pids(scene: Scene, kind: str, path: str, identity: tuple[int, int], bound: dict[str, int]) -> list[int]:
+    return scene.held.get(bound.get(path) if kind == "socket" else identity, [])
 
 
-def _one(kind: str, path: str, identity: Identity) -> Item:
-    nothing: Said = phrase("")
-    return item(kind, path, identity, nothing, identity=list(identity), size=os.lstat(path).st_size, owner="")
+def _strange(pid: int) -> Said:
+    return phrase("process {pid} has it open, and is not this job's", pid=pid)
 
 
-def _segments() -> list[str]:
-    return [path for path in _own(SHARED) if _SEGMENT.fullmatch(os.path.basename(path))]
+def _one(kind: str, path: str, status: os.stat_result, why: Said) -> Item:
+    identity = (status.st_dev, status.st_ino)
+    return item(kind, path, identity, why, identity=list(identity), size=status.st_size)
 
 
-def _sockets() -> list[str]:
-    return [path for path in _own(SOCKETS) if _ZMQ.fullmatch(os.path.basename(path)) and _is_socket(path)]
-
-
-def _own(folder: str) -> list[str]:
+def _names(folder: str) -> list[str]:
     try:
-        found = [entry.path for entry in os.scandir(folder) if entry.stat(follow_symlinks=False).st_uid == os.getuid()]
+        return os.listdir(folder)
     except OSError:
         return []
-    return found
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _pid_gone(scene: Scene, path: str) -> bool:
-    """Whether the process that the name tells, if it tells one, is gone."""
-    found = _SEGMENT.fullmatch(os.path.basename(path))
-    if found is None:
-        return True
-    named = [(found["torch"], 10), (found["kmp"], 10), (found["cuda"], 16)]
-    return not any(int(text, base) in scene.everything for text, base in named if text)
-
-
-def _all_seen(path: str) -> bool:
-    """Whether all who might hold shared memory can be seen: not in a container that shares it with its machine."""
-    del path
-    return _space("pid") == _FIRST_PIDS or _space("ipc") != _FIRST_IPC
-
-
-def _space(kind: str) -> int:
-    try:
-        return os.stat(f"/proc/self/ns/{kind}").st_ino
-    except OSError:
-        return 0
 
 
 def _deaf(path: str) -> bool:
-    """Whether nobody answers at a socket."""
+    """Whether nobody answers at a socket: whoever holds it may not be visible here."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(0.5)
         try:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 
 from patcher.agent.cleaning.model import Item, Items, identity_of, item, size_of
 from patcher.agent.cleaning.scene import Scene
 from patcher.agent.jobs import processes
-from patcher.agent.jobs.sessions import noted, session_of
+from patcher.agent.jobs.traces import SESSION, noted, session_of
 from patcher.agent.said import Said, phrase
-
-_NAME = re.compile(r"session_\d{4}-\d\d-\d\d_[\d_-]+")
 
 
 def sessions(scene: Scene) -> tuple[Items, Items]:
@@ -20,7 +17,10 @@ def sessions(scene: Scene) -> tuple[Items, Items]:
     users = used(scene)
     mine: Items = []
     others: Items = []
-    known = {note["path"]: phrase("a process with the job's mark has made it") for note in noted(scene.job["folder"])}
+    known = {
+        note["path"]: phrase("process {pid} of the job worked in it", pid=note["pid"])
+        for note in noted(scene.job["folder"], "session")
+    }
     for pid in sorted(scene.mine):
         path = session_of(pid)
         if path is not None:
@@ -56,7 +56,7 @@ def is_free(scene: Scene, one: Item) -> bool:
 def _one(path: str, why: Said) -> Item | None:
     """The folder, if it is one that Ray has made for this user."""
     identity = identity_of(path)
-    if identity is None or not _NAME.fullmatch(os.path.basename(path)) or os.path.realpath(path) != path:
+    if identity is None or not SESSION.fullmatch(os.path.basename(path)) or os.path.realpath(path) != path:
         return None
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():

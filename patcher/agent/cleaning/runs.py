@@ -7,7 +7,7 @@ import re
 import time
 from typing import Any
 
-from patcher.agent.cleaning import holders
+from patcher.agent.cleaning.holders import Port, ports
 from patcher.agent.cleaning.model import Items, item
 from patcher.agent.cleaning.scene import Scene
 from patcher.agent.jobs import devices, processes
@@ -25,24 +25,23 @@ _GCS = "gcs_server"
 def left(scene: Scene) -> tuple[Items, Items]:
     """The job's processes; and those of others that hold what the job wants, or carry its mark, with the reason."""
     gpus = _on_gpus()
-    sockets = holders.of_sockets(scene.everything)
-    listening = holders.ports()
+    listening = ports()
     mine: Items = []
     for pid in sorted(scene.mine):
-        own = sorted({port.number for port in listening if pid in sockets.get(port.inode, ())})
+        own = sorted({port.number for port in listening if pid in scene.held.get(port.inode, ())})
         mine.append(_process(scene, pid, scene.claims[pid], gpus, own))
     others: Items = [
         _process(scene, pid, phrase("it carries the job's mark and belongs to {user}", user=_user(pid)), gpus, [])
         for pid in sorted(set(scene.claims) - scene.mine)
     ]
     others += _on_the_gpus(scene, gpus)
-    others += _at_ports(scene, listening, sockets)
+    others += _at_ports(scene, listening)
     others += _other_rays(scene)
     seen: set[str] = set()
     return mine, [one for one in others if not (one["key"] in seen or seen.add(one["key"]))]  # type: ignore[func-returns-value]
 
 
-def _process(scene: Scene, pid: int, why: Said, gpus: dict[int, list[tuple[int, int]]], ports: list[int]) -> Any:
+def _process(scene: Scene, pid: int, why: Said, gpus: dict[int, list[tuple[int, int]]], at: list[int]) -> Any:
     process = scene.everything[pid]
     return item(
         "process",
@@ -52,12 +51,12 @@ def _process(scene: Scene, pid: int, why: Said, gpus: dict[int, list[tuple[int, 
         pid=pid,
         start=process.start,
         name=process.name,
-        command=processes.command_of(pid),
+        command=processes.command_of(pid, 4096),
         owner=_user(pid),
         age=max(0.0, _uptime() - process.start / TICKS),
         memory=process.memory,
         gpu=sum(memory for _, memory in gpus.get(pid, ())),
-        ports=ports,
+        ports=at,
     )
 
 
@@ -85,13 +84,13 @@ def _on_the_gpus(scene: Scene, gpus: dict[int, list[tuple[int, int]]]) -> Items:
     return found
 
 
-def _at_ports(scene: Scene, listening: list[holders.Port], sockets: dict[int, list[int]]) -> Items:
+def _at_ports(scene: Scene, listening: list[Port]) -> Items:
     """Who listens where the job would, or where it said that somebody does."""
     wanted = dict(USUAL)
     wanted.update(dict.fromkeys(_refused(scene.job), ""))
     found: Items = []
     for port in listening:
-        pids = sockets.get(port.inode, [])
+        pids = scene.held.get(port.inode, [])
         if port.number not in wanted or any(pid in scene.claims for pid in pids):
             continue
         why = phrase("it listens at port {port} and is not this job's", port=port.number)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from patcher.agent.facts import Untold, run
-from patcher.agent.jobs.sessions import noted, session_of
+from patcher.agent.jobs.traces import noted, session_of
 
 if TYPE_CHECKING:
     from patcher.agent.jobs.processes import Process
@@ -76,7 +76,7 @@ def _session(job: dict[str, Any] | None, mine: list[Process], log: str | None) -
         if folder is not None:
             return folder, True
     if job is not None:
-        own = [note["path"] for note in noted(job["folder"]) if os.path.isdir(note["path"])]
+        own = [note["path"] for note in noted(job["folder"], "session") if os.path.isdir(note["path"])]
         return (own[-1], True) if own else (None, False)
     newest = os.path.realpath("/tmp/ray/session_latest")
     try:

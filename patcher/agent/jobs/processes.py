@@ -84,14 +84,16 @@ def user_of(pid: int) -> str:
         return ""
 
 
-def command_of(pid: int) -> str:
-    """What a process was started as: its name and first arguments; empty where it is gone."""
+def command_of(pid: int, most: int = 120) -> str:
+    """What a process was started as: its name and first arguments, none of them cut; empty where it is gone."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            parts = stream.read(4096).rstrip(b"\0").split(b"\0")
+            content = stream.read(1 << 17)
     except OSError:
         return ""
-    return b" ".join(part for part in parts if part)[:120].decode("utf-8", "replace")
+    words = b" ".join(part for part in content.rstrip(b"\0").split(b"\0") if part)
+    whole = words if len(words) <= most else words[:most].rpartition(b" ")[0]
+    return b" ".join(whole.split()).decode("utf-8", "replace")
 
 
 def of_job(job: dict[str, Any], everything: Table) -> list[Process]:

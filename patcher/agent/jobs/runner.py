@@ -11,6 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from typing import Callable
 
 SAMPLE = 0.2
 """Seconds between looks at the job and at the size of its log."""
@@ -19,8 +22,6 @@ SPARSE = 3600.0
 SPARSE_STEP = 5.0
 PULSE = 10.0
 """Seconds between signs of life: the time of change of `times`."""
-SESSIONS = 1.0
-"""Seconds between looks for new sessions of Ray."""
 RESERVE = 4096
 PATIENCE = 3600.0
 """Seconds for which the ending is tried to be written where the disk is full."""
@@ -85,9 +86,9 @@ def main(folder: str) -> None:
     answer.write(json.dumps({"started": begun}))
     answer.close()
     os.dup2(nothing, 2)
-    sessions = Sessions(folder, told["id"], order["env"])
+    trace = tracer(folder, order["env"])
     order = {}
-    code = watch(folder, job.pid, clock, sessions)
+    code = watch(folder, job.pid, clock, trace)
     seconds = time.monotonic() - clock
     write_end(folder, {"code": code, "ended": begun + seconds, "seconds": seconds})
     os._exit(0)
@@ -103,56 +104,26 @@ def adopt_orphans() -> None:
         pass
 
 
-class Sessions:
-    """Notes which sessions of Ray the job's processes have made: their folders stay when all processes are gone."""
+def tracer(folder: str, environment: dict[str, str]) -> Callable[[float], None]:
+    """What notes what the job makes elsewhere: a program beside this one. Without it the job goes on as well."""
+    try:
+        loader = SourceFileLoader("traces", os.path.join(folder, "traces.py"))
+        module = module_from_spec(spec_from_loader("traces", loader))  # type: ignore[arg-type]
+        loader.exec_module(module)
+        traces = module.Traces(folder, os.getpid(), environment)
+    except Exception:
+        return lambda _: None
 
-    def __init__(self, folder: str, job: str, environment: dict[str, str]) -> None:
-        self._note = os.path.join(folder, "sessions")
-        self._mark = f"UKY_PATCH_JOB={job}".encode()
-        self._above = {os.path.join(environment.get(name) or "/tmp", "ray") for name in ("RAY_TMPDIR", "TMPDIR", "")}
-        self._settled = set(self._all())
-        self._at = 0.0
-
-    def look(self, now: float) -> None:
-        """Note the new ones that a process with the job's mark belongs to. Costs little where there are none."""
-        if now - self._at < SESSIONS:
+    def look(now: float) -> None:
+        try:
+            traces.look(now)
+        except Exception:
             return
-        self._at = now
-        for path in set(self._all()) - self._settled:
-            if self._has_mark(path):
-                self._settled.add(path)
-                with open(self._note, "a", encoding="utf-8") as stream:
-                    stream.write(json.dumps({"path": path, "at": round(time.time(), 1)}) + "\n")
-            elif time.time() - os.stat(path).st_mtime > 60.0:
-                self._settled.add(path)
 
-    def _all(self) -> list[str]:
-        found = []
-        for above in self._above:
-            try:
-                names = os.listdir(above)
-            except OSError:
-                continue
-            found += [os.path.join(above, name) for name in names if name.startswith("session_2")]
-        return [path for path in found if not os.path.islink(path)]
-
-    def _has_mark(self, path: str) -> bool:
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
-            try:
-                with open(f"/proc/{entry}/cmdline", "rb") as stream:
-                    if os.fsencode(path) not in stream.read(1 << 17):
-                        continue
-                with open(f"/proc/{entry}/environ", "rb") as stream:
-                    if self._mark in stream.read().split(b"\0"):
-                        return True
-            except OSError:
-                continue
-        return False
+    return look
 
 
-def watch(folder: str, job: int, clock: float, sessions: Sessions) -> int:
+def watch(folder: str, job: int, clock: float, trace: Callable[[float], None]) -> int:
     """Wait for the job, noting meanwhile how long its log is. Its exit code, negative for a signal."""
     log, times = os.path.join(folder, "log"), os.path.join(folder, "times")
     noted, noted_at, pulse = -1, 0.0, 0.0
@@ -169,7 +140,7 @@ def watch(folder: str, job: int, clock: float, sessions: Sessions) -> int:
             elif now - pulse > PULSE:
                 os.utime(times)
                 pulse = now
-            sessions.look(now)
+            trace(now)
         except OSError:
             pass
         if ended:

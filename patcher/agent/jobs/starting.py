@@ -124,7 +124,7 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
     at = os.path.join(folder.jobs_folder(root), name)
     try:
         folder.make(root, name)
-        for program in ("runner", "viewer"):
+        for program in ("runner", "traces", "viewer"):
             _write(os.path.join(at, f"{program}.py"), _source(program))
         for kept in (script, *(os.path.join(root, other) for other in KEPT)):
             if os.path.isfile(kept):
