@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.agent.collecting.variables import told
+from patcher.agent.collecting.variables import of_process, told
 from patcher.agent.secretive import values_here
 from patcher.bundling import gathering
 from patcher.bundling.gathering import as_text
@@ -103,7 +103,7 @@ def found(session: Session, asked: Asked, learnt: Learnt) -> Found:
         facts=facts,
         diagnosis=diagnosis,
         missing=tuple(sorted(missing, key=lambda one: POINTS.index(one.point))),
-        secrets=frozenset(values_here(dict(os.environ)) | set(host.secrets.values())),
+        secrets=frozenset(_known(host, state)),
         users=tuple(dict.fromkeys([*users, *_users_here()])),
         homes=tuple(dict.fromkeys([*names["homes"], machine.home, str(Path.home())])),
         hosts=tuple(dict.fromkeys([*names["hosts"], machine.hostname, *here, *_hosts_here(), *machines])),
@@ -189,6 +189,14 @@ def _lacking(facts: Mapping[str, Any], machine: Survey, log: Log | None, asked: 
         yield Missing(
             "tried", phrase("what was tried already"), phrase("Say it with --tried TEXT, as often as needed.")
         )
+
+
+def _known(host: Host, state: Mapping[str, Any]) -> set[str]:
+    """Values that are secret: the host's, those of this user, and here those of the run's processes."""
+    found = values_here(dict(os.environ)) | set(host.secrets.values())
+    for process in state["processes"] if host.here else ():
+        found |= values_here(of_process(process["pid"]))
+    return found
 
 
 def _users_here() -> list[str]:

@@ -40,11 +40,10 @@ class Names:
     def __init__(self, users: Iterable[str] = (), homes: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
         self.count: Counter[str] = Counter()
         self._given: dict[tuple[str, str], str] = {}
-        self._users = [user for user in dict.fromkeys(users) if user]
         homes = [home.rstrip("/") for home in dict.fromkeys(homes) if home.rstrip("/") not in ("", "/root")]
         self._homes = _either(homes, r"(?=/|$|[^\w.-])")
-        named = [user for user in self._users if len(user) > 2 and not _ORDINARY.fullmatch(user.lower())]
-        self._people = _either(named, r"(?![A-Za-z0-9])", r"(?<![A-Za-z0-9])")
+        self._named = [user for user in dict.fromkeys(users) if len(user) > 2 and not _ORDINARY.fullmatch(user.lower())]
+        self._people = _either(self._named, r"(?![A-Za-z0-9])", r"(?<![A-Za-z0-9])")
         whole = [host.lower() for host in dict.fromkeys(hosts) if host]
         short = [host.partition(".")[0] for host in whole if not _is_address(host)]
         known = [
@@ -69,7 +68,7 @@ class Names:
         return _MAC.sub(lambda found: self._say("addresses", self._other("mac", found[0].lower())), text)
 
     def _own(self) -> str:
-        return self._users[0] if self._users else ""
+        return self._named[0] if self._named else ""
 
     def _other(self, kind: str, name: str) -> str:
         known = sum(1 for other, _ in self._given if other == kind)

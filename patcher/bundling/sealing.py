@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -49,7 +50,9 @@ class Sealed:
 class Sealer:
     """Seals one file after another. `names` is None where people and machines keep theirs."""
 
-    def __init__(self, secrets: Iterable[str], names: Names | None) -> None:
+    def __init__(self, secrets: Iterable[str], names: Names | None, stack: ExitStack) -> None:
+        """`stack` closes what is put aside."""
+        self._stack = stack
         self._secrets = sorted({secret for secret in secrets if secret.strip()}, key=len, reverse=True)
         self._redactor = Redactor(self._secrets)
         self._names = names
@@ -61,7 +64,7 @@ class Sealer:
         if isinstance(section.content, str):
             content = self._text(section.content, replaced).encode("utf-8", "replace")
             return Sealed(name, section.holds, len(content), content, replaced)
-        aside = tempfile.TemporaryFile()  # noqa: SIM115
+        aside = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         for text in _blocks(section.content):
             aside.write(self._text(text, replaced).encode("utf-8", "replace"))
         aside.flush()

@@ -40,7 +40,8 @@ _LOGIN = re.compile(
 )
 """A password without a sign between it and its name: in netrc, and of programs that take it as a word."""
 _WANDB = re.compile(
-    r"(?i)(?P<before>\b(?:wandb|api[ _-]?key)\b(?:(?!\b(?:commit|sha1?|revision|head|hash)\b)[^\n]){0,60}?)"
+    r"(?i)(?P<before>(?<![a-z0-9])(?:wandb|api[ _-]?key)(?![a-z0-9])"
+    r"(?:(?!\b(?:commit|sha1?|revision|head|hash)\b)[^\n]){0,60}?)"
     r"(?P<value>(?<![0-9a-z])[0-9a-f]{40}(?![0-9a-z]))"
 )
 """A key of Weights & Biases is 40 hexadecimal digits, as is a commit: what stands before it tells them apart."""
@@ -50,12 +51,14 @@ _SIGNED = re.compile(
 """What signs a URL, so that whoever has it may fetch."""
 _BY_PLACE = (_BEARER, _LOGIN, _WANDB, _SIGNED)
 _PAIR = re.compile(
-    r"(?<![\w.-])(?P<name>[.-]*\w[\w.-]*)(?P<between>\\?[\"']?\s*(?:=|:(?!//))\s*)"
+    r"(?<![\w.-])(?P<name>[.-]*\w[\w.-]*)(?P<between>\\?[\"']?\]?\s*(?:=|:(?!//))\s*)"
     r"(?P<value>\\\"(?:[^\"\\]|\\(?!\"))*\\\"|\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s,;&\"'(){}\[\]]+)"
 )
 _OPTION = re.compile(
     r"(?P<name>(?<![\w-])--?[A-Za-z][A-Za-z0-9_-]*)(?P<between>\s+)(?P<value>\"[^\"]*\"|'[^']*'|[^\s-]\S*)"
 )
+_CALLED = re.compile(r"(?P<head>\(\s*[\"'])(?P<name>[\w.-]+)(?P<between>[\"']\s*,\s*)(?P<value>\"[^\"\n]*\"|'[^'\n]*')")
+"""setenv("NAME", "value"), environ.setdefault('NAME', 'value')."""
 _PLAIN = re.compile(r"(?i)[\"']?(?:true|false|none|null|\d{1,5}|)[\"']?|[\"']?\$.*|\*+", re.DOTALL)
 _SHORT = 6
 
@@ -96,9 +99,10 @@ def secrets_in(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
         ("signature", _SIGNED, "value"),
         ("value of a secret name", _PAIR, "value"),
         ("value of a secret option", _OPTION, "value"),
+        ("value of a secret name", _CALLED, "value"),
     ):
         for found in shape.finditer(text):
-            named = shape not in (_PAIR, _OPTION) or _hide(found) != found[0]
+            named = shape not in (_PAIR, _OPTION, _CALLED) or _is_hidden(found)
             if named and not re.fullmatch(r"\W*\*+\W*", found[group]):
                 yield kind, found.span(group)
 
@@ -120,6 +124,7 @@ class Redactor:
         text = _TOKEN.sub(HIDDEN, text)
         for shape in _BY_PLACE:
             text = shape.sub(rf"\g<before>{HIDDEN}", text)
+        text = _CALLED.sub(lambda found: found["head"] + _hide(found, found["head"]), text)
         return _OPTION.sub(_hide, _PAIR.sub(_hide, text))
 
     def value(self, value: Any) -> Any:
@@ -148,9 +153,13 @@ def _forms(value: str) -> Iterable[str]:
             yield pattern if len(piece) >= _SHORT else rf"(?<!\w){pattern}(?!\w)"
 
 
-def _hide(found: re.Match[str]) -> str:
+def _is_hidden(found: re.Match[str]) -> bool:
+    return is_secret(found["name"].lstrip("-")) and not _PLAIN.fullmatch(found["value"])
+
+
+def _hide(found: re.Match[str], head: str = "") -> str:
     name, between, value = found["name"], found["between"], found["value"]
-    if not is_secret(name.lstrip("-")) or _PLAIN.fullmatch(value):
-        return found[0]
+    if not _is_hidden(found):
+        return found[0].removeprefix(head)
     mark = next((mark for mark in ('\\"', '"', "'") if value.startswith(mark)), "")
     return f"{name}{between}{mark}{HIDDEN}{mark}"

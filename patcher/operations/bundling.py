@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,8 +63,8 @@ def bundled(session: Session, host: Host, asked: Asked, output: Path | None) -> 
     if not path.parent.is_dir():
         raise UsageError(phrase("{folder}: there is no such folder", folder=path.parent))
     try:
-        with collected(session, host, asked) as learnt:
-            yield seal(learnt, asked, top), path
+        with collected(session, host, asked) as learnt, ExitStack() as stack:
+            yield seal(learnt, asked, top, stack), path
     except OSError as error:
         told = phrase("{file}: {reason}", file=error.filename or path.parent, reason=error.strerror or str(error))
         raise TreeError("the bundle cannot be put together", cause=told) from error
@@ -124,10 +124,13 @@ def _diagnosed(session: Session, log: Log | None) -> Diagnosis | None:
     return diagnose(session, str(log.spot)) if log is not None else None
 
 
-def seal(learnt: Found, asked: Asked, top: str) -> Bundle:
-    """The archive as it would be written, proved to hold no secret. Raises SealError where it would."""
+def seal(learnt: Found, asked: Asked, top: str, stack: ExitStack) -> Bundle:
+    """The archive as it would be written, proved to hold no secret, until `stack` is closed.
+
+    Raises SealError where it would hold one.
+    """
     names = None if asked.names else Names(learnt.users, learnt.homes, learnt.hosts)
-    sealer = Sealer(learnt.secrets, names)
+    sealer = Sealer(learnt.secrets, names, stack)
     sections = list(learnt.sections)
     for name, (_, tongue) in DOCUMENTS.items():
         if tongue in ("en", language()):
