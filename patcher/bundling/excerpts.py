@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
 import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, cast
 
 LAST = 200
 """Lines of the end."""
@@ -19,6 +22,7 @@ LONGEST = 4000
 HEAD = 4 << 20
 """Bytes of the beginning in which the command is looked for."""
 _TAIL = 8 << 20
+_PACKED = (".gz", ".xz")
 _BLOCK = 1 << 20
 _BEGIN = "Traceback (most recent call last)"
 _RUN = re.compile(
@@ -29,6 +33,9 @@ _RUN = re.compile(
 
 def tail(path: Path, count: int = LAST) -> str:
     """The last `count` lines. Of a progress bar's states in one line only the last is given."""
+    if path.suffix in _PACKED:
+        last = deque((line for _, line in _lines(path)), maxlen=count)
+        return "".join(f"{_shown(line)}\n" for line in last)
     with path.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         stream.seek(max(0, size - _TAIL))
@@ -57,9 +64,20 @@ def around(path: Path, number: int) -> tuple[str, int]:
     return "".join(f"{line}\n" for line in lines), min(number, number - (len(kept) - 1 - first))
 
 
+def opened(path: Path) -> IO[bytes]:
+    """A log, unpacked on the way where it is packed."""
+    match path.suffix:
+        case ".gz":
+            return cast("IO[bytes]", gzip.open(path, "rb"))
+        case ".xz":
+            return cast("IO[bytes]", lzma.open(path, "rb"))
+        case _:
+            return path.open("rb")
+
+
 def command_in(path: Path) -> str:
     """The command that a shell with `set -x` has shown before it ran it; empty where there is none."""
-    with path.open("rb") as stream:
+    with opened(path) as stream:
         text = stream.read(HEAD).decode("utf-8", "replace")
     found = [match["command"] for line in text.splitlines() if (match := _RUN.match(line))]
     python = [command for command in found if re.search(r"python|torchrun|accelerate|deepspeed|ray job", command)]
@@ -69,7 +87,7 @@ def command_in(path: Path) -> str:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Each line with its number; of a line that is longer than a block, its last state or its beginning alone."""
     number, held = 1, b""
-    with path.open("rb") as stream:
+    with opened(path) as stream:
         while piece := stream.read(_BLOCK):
             first, newline, rest = piece.partition(b"\n")
             held = held + first if len(held) < _BLOCK else held[-_BLOCK // 2 :] + first[-_BLOCK // 2 :]

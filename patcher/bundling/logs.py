@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -51,14 +52,17 @@ def opened(connection: Connection, asked: Asked, state: Mapping[str, Any]) -> It
         yield Log(path, "log", path.stat().st_size), 0
     else:
         with tempfile.TemporaryFile() as aside:
-            path = Path(f"/proc/self/fd/{aside.fileno()}")
             if asked.log == "-":
                 shutil.copyfileobj(sys.stdin.buffer, aside, 1 << 20)
                 told: Mapping[str, Any] = {"size": aside.tell(), "hidden": 0}
                 skipped = 0
             else:
                 told, skipped = _fetch(connection, job["id"], aside, whole=asked.whole_log)
-            aside.flush()
+            reading = Path(f"/proc/self/fd/{aside.fileno()}").open("rb")  # noqa: SIM115
+        with reading:  # Nobody writes to it any more: it is seen to stand still.
+            if told.get("changed"):
+                os.utime(reading.fileno(), (told["changed"], told["changed"]))
+            path = Path(f"/proc/self/fd/{reading.fileno()}")
             yield Log(path, asked.log or "log", told["size"], skipped), told["hidden"]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from patcher.bundling.excerpts import opened
 from patcher.bundling.model import Section
 from patcher.bundling.names import Names
 from patcher.bundling.suspects import suspects
@@ -111,7 +112,7 @@ class Sealer:
 
 def _blocks(path: Path) -> Iterator[str]:
     """A file in blocks of whole lines; a private key is not cut in two."""
-    with path.open("rb") as stream:
+    with opened(path) as stream:
         held = b""
         while piece := stream.read(BLOCK):
             held += piece

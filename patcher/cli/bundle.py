@@ -18,7 +18,9 @@ from patcher.session import Session
 @click.argument("what", metavar="[LOG|HOST]", required=False, shell_complete=host_names)
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
 @near_options
-@click.option("--output", "file", type=click.Path(path_type=Path), metavar="FILE", help="Where to; nothing is overwritten.")
+@click.option(
+    "--output", "file", type=click.Path(path_type=Path), metavar="FILE", help="Where to; nothing is overwritten."
+)
 @click.option("--script", type=click.Path(path_type=Path), metavar="FILE", help="A script that reproduces it.")
 @click.option("--command", "ran", metavar="TEXT", help="The whole command, where neither the job nor the log tells it.")
 @click.option("--tried", multiple=True, metavar="TEXT", help="What was tried already; as often as needed.")

@@ -91,7 +91,7 @@ def collected(session: Session, host: Host, asked: Asked) -> Iterator[Found]:
         state = _state(connection, asked, machine)
         with opened(connection, asked, state) as (log, hidden):
             diagnosis = _diagnosed(session, log)
-            taken = stacks(connection, [process["pid"] for process in state["processes"]])
+            taken = stacks(connection, state)
             learnt = Learnt(host, machine, state, log, diagnosis, tuple(taken), hidden)
             yield found(session, asked, learnt)
 

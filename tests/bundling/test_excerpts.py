@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import resource
 from pathlib import Path
 
@@ -13,6 +14,10 @@ def test_the_last_lines(tmp_path: Path) -> None:
     log.write_bytes(b"".join(b"line %d\n" % number for number in range(1000)) + b"0%\r50%\r100%\r\nno end")
     lines = tail(log, 3).splitlines()
     assert lines == ["line 999", "100%", "no end"]
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    assert tail(packed, 3).splitlines() == lines
+    assert around(packed, 990)[0] == around(log, 990)[0]
     log.write_bytes(b"")
     assert tail(log) == ""
 

@@ -22,7 +22,7 @@ def parts(request: Request) -> dict[str, Any]:
     """Send the log of the job `job`: all of it, or the first and last bytes where it is longer than `first` + `last`.
 
     Events have a body. What is left out comes as one event with `skipped`: bytes, and `newlines` in them. Answers
-    `size`, and `hidden`: how many secrets were taken out.
+    `size`, `changed`: when it last grew, and `hidden`: how many secrets were taken out.
     """
     args = request.args
     job = folder.look(folder.folder_of(place.root(request), args["job"]))
@@ -42,7 +42,8 @@ def parts(request: Request) -> dict[str, Any]:
             newlines = _pass(request, log, size - last)
             request.emit(skipped=log.tell() - begin, newlines=newlines)
             _send(request, log, size, hiding)
-    return {"size": size, "hidden": hiding.count}
+        changed = os.fstat(log.fileno()).st_mtime
+    return {"size": size, "hidden": hiding.count, "changed": changed}
 
 
 def _send(request: Request, log: BinaryIO, upto: int, hiding: Hiding) -> None:
