@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from patcher.agent import place
+from patcher.agent.collecting import variables
 from patcher.agent.jobs import devices, folder, login, processes
 from patcher.agent.said import Refusal, Said, phrase, why
 
@@ -58,6 +59,8 @@ def start(request: Request) -> dict[str, Any]:
         "steps": args.get("steps"),
         "facts": args.get("facts", {}),
         "ordered": time.time(),
+        "variables": variables.shown(environment),
+        "others": len(environment) - len(variables.shown(environment)),
     }
     at = _make(root, name, job, script)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
@@ -121,7 +124,7 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
     at = os.path.join(folder.jobs_folder(root), name)
     try:
         folder.make(root, name)
-        for program in ("runner", "viewer"):
+        for program in ("runner", "traces", "viewer"):
             _write(os.path.join(at, f"{program}.py"), _source(program))
         for kept in (script, *(os.path.join(root, other) for other in KEPT)):
             if os.path.isfile(kept):
