@@ -10,19 +10,21 @@ def is_being_written(path: Path) -> bool | None:
     """Whether any process that may be looked into holds the file open for writing; None where that cannot be told."""
     try:
         told = path.stat()
-        processes = [entry for entry in os.scandir("/proc") if entry.name.isdigit()]
+        with os.scandir("/proc") as entries:
+            processes = [entry.path for entry in entries if entry.name.isdigit()]
     except OSError:
         return None
     own = (told.st_dev, told.st_ino)
-    return any(_holds(entry.path, own) for entry in processes)
+    return any(_holds(process, own) for process in processes)
 
 
 def _holds(process: str, own: tuple[int, int]) -> bool:
     try:
-        for entry in os.scandir(f"{process}/fd"):
-            held = entry.stat()
-            if (held.st_dev, held.st_ino) == own and _writes(f"{process}/fdinfo/{entry.name}"):
-                return True
+        with os.scandir(f"{process}/fd") as entries:
+            for entry in entries:
+                held = entry.stat()
+                if (held.st_dev, held.st_ino) == own and _writes(f"{process}/fdinfo/{entry.name}"):
+                    return True
     except OSError:
         return False
     return False
