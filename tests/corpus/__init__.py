@@ -1,0 +1,1 @@
+"""Labelled logs for `diagnose`, and what made them."""

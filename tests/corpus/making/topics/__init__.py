@@ -1,0 +1,1 @@
+"""The scenes, a module for each topic."""
