@@ -43,6 +43,8 @@ VERBS: dict[str, str] = {
     "job_scan": "patcher.agent.jobs.scanning:scan",
     "job_stop": "patcher.agent.jobs.stopping:stop",
     "job_keep": "patcher.agent.jobs.keeping:keep",
+    "stacks": "patcher.agent.stacks.taking:stacks",
+    "pulse": "patcher.agent.stacks.pulse:pulse",
     "climb": "patcher.agent.ladder.climbing:climb",
 }
 """Each verb and the function that answers it: `function(request) -> dict`."""

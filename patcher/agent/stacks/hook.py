@@ -1,0 +1,60 @@
+"""Stacks by the hook that a job's Python processes have: a signal, and what each then writes into its file."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from patcher.agent.jobs.processes import Process
+from patcher.agent.jobs.runner import start_of
+from patcher.agent.stacks import facts, rays
+from patcher.agent.stacks.hooked import SIGNAL, VARIABLE
+
+SECONDS = 2.0
+SETTLED = 0.1
+"""Seconds without a further byte after which a dump is taken for whole."""
+LARGEST = 1 << 18
+FOLDER = "stacks"
+"""In a job's folder."""
+
+
+def dump(process: Process, folder: str | None) -> tuple[str, str]:
+    """What faulthandler wrote of a process, and why there is nothing.
+
+    The signal goes only to a process that catches it, and that says in its own file that it does so for this.
+    """
+    folder = rays.variables(process.pid, (VARIABLE,)).get(VARIABLE) or folder
+    if folder is None:
+        return "", "no hook"
+    path = os.path.join(folder, f"{os.uname()[1]}.{process.pid}.{process.start}")
+    try:
+        before = os.stat(path).st_size
+    except OSError:
+        return "", "no hook"
+    bit = 1 << (SIGNAL - 1)
+    caught, blocked = facts.signals(process.pid)
+    if not caught & bit or blocked & bit or start_of(process.pid) != process.start:
+        return "", "no hook"
+    try:
+        os.kill(process.pid, SIGNAL)
+    except OSError as error:
+        return "", error.strerror or str(error)
+    return _written(path, before)
+
+
+def _written(path: str, before: int) -> tuple[str, str]:
+    deadline = time.monotonic() + SECONDS
+    size, changed = before, time.monotonic()
+    while time.monotonic() < deadline and (size == before or time.monotonic() - changed < SETTLED):
+        time.sleep(0.02)
+        try:
+            now = os.stat(path).st_size
+        except OSError:
+            break
+        if now != size:
+            size, changed = now, time.monotonic()
+    if size == before:
+        return "", "it did not answer"
+    with open(path, "rb") as stream:
+        stream.seek(before)
+        return stream.read(LARGEST).decode("utf-8", "replace"), ""
