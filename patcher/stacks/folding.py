@@ -47,7 +47,7 @@ def telling(frames: Sequence[Frame]) -> tuple[Frame, ...]:
     first = next(iter(frames), None)
     if not own:
         return tuple(frames[:TELLING])
-    if first is not None and first.library and first.path not in ("runpy.py",):
+    if first is not None and first.library and first.path != "runpy.py":
         return (_outermost_call(frames), *own[: TELLING - 1])
     return tuple(own[:TELLING])
 

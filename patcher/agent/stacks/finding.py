@@ -11,7 +11,7 @@ from patcher.agent.stacks import rays
 
 Order = Dict[str, Any]
 """What is looked for. `job`: what `folder.look` tells; `pids`: numbers, each with its start; `log`: a file's path;
-`ray`: a cluster's address. Each may be missing."""
+`ray`: a cluster's address; `mark`: a job's id. Each may be missing."""
 
 
 class Members:
@@ -60,6 +60,8 @@ class Members:
         wanted = {self._mark(everything[pid]) for pid in found} - {None}
         if self._order.get("job"):
             wanted.add(self._order["job"]["id"])
+        if self._order.get("mark"):
+            wanted.add(self._order["mark"])
         if not wanted:
             return set()
         return {pid for pid, process in everything.items() if self._mark(process) in wanted}

@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.agent.jobs import devices
+from patcher.agent.jobs import devices, processes
 from patcher.agent.jobs.processes import Process
 from patcher.agent.stacks import facts, rays
 from patcher.agent.stacks.finding import Members
@@ -26,16 +26,18 @@ class Watch:
         self.members = members
         self._walked = -WALK
         self._system: dict[tuple[int, int], bool] = {}
+        self._rays: list[str] = []
 
     def look(self, gpus: bool = False) -> dict[str, Any]:
-        """The processes, each with `cpu` in seconds and bytes so far; with `gpus` also those."""
+        """The processes, each with `cpu` in seconds and bytes so far; `rays`: their clusters. With `gpus` those too."""
         if time.monotonic() - self._walked >= WALK:
             found = self.members.all()
+            self._rays = rays.addresses([process.pid for process in found], processes.table())
             self._walked = time.monotonic()
         else:
             found = self.members.known()
         told = [self._told(process) for process in found]
-        return {"at": time.time(), "processes": told, "gpus": devices.devices() if gpus else None}
+        return {"at": time.time(), "processes": told, "gpus": devices.devices() if gpus else None, "rays": self._rays}
 
     def _told(self, process: Process) -> dict[str, Any]:
         key = (process.pid, process.start)

@@ -13,6 +13,7 @@ _SERVICES = (
     *("/ray/dashboard/", "/ray/autoscaler/", "/ray/_private/log_monitor.py", "/ray/_private/runtime_env/"),
     *("ray::DashboardAgent", "ray::RuntimeEnvAgent"),
 )
+_ADDRESS = re.compile(r"--gcs-address=(?P<address>\S+)")
 _DRIVER = re.compile(r"/(?P<session>session_[^/]+)/logs/python-core-driver-(?P<job>[0-9a-f]{8})")
 
 
@@ -36,6 +37,14 @@ def workers(found: Iterable[int], address: str | None, everything: Table) -> set
         (pid, job) for pid, title in outside.items() for session, job in drivers if f"--session-name={session}" in title
     }
     return {pid for pid in everything if (_raylet_of(pid), _variable(pid, "RAY_JOB_ID")) in served}
+
+
+def addresses(found: Iterable[int], everything: Table) -> list[str]:
+    """The clusters that have processes among `found`, by the address of their head."""
+    raylets = {pid for pid, process in everything.items() if process.name == "raylet"}
+    served = {_raylet_of(pid) for pid in found} | set(found)
+    told = (_ADDRESS.search(_title(pid)) for pid in raylets & served)
+    return sorted({match["address"] for match in told if match is not None})
 
 
 def _drivers(pid: int) -> Iterable[tuple[str, str]]:
