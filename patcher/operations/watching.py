@@ -142,7 +142,7 @@ def _found(session: Session, asked: Asked, ears: Ears) -> Iterator[_Found]:
         if asked.hosts:
             found = _on_hosts(session, asked, ears, stack)
         elif asked.pid is not None:
-            found = _of_process(asked, asked.pid)
+            found = _of_process(asked, asked.pid, ears)
         else:
             assert asked.log is not None
             found = _of_log(asked, asked.log)
@@ -150,11 +150,14 @@ def _found(session: Session, asked: Asked, ears: Ears) -> Iterator[_Found]:
         yield found
 
 
-def _of_process(asked: Asked, pid: int) -> _Found:
+def _of_process(asked: Asked, pid: int, ears: Ears) -> _Found:
     process = processes.one(pid)
     if process is None:
         raise UsageError(phrase("there is no process {pid}", pid=pid))
-    source = Local(local.log_of(pid), local.started_at(process.start))
+    log = local.log_of(pid)
+    if log is None:
+        ears.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
+    source = Local(log, local.started_at(process.start))
     order = {"pids": [[pid, process.start]], "ray": asked.ray}
     return _Found(source, [Here(order, HERE)], source.profile, Redactor(()), source.close)
 

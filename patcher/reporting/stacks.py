@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from patcher.language import NOTHING, Phrase, Phrases, phrase
 from patcher.stacks.grouping import Group
-from patcher.stacks.kernel import waits_for
 from patcher.stacks.model import Process, Role
 from patcher.watching.model import Sight
 
@@ -43,6 +42,7 @@ _CLOSED: dict[str, tuple[Phrase, Phrase]] = {
     ),
 }
 _SHOWN = 12
+_PIDS = 2
 
 
 def stack_lines(sight: Sight) -> list[Phrase | Phrases | str]:
@@ -66,27 +66,29 @@ def stack_lines(sight: Sight) -> list[Phrase | Phrases | str]:
 def _group(group: Group) -> Phrase:
     count = len(group.processes)
     hosts = sorted({process.host for process in group.processes})
-    who = phrase(
-        "{count} {role}{ranks}{hosts}",
-        count=count,
-        role=_ROLES[group.role][count > 1],
-        ranks=_ranks(group),
-        hosts=phrase(" on {hosts}", hosts=", ".join(hosts)) if hosts != ["here"] else "",
+    where = phrase(" on {hosts}", hosts=", ".join(hosts)) if hosts != ["here"] else ""
+    fields = {"role": _ROLES[group.role][count > 1], "ranks": _ranks(group), "hosts": where}
+    who = (
+        phrase("{count} {role}{ranks}{hosts}", count=count, **fields)
+        if count > 1
+        else phrase("{role}{ranks}{hosts}", **fields)
     )
-    doing = group.doing.told if group.doing is not None else waits_for(group.processes[0])
-    if group.processes[0].stopped:
-        doing = phrase("is stopped by a signal")
     path = " < ".join(f"{one.place}:{one.line}" if one.line else one.place for one in group.frames[:3])
-    told = Phrases(tuple(part for part in (path, doing) if part), ", ")
+    told = Phrases(tuple(part for part in (path, group.told) if part), ", ") or phrase("cannot be looked into")
     if group.odd:
         return phrase("odd: {who}: {told}; {why}", who=who, told=told, why=group.odd)
     return phrase("{who}: {told}", who=who, told=told)
 
 
-def _ranks(group: Group) -> Phrase | str:
-    if group.ranks:
-        return phrase(" ({ranks})", ranks=_runs(group.ranks))
-    return phrase(" (process {pids})", pids=", ".join(map(str, group.pids[:4])))
+def _ranks(group: Group) -> Phrase:
+    pids = ", ".join(map(str, group.pids[:_PIDS]))
+    if not group.ranks:
+        return phrase(" (pid {pids})", pids=pids)
+    if group.role == "loader":
+        return phrase(" of rank {ranks} (pid {pids})", ranks=_runs(group.ranks), pids=pids)
+    if len(group.pids) > _PIDS:
+        return phrase(" {ranks}", ranks=_runs(group.ranks))
+    return phrase(" {ranks} (pid {pids})", ranks=_runs(group.ranks), pids=pids)
 
 
 def _runs(numbers: Sequence[int]) -> str:
@@ -107,7 +109,7 @@ def _locks(sight: Sight) -> list[Phrase]:
             if lock.waiters:
                 holders = ", ".join(f"{pid} ({name})" for pid, name in lock.holders.items())
                 waiters = ", ".join(map(str, lock.waiters))
-                told = "{waiters} waits for the file lock {path}, held by process {holders}"
+                told = "file lock {path}: held by process {holders}, waited for by {waiters}"
                 found.append(phrase(told, waiters=waiters, path=lock.path or "?", holders=holders))
     return found
 

@@ -76,6 +76,10 @@ def show_report(report: Report, output: Literal["text", "json"]) -> None:
     if report.verdict in ("stalled", "running") and (told := _activity(report.activity)):
         click.echo(f"  {show(told, tongue)}")
     if report.sight is not None:
+        if report.sight.phase not in (None, report.phase):
+            click.echo(
+                f"  {show(phrase('its frames are of the phase {phase}', phase=name(report.sight.phase)), tongue)}"
+            )
         for line in stack_lines(report.sight):
             click.echo(f"  {show(line, tongue)}")
     for finding in report.diagnosis.findings:
@@ -115,7 +119,7 @@ def _phase_line(standing: Standing, phase: Phase | None) -> Phrase:
 
 def _activity(activity: Activity) -> Phrases | None:
     """What the job uses now, in short; nothing where it is not known."""
-    if not activity.seconds:
+    if not activity.seconds or not activity.processes:
         return None
     parts: list[Phrase] = [
         phrase(

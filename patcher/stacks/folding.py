@@ -48,8 +48,16 @@ def telling(frames: Sequence[Frame]) -> tuple[Frame, ...]:
     if not own:
         return tuple(frames[:TELLING])
     if first is not None and first.library and first.path != "runpy.py":
-        return (_outermost_call(frames), *own[: TELLING - 1])
+        return (outermost_call(frames), *own[: TELLING - 1])
     return tuple(own[:TELLING])
+
+
+def own_part(frames: Sequence[Frame]) -> tuple[Frame, ...]:
+    """The frames of a forked process without those of its parent, at which it was forked."""
+    for number, one in enumerate(frames):
+        if one.path == "multiprocessing/process.py" and one.function.endswith("_bootstrap"):
+            return tuple(frames[:number])
+    return tuple(frames)
 
 
 def key(frames: Iterable[Frame]) -> tuple[str, ...]:
@@ -57,7 +65,7 @@ def key(frames: Iterable[Frame]) -> tuple[str, ...]:
     return tuple(f"{one.path}:{one.function.rpartition('.')[2]}" for one in frames)
 
 
-def _outermost_call(frames: Sequence[Frame]) -> Frame:
+def outermost_call(frames: Sequence[Frame]) -> Frame:
     """The call into Python's library from which the innermost frame comes: queue.get rather than its lock."""
     found = frames[0]
     for one in frames:

@@ -9,7 +9,7 @@ from patcher.language import NOTHING, Phrase, Phrases, phrase
 from patcher.stacks.folding import key, telling
 from patcher.stacks.kernel import call, waits_for
 from patcher.stacks.meaning import Doing, doing
-from patcher.stacks.model import Frame, Process, Role
+from patcher.stacks.model import Frame, Lock, Process, Role
 
 _ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "helper", "system")
 
@@ -38,6 +38,13 @@ class Group:
         return tuple(one.pid for one in self.processes)
 
     @property
+    def told(self) -> Phrase | Phrases:
+        """What they do, in words; nothing where nothing tells."""
+        if self.processes[0].stopped or self.doing is None:
+            return waits_for(self.processes[0])
+        return self.doing.told
+
+    @property
     def where(self) -> str:
         """The place in a word: the frame that tells most, else what the kernel says."""
         if not self.frames:
@@ -59,15 +66,19 @@ class Grouped:
         return tuple(group for group in self.groups if group.odd)
 
 
-def grouped(processes: Iterable[Process]) -> Grouped:
-    """The processes of a job, Ray's own left out. Idle workers of Ray are left out too."""
+def grouped(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> Grouped:
+    """The processes of a job, Ray's own left out. Idle workers of Ray are left out too.
+
+    Who holds a file lock of `locks` that others wait for is the odd one.
+    """
     found = [one for one in processes if one.role != "system" and not one.title.startswith("ray::IDLE")]
     places: dict[tuple[object, ...], list[Process]] = {}
     for one in found:
         places.setdefault(_place(one), []).append(one)
     groups = [_group(tuple(members)) for members in places.values()]
     absent, size = _absent(found)
-    groups = [_with_oddness(group, groups, absent) for group in groups]
+    holders = {pid for lock in locks if lock.waiters for pid in lock.holders}
+    groups = [_with_oddness(group, groups, absent, holders) for group in groups]
     groups.sort(key=lambda group: (_ORDER.index(group.role), -len(group.processes)))
     return Grouped(tuple(groups), absent, size)
 
@@ -96,8 +107,10 @@ def _absent(processes: Sequence[Process]) -> tuple[tuple[int, ...], int | None]:
     return tuple(sorted(set(range(size)) - {one.number for one in ranks})), size
 
 
-def _with_oddness(group: Group, groups: Sequence[Group], absent: tuple[int, ...]) -> Group:
+def _with_oddness(group: Group, groups: Sequence[Group], absent: tuple[int, ...], holders: set[int]) -> Group:
     odd = _oddness(group, [other for other in groups if other.role == group.role and other is not group], absent)
+    if holders & set(group.pids):
+        odd = phrase("holds the file lock that others wait for")
     return Group(group.processes, group.frames, group.doing, odd)
 
 
@@ -105,7 +118,7 @@ def _oddness(group: Group, others: Sequence[Group], absent: tuple[int, ...]) -> 
     """Why a group is the odd one. Stopped ones are; else those that do not wait where all others of their kind do."""
     first = group.processes[0]
     if first.stopped:
-        return phrase("stopped by a signal while the others wait")
+        return phrase("the others can wait for ever")
     if group.role not in ("rank", "engine", "loader") or not others or any(one.processes[0].stopped for one in others):
         return NOTHING
     most = max(others, key=lambda other: len(other.processes))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from patcher.agent.ladder.stacks import threads as dumped
-from patcher.stacks.folding import frame
+from patcher.stacks.folding import frame, own_part
 from patcher.stacks.model import Lock, Process, Taken, Thread
 from patcher.stacks.ranks import ranked
 
@@ -56,7 +56,7 @@ def of_spy(threads: Sequence[Mapping[str, Any]], root: str = "") -> tuple[Thread
     """Threads as py-spy gives them, the agent having left out what is not needed."""
     return tuple(
         Thread(
-            tuple(frame(path, name, line, root) for path, name, line in one["frames"]),
+            own_part([frame(path, name, line, root) for path, name, line in one["frames"]]),
             one["name"],
             one["main"],
             one["active"],
@@ -70,7 +70,7 @@ def of_faulthandler(text: str, root: str = "") -> tuple[Thread, ...]:
     found = dumped(text)
     return tuple(
         Thread(
-            tuple(frame(path, function, int(line), root) for path, line, function in one.frames),
+            own_part([frame(path, function, int(line), root) for path, line, function in one.frames]),
             one.name or ("MainThread" if number == len(found) else ""),
             number == len(found),
         )

@@ -23,6 +23,10 @@ PULSE = 3.0
 """Seconds between looks at the processes."""
 APART = 4.0
 """Seconds between two looks at stacks that are to show whether something moves."""
+COMPUTING = 2.0
+"""Times the limit for which a process that computes in one and the same place is waited for."""
+MOVING = 10.0
+"""Times the limit for which one is waited for that is seen in ever other places, and has nothing to say."""
 EVERY = 10.0
 """Seconds between looks at whether a log that nobody is seen to write tells of its end."""
 AGAIN = 30.0
@@ -133,7 +137,8 @@ class Watcher:
         """Where all processes of all places stand now."""
         taken = [place.stacks(self._native) for place in self.places]
         processes = [process for one in taken for process in one.processes]
-        return Sight(taken, grouped(processes), phase(processes))
+        locks = [lock for one in taken for lock in one.locks]
+        return Sight(taken, grouped(processes, locks), phase(processes))
 
     def _proved(self, standing: Standing) -> Outcome | None:
         """The stall with what was seen, unless something is seen to move or to work after all."""
@@ -143,14 +148,16 @@ class Watcher:
             return None
         sight = self.sight()
         busy = self.state.activity.busy
-        if busy and not self._given and not standing.hopeless:
+        if busy and standing.over < MOVING:
             self.source.read(self.state, APART)
             again = self.sight()
             standing = self.state.standing(self.source.now())
-            goes_on = moved(sight.processes, again.processes, busy) or works(again.processes, busy)
+            goes_on = moved(sight.processes, again.processes, busy)
+            patient = self.state.given is None and standing.over < COMPUTING
+            goes_on = goes_on or (patient and works(again.processes, busy))
             sight = again
             if goes_on or standing.pace != "suspect":
-                self._trusted = time.monotonic() + AGAIN
+                self._trusted = time.monotonic() + min(AGAIN, standing.limit)
                 return None
         end = self.source.end()
         return Outcome(standing, end, sight, stalled=end is None)
@@ -161,10 +168,6 @@ class Watcher:
             return None
         self._asked = time.monotonic()
         return End(lost=True) if self._is_over() else None
-
-    @property
-    def _given(self) -> bool:
-        return self.state.given is not None
 
     def _pulse(self, *, gpus: bool = False) -> None:
         self._pulsed = time.monotonic()

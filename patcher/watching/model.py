@@ -122,7 +122,7 @@ def _group(group: Group) -> dict[str, Any]:
         "titles": sorted({process.title for process in group.processes})[:4],
         "frames": [f"{frame.place}:{frame.line}" if frame.line else frame.place for frame in group.frames],
         "where": group.where,
-        "doing": str(group.doing.told) if group.doing is not None else None,
+        "doing": str(group.told) or None,
         "state": first.state,
         "how": first.how,
         "odd": bool(group.odd),

@@ -17,7 +17,7 @@ def moved(first: Sequence[Process], second: Sequence[Process], busy: Sequence[Na
     after = {(process.host, process.pid): process for process in second if _counts(process)}
     if before.keys() != after.keys():
         return True
-    return any(_lines(before[one]) != _lines(after[one]) for one in busy if one in before and before[one].threads)
+    return any(_calls(before[one]) != _calls(after[one]) for one in busy if one in before and before[one].threads)
 
 
 def works(processes: Sequence[Process], busy: Sequence[Name]) -> bool:
@@ -35,6 +35,7 @@ def _counts(process: Process) -> bool:
     return process.role not in ("system", "helper") or process.title.partition(" ")[0].rpartition("/")[2] in _COMPILERS
 
 
-def _lines(process: Process) -> tuple[tuple[str, int], ...]:
+def _calls(process: Process) -> tuple[str, ...]:
+    """The functions that are called: lines change also where something only looks again and again."""
     main = process.main
-    return tuple((frame.place, frame.line) for frame in (main.frames if main is not None else ()))
+    return tuple(frame.place for frame in (main.frames if main is not None else ()) if not frame.library)

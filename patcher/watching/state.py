@@ -17,8 +17,6 @@ Pace: TypeAlias = Literal["normal", "slow", "suspect"]
 Reason: TypeAlias = Literal["limit", "bar", "still", "given"]
 """`limit`: the phase takes longer than it ever should, and is silent; `bar`: a progress bar does not move; `still`:
 no process does anything; `given`: the limit of the command line."""
-HOPELESS = 2.0
-"""Times the limit after which even a process that computes all the time in one place is not waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,8 @@ class Standing:
     limit: float
     usual: tuple[float, float]
     reason: Reason | None = None
-    hopeless: bool = False
+    over: float = 0.0
+    """How many times the limit it has waited by now."""
 
 
 class State:
@@ -90,7 +89,9 @@ class State:
         return found
 
     def words(self, text: str, at: float) -> None:
-        """Hear a line only for what it says of life."""
+        """Hear a line only for what it says of life; the first one of all is also the beginning."""
+        if not self.milestones.begun and text.strip():
+            self.line(Line(text, 1, 0), at)
         self.signs.take(said(text).text, at)
 
     def pulse(self, look: Mapping[str, Any], at: float) -> None:
@@ -112,7 +113,7 @@ class State:
             pace = "slow"
         shown = FLOOR if reason == "bar" else held.still if reason == "still" else limit
         waited = silent if reason != "limit" else seconds
-        return Standing(pace, self.phase, seconds, silent, shown, held.usual, reason, waited > HOPELESS * shown)
+        return Standing(pace, self.phase, seconds, silent, shown, held.usual, reason, waited / shown)
 
     def _reason(self, now: float, seconds: float, silent: float, held: Limits) -> Reason | None:
         if self.given is not None:

@@ -76,7 +76,7 @@ class Members:
         """This program with what it has started and those that wait for it, and the one that only watches the job."""
         runner = (self._order.get("job") or {}).get("runner")
         found = {runner["pid"]} if runner is not None and processes.alive(runner) else set()
-        found |= processes.descendants([os.getpid()], everything)
+        found |= processes.descendants([os.getpid()], everything) - processes.descendants(seeds, everything)
         above = everything.get(os.getpid())
         while above is not None and above.parent not in seeds:
             found.add(above.parent)

@@ -8,7 +8,7 @@ import time
 from patcher.agent.jobs.processes import Process
 from patcher.agent.jobs.runner import start_of
 from patcher.agent.stacks import facts, rays
-from patcher.agent.stacks.hooked import SIGNAL, VARIABLE
+from patcher.agent.stacks.hooked import SIGNAL, TOLD, VARIABLE
 
 SECONDS = 2.0
 SETTLED = 0.1
@@ -23,10 +23,7 @@ def dump(process: Process, folder: str | None) -> tuple[str, str]:
 
     The signal goes only to a process that catches it, and that says in its own file that it does so for this.
     """
-    folder = rays.variables(process.pid, (VARIABLE,)).get(VARIABLE) or folder
-    if folder is None:
-        return "", "no hook"
-    path = os.path.join(folder, f"{os.uname()[1]}.{process.pid}.{process.start}")
+    path = _path(process, folder)
     try:
         before = os.stat(path).st_size
     except OSError:
@@ -40,6 +37,21 @@ def dump(process: Process, folder: str | None) -> tuple[str, str]:
     except OSError as error:
         return "", error.strerror or str(error)
     return _written(path, before)
+
+
+def variables(process: Process, folder: str | None) -> dict[str, str]:
+    """Which rank a process is, by its own file; nothing where it has none."""
+    try:
+        with open(_path(process, folder), encoding="utf-8", errors="replace") as stream:
+            pairs = (item.partition("=") for item in stream.readline().split())
+            return {name: value for name, found, value in pairs if found and name in TOLD}
+    except OSError:
+        return {}
+
+
+def _path(process: Process, folder: str | None) -> str:
+    folder = rays.variables(process.pid, (VARIABLE,)).get(VARIABLE) or folder or os.devnull
+    return os.path.join(folder, f"{os.uname()[1]}.{process.pid}.{process.start}")
 
 
 def _written(path: str, before: int) -> tuple[str, str]:

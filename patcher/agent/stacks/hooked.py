@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "UKY_PATCH_STACKS"
+TOLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WG_PREFIX")
+"""Variables that the file begins with: others may not be allowed to read them from the process."""
 SIGNAL = 47
 """A real-time signal: nothing in Python, torch, Ray or vLLM uses one. What does not catch it must never be sent it."""
 
@@ -33,6 +35,8 @@ def install() -> None:
             start = stream.read().rpartition(b")")[2].split()[19].decode("ascii")
         path = os.path.join(folder, f"{os.uname()[1]}.{os.getpid()}.{start}")
         stacks = open(path + ".new", "w")  # noqa: SIM115
+        stacks.write(" ".join(f"{name}={os.environ[name]}" for name in TOLD if name in os.environ) + "\n")
+        stacks.flush()
         faulthandler.register(SIGNAL, file=stacks, all_threads=True, chain=False)
         kept[:] = [stacks, path]
         os.rename(path + ".new", path)

@@ -12,7 +12,7 @@ from patcher.agent.jobs import processes
 from patcher.agent.stacks.finding import descriptors, writes
 
 _LOCK = re.compile(
-    r"\d+: (?P<waits>-> )?(?P<kind>FLOCK|POSIX|OFDLCK|LEASE)\s+\S+\s+\S+\s+(?P<pid>-?\d+) (?P<file>\S+:\d+) "
+    r"\d+: (?P<waits> *-> )?(?P<kind>FLOCK|POSIX|OFDLCK|LEASE)\s+\S+\s+\S+\s+(?P<pid>-?\d+) (?P<file>\S+:\d+) "
 )
 _STATES = {"01": "established", "02": "connecting", "0A": "listening", "08": "closed by the peer"}
 

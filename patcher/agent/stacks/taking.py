@@ -38,6 +38,8 @@ def take(members: Members, order: Order, native: bool = False, bare: tuple[str, 
     """As `stacks`."""
     found = members.all()[:MOST]
     told = [facts.facts(process) for process in found]
+    for process, one in zip(found, told):
+        one["env"] = one["env"] or hook.variables(process, order.get("stacks"))
     wanted = [(process, one) for process, one in zip(found, told) if one["python"] and not one["system"]]
     folders = order.get("folders") or ()
     program = None if "py-spy" in bare else spy.find([process.pid for process, _ in wanted[:8]], folders)
