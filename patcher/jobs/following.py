@@ -40,7 +40,8 @@ class Ears:
     """Who hears what of a job.
 
     `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
-    `trouble`: that the connection is lost; `line`: lines as they are, with the job's age at each.
+    `trouble`: that the connection is lost; `line`: lines as they are, with the job's age at each;
+    `piece`: the bytes that they come in, with its age.
     """
 
     text: Callable[[str], object] | None = None
@@ -48,6 +49,7 @@ class Ears:
     time: Callable[[float], object] = _nothing
     trouble: Callable[[Phrase], object] = _tell
     line: Callable[[Line, float], object] | None = None
+    piece: Callable[[bytes, float], object] | None = None
 
 
 def follow(

@@ -71,6 +71,8 @@ class Reading:
             self.offset = event["offset"] + len(body)
             for line in self._lines.feed(body):
                 self._take(line)
+            if self._ears.piece is not None:
+                self._ears.piece(body, event["upto"])
 
     def _take(self, line: Line) -> None:
         if self._ears.text is not None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from patcher.agent.disks import mount
 from patcher.agent.jobs.folder import read as read_json
 from patcher.agent.jobs.processes import TICKS
 from patcher.agent.jobs.reading import Times
@@ -15,6 +16,7 @@ from patcher.agent.jobs.scanning import matter
 from patcher.agent.stacks.finding import descriptors
 from patcher.diagnosis.lines import Line, Lines
 from patcher.diagnosis.milestones import FIRST_SEEN, LAST_SEEN
+from patcher.watching.signs import open_end
 from patcher.watching.source import End
 from patcher.watching.stamps import Stamps
 from patcher.watching.state import State
@@ -23,6 +25,13 @@ NAP = 0.25
 CHUNK = 1 << 20
 LAST = 1 << 16
 """Bytes from the log's end on in which its last words are."""
+ABANDONED = 10.0
+"""Seconds of silence after which a log that nobody has open is taken for one that nobody writes."""
+SHARED = (
+    *("nfs", "nfs4", "lustre", "cifs", "smb3", "ceph", "gpfs", "beegfs", "9p", "virtiofs", "wekafs", "glusterfs"),
+    *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
+)
+"""File systems that other machines may write as well."""
 LARGEST = 64 << 20
 """Bytes of the end of a log that are diagnosed."""
 
@@ -42,6 +51,8 @@ class Local:
         self._known = self._started is not None
         self._members: int | None = None
         self._seen = False
+        self._named = path is None
+        self._foreign: bool | None = None
 
     @property
     def profile(self) -> str | None:
@@ -79,7 +90,9 @@ class Local:
     def end(self) -> End | None:
         if self._folder is not None and (end := read_json(str(self._folder / "end.json"))) is not None:
             return End(end["code"], (self._folder / "stop.json").exists())
-        return End(lost=True) if self._seen and self._members == 0 else None
+        if self._seen and self._members == 0:
+            return End(lost=True)
+        return End(lost=True) if self._abandoned() else None
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         if self._path is None:
@@ -95,6 +108,24 @@ class Local:
         if self._log is not None:
             self._log.close()
             self._log = None
+
+    def _abandoned(self) -> bool:
+        """Whether it is sure that nobody writes the log: it has been silent, and who writes would be seen."""
+        if self._log is None or self._seen or self._members != 0 or self._named:
+            return False
+        if time.time() - os.fstat(self._log.fileno()).st_mtime < ABANDONED:
+            return False
+        return not self._elsewhere()
+
+    def _elsewhere(self) -> bool:
+        """Whether another machine, or a user who does not show what he has open, may write the log."""
+        assert self._path is not None
+        if self._foreign is None:
+            kind = mount(str(self._path.resolve().parent))[0]
+            self._foreign = kind in SHARED or kind.startswith("fuse")
+            if os.geteuid() != 0:
+                self._foreign = self._foreign or self._path.stat().st_uid != os.geteuid()
+        return self._foreign
 
     def _history(self, state: State) -> float | None:
         """Tell what is there; the job's age when the log last grew."""
@@ -126,8 +157,8 @@ class Local:
 
     def _last_words(self) -> list[str]:
         assert self._log is not None
-        self._log.seek(max(0, self._offset - LAST))
-        text = self._log.read(min(LAST, self._offset)).decode("utf-8", "replace")
+        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LAST))
+        text = self._log.read(LAST).decode("utf-8", "replace")
         self._log.seek(self._offset)
         return text.replace("\r", "\n").split("\n")[-40:]
 
@@ -156,6 +187,8 @@ class Local:
             self._offset += len(piece)
             for line in self._lines.feed(piece):
                 state.line(line, self.now())
+            if text := open_end(piece):
+                state.words(text, self.now())
 
     def _open(self) -> bool:
         assert self._path is not None

@@ -11,6 +11,7 @@ from patcher.diagnosis.milestones import Milestone
 from patcher.language import Phrase
 from patcher.stacks.grouping import grouped
 from patcher.stacks.meaning import phase
+from patcher.watching.activity import Name
 from patcher.watching.model import Sight
 from patcher.watching.places import Place
 from patcher.watching.proving import moved, works
@@ -21,8 +22,8 @@ SLICE = 1.0
 """Seconds of reading between decisions."""
 PULSE = 3.0
 """Seconds between looks at the processes."""
-APART = 4.0
-"""Seconds between two looks at stacks that are to show whether something moves."""
+APART, LOOKS = 4.0, 5
+"""Seconds for which stacks are looked at again, and how often, to see whether something moves."""
 COMPUTING = 2.0
 """Times the limit for which a process that computes in one and the same place is waited for."""
 MOVING = 10.0
@@ -149,18 +150,24 @@ class Watcher:
         sight = self.sight()
         busy = self.state.activity.busy
         if busy and standing.over < MOVING:
-            self.source.read(self.state, APART)
-            again = self.sight()
+            goes_on, sight = self._goes_on(sight, busy)
             standing = self.state.standing(self.source.now())
-            goes_on = moved(sight.processes, again.processes, busy)
             patient = self.state.given is None and standing.over < COMPUTING
-            goes_on = goes_on or (patient and works(again.processes, busy))
-            sight = again
+            goes_on = goes_on or (patient and works(sight.processes, busy))
             if goes_on or standing.pace != "suspect":
                 self._trusted = time.monotonic() + min(AGAIN, standing.limit)
                 return None
         end = self.source.end()
         return Outcome(standing, end, sight, stalled=end is None)
+
+    def _goes_on(self, sight: Sight, busy: Sequence[Name]) -> tuple[bool, Sight]:
+        """Whether what computes is seen in another place within a few seconds; and where it was seen last."""
+        for _ in range(LOOKS):
+            self.source.read(self.state, APART / LOOKS)
+            again = self.sight()
+            if moved(sight.processes, again.processes, busy):
+                return True, again
+        return False, again
 
     def _end_by_log(self) -> End | None:
         """Where no process is seen that writes the log: its end, once the log itself tells one and is silent."""

@@ -12,6 +12,7 @@ from patcher.errors import HostError
 from patcher.jobs.following import Ears, Lasting
 from patcher.jobs.reading import Reading
 from patcher.jobs.starting import tail
+from patcher.watching.signs import open_end
 from patcher.watching.source import End
 from patcher.watching.state import State
 
@@ -34,7 +35,7 @@ class Remote:
         self._job = job
         self._lasting = lasting
         self._state: State | None = None
-        self._reading = Reading(job, host, Ears(line=self._line), 0)
+        self._reading = Reading(job, host, Ears(line=self._line, piece=self._piece), 0)
         self._verdict: Verdict | None = None
         self._heard = time.monotonic() - job.seconds
 
@@ -92,6 +93,10 @@ class Remote:
     def _synchronised(self, verdict: Verdict) -> None:
         self._job = verdict.job
         self._heard = time.monotonic() - verdict.job.seconds
+
+    def _piece(self, piece: bytes, at: float) -> None:
+        if self._state is not None and (text := open_end(piece)):
+            self._state.words(text, at)
 
     def _line(self, line: Line, at: float) -> None:
         if self._state is not None:

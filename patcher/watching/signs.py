@@ -21,8 +21,15 @@ _TELLS = re.compile(
     r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout)\b|\bNCCL (?:WARN|error)|watchdog|Starting weight sync|"
     r"^(?:Initializing|Starting|Loading) ",
 )
+_LONGEST = 500
 _SAME = 64
 """How many of the last different lines a line is compared with."""
+
+
+def open_end(piece: bytes) -> str:
+    """What a piece of a log ends with that has no line end yet: a progress bar, mostly."""
+    last = piece[max(piece.rfind(b"\n"), piece.rstrip(b"\r").rfind(b"\r")) + 1 :]
+    return last[:_LONGEST].decode("utf-8", "replace").strip()
 
 
 class Signs:

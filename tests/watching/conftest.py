@@ -56,7 +56,7 @@ class Stalled:
         while True:
             try:
                 return check(self.look(how))
-            except (AssertionError, StopIteration):
+            except (AssertionError, LookupError, StopIteration):
                 if time.monotonic() > deadline:
                     raise
             time.sleep(0.2)

@@ -81,15 +81,24 @@ def works() -> None:
     begun()
     number = 0
     while True:
-        number = step_one(number) if number % 2 else step_two(number)
+        number += 1
+        (one, two, three, four)[number % 4]()
 
 
-def step_one(number: int) -> int:
-    return sum(range(200_000)) and number + 1
+def one() -> int:
+    return sum(range(200_000))
 
 
-def step_two(number: int) -> int:
-    return max(range(200_000)) and number + 1
+def two() -> int:
+    return max(range(200_000))
+
+
+def three() -> int:
+    return min(range(200_000))
+
+
+def four() -> int:
+    return len(list(range(100_000)))
 
 
 def spins() -> None:

@@ -30,7 +30,7 @@ class Members:
         seeds = {pid for pid, old in self._found.items() if pid in everything and everything[pid].start == old.start}
         seeds |= set(self._seeds(everything))
         if self._order.get("log") and not seeds:
-            seeds = writers(self._order["log"], everything)
+            seeds = writers(self._order["log"], everything) - _above(everything, set())
         found = processes.descendants(seeds, everything)
         found |= processes.descendants(self._marked(found, everything), everything)
         found |= processes.descendants(rays.workers(found, self._order.get("ray"), everything), everything)
@@ -77,11 +77,17 @@ class Members:
         runner = (self._order.get("job") or {}).get("runner")
         found = {runner["pid"]} if runner is not None and processes.alive(runner) else set()
         found |= processes.descendants([os.getpid()], everything) - processes.descendants(seeds, everything)
-        above = everything.get(os.getpid())
-        while above is not None and above.parent not in seeds:
-            found.add(above.parent)
-            above = everything.get(above.parent)
-        return found
+        return found | _above(everything, seeds)
+
+
+def _above(everything: Table, seeds: set[int]) -> set[int]:
+    """Those that this program descends from, up to one of `seeds`."""
+    found: set[int] = set()
+    above = everything.get(os.getpid())
+    while above is not None and above.parent not in seeds:
+        found.add(above.parent)
+        above = everything.get(above.parent)
+    return found
 
 
 def writers(path: str, everything: Table) -> set[int]:
