@@ -105,12 +105,10 @@ def duration(seconds: float) -> Phrase:
 
 def _phase_line(standing: Standing, phase: Phase | None) -> Phrase:
     low, high = (f"{seconds:.3g}" for seconds in standing.usual)
-    told = phrase(
-        "usual for this profile: {low}–{high} s; no new log line for {silent}",
-        low=low,
-        high=high,
-        silent=duration(standing.silent),
-    )
+    spans = {"low": low, "high": high, "silent": duration(standing.silent)}
+    told = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
+    if phase == "loop":
+        told = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
     fields = {"phase": name(phase), "seconds": duration(standing.seconds), "told": told}
     if phase == "loop":
         return phrase("{phase}, {seconds} since the last step ({told})", **fields)
