@@ -47,6 +47,8 @@ VERBS: dict[str, str] = {
     "bundle_log": "patcher.agent.collecting.parts:parts",
     "clean_look": "patcher.agent.cleaning.looking:look",
     "clean_do": "patcher.agent.cleaning.doing:do",
+    "stacks": "patcher.agent.stacks.taking:stacks",
+    "pulse": "patcher.agent.stacks.pulse:pulse",
     "climb": "patcher.agent.ladder.climbing:climb",
 }
 """Each verb and the function that answers it: `function(request) -> dict`."""
