@@ -13,9 +13,10 @@ from typing import IO
 from patcher.bundling.excerpts import opened
 from patcher.bundling.model import Section
 from patcher.bundling.names import Names
+from patcher.bundling.sieving import Sieve
 from patcher.bundling.suspects import suspects
 from patcher.errors import UkyError
-from patcher.hosts.redaction import HIDDEN, Redactor
+from patcher.hosts.redaction import HIDDEN, PRIVATE, Redactor
 from patcher.language import Phrase, phrase
 
 BLOCK = 1 << 20
@@ -56,6 +57,7 @@ class Sealer:
         self._stack = stack
         self._secrets = sorted({secret for secret in secrets if secret.strip()}, key=len, reverse=True)
         self._redactor = Redactor(self._secrets)
+        self._sieve = Sieve(self._secrets)
         self._names = names
 
     def seal(self, section: Section) -> Sealed:
@@ -87,20 +89,16 @@ class Sealer:
             self._prove(file.name, held.decode("utf-8", "replace"))
 
     def _prove(self, name: str, text: str) -> None:
-        for kind, _ in suspects(text):
-            raise _refusal(name, kind)
+        for closely, stretch in self._sieve.stretches(text):
+            for kind, _ in suspects(stretch) if closely else ():
+                raise _refusal(name, kind)
         if any(secret in text for secret in self._secrets if len(secret) > 5):
             raise _refusal(name, "known")
 
     def _text(self, text: str, replaced: Counter[str]) -> str:
         before = text.count(HIDDEN)
-        text = self._redactor.text(text)
-        at, pieces = 0, []
-        for _, (start, end) in suspects(text):
-            if start >= at:
-                pieces += [text[at:start], HIDDEN]
-                at = end
-        text = "".join([*pieces, text[at:]])
+        text = PRIVATE.sub(HIDDEN, text)
+        text = "".join(self._hidden(part) if closely else part for closely, part in self._sieve.stretches(text))
         replaced["secrets"] += max(0, text.count(HIDDEN) - before)
         if self._names is None:
             return text
@@ -108,6 +106,14 @@ class Sealer:
         text = self._names.text(text)
         replaced.update(self._names.count - counted)
         return text
+
+    def _hidden(self, text: str) -> str:
+        text = self._redactor.text(text)
+        at, pieces = 0, []
+        for _, (start, end) in suspects(text):
+            pieces += [text[at:start], HIDDEN]
+            at = end
+        return "".join([*pieces, text[at:]])
 
 
 def _blocks(path: Path) -> Iterator[str]:

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 
 from patcher.hosts.redaction import secrets_in
 
-_NAME = (
-    r"(?:[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|credential|api[_-]?key|access[_-]?key|private[_-]?key|auth"
-    r"|signature|cookie)|(?:[\w.-]*[_.-])?key|pwd)"
-)
 _ASSIGNED = re.compile(
-    rf"(?i)(?<![\w.-])(?P<name>{_NAME})(?P<between>\\?[\"']?\s*(?:=|:(?!//)|=>)\s*\\?[\"']?)"
-    r"(?P<value>[A-Za-z0-9+/_.~=-]{16,})"
+    r"(?i)(?:token|secret|passw(?:or)?d|passphrase|credential|api[_-]?key|access[_-]?key|private[_-]?key|auth|signature"
+    r"|cookie|(?<![a-z0-9])(?:key|pwd))\\?[\"']?\]?\s*(?:=|:(?!//)|=>)\s*\\?[\"']?(?P<value>[A-Za-z0-9+/_.~=-]{16,})"
 )
+"""The end of a name, and the value that it is given."""
 _WORDS = re.compile(r"[A-Za-z]{3,}")
 _PLACE = re.compile(r"[./\\]|^[a-z_]+$|^[A-Z_]+$|^[\d.,-]+$")
 ENTROPY = 3.4

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -30,7 +31,8 @@ _SHAPES = (
     r"|ya29\.[A-Za-z0-9_-]{20,}|r8_[A-Za-z0-9]{30,}|api_org_[A-Za-z]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
 )
 _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{_SHAPES})")
-_PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+"""A private key; where its end is missing, all that follows."""
 _URL = re.compile(r"(?P<before>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/?#:@'\"]*):(?P<password>[^\s/?#'\"]+)@")
 _URL_TOKEN = re.compile(r"(?P<before>\bhttps?://)(?P<user>[^\s/?#:@'\"]{16,})@")
 _BEARER = re.compile(r"(?i)\b(?P<before>(?:bearer|basic|token)\s+)(?P<value>[A-Za-z0-9._~+/=-]{12,})")
@@ -63,6 +65,7 @@ _PLAIN = re.compile(r"(?i)[\"']?(?:true|false|none|null|\d{1,5}|)[\"']?|[\"']?\$
 _SHORT = 6
 
 
+@lru_cache(maxsize=8192)
 def is_secret(name: str) -> bool:
     """Whether a variable, option or key of this name holds a secret. Tokens of a language model are none."""
     words = [word.upper() for word in _WORDS.findall(name.rpartition(".")[2])]
@@ -82,12 +85,12 @@ def is_secret(name: str) -> bool:
 
 def is_secret_value(value: str) -> bool:
     """Whether a value gives itself away as a secret: a password in a URL, a private key, a well-known kind of token."""
-    return any(shape.search(value) for shape in (_URL, _TOKEN, _PRIVATE)) or bool(_BEARER.match(value))
+    return any(shape.search(value) for shape in (_URL, _TOKEN, PRIVATE)) or bool(_BEARER.match(value))
 
 
 def secrets_in(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """What a Redactor would take out of `text` by its look alone: the kind, and where it begins and ends."""
-    for kind, shape in (("private key", _PRIVATE), ("token", _TOKEN)):
+    for kind, shape in (("private key", PRIVATE), ("token", _TOKEN)):
         for found in shape.finditer(text):
             yield kind, found.span()
     for kind, shape, group in (
@@ -118,7 +121,7 @@ class Redactor:
         """`text` with `***` for each secret. Doing it twice changes nothing more."""
         if self._known:
             text = self._known.sub(HIDDEN, text)
-        text = _PRIVATE.sub(HIDDEN, text)
+        text = PRIVATE.sub(HIDDEN, text)
         text = _URL.sub(rf"\g<before>\g<user>:{HIDDEN}@", text)
         text = _URL_TOKEN.sub(rf"\g<before>{HIDDEN}@", text)
         text = _TOKEN.sub(HIDDEN, text)

@@ -10,25 +10,25 @@ from patcher.hosts.redaction import HIDDEN, Redactor
 HEX = "0123456789abcdef0123456789abcdef01234567"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "my_key = 9fK2mQ7xLw3Vb8ZcT1pR",
-        'cfg: {"service_token": "Qm7Yx2Lk9Pz4Wv8Bn3Ht"}',
-        "client_secret=aGVsbG8gd29ybGQgMTIzNDU2Nzg5MA==",
-        "storage_key: '8f14e45fceea167a5a36dedd4bea2543'",
-        f"wandb login {HEX}",
-        f"machine api.wandb.ai login user password {HEX}",
-        f"WANDB api key {HEX}",
-        "machine gitlab.corp.net login me password hunter2x",
-        "curl -s -u me:pa55word https://host/x",
-        "sshpass -p pa55word ssh host",
-        "https://b.s3.amazonaws.com/x?X-Amz-Credential=abc%2F2024&X-Amz-Signature=0f3e5c",
-        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
-        "xoxb-123456789012-abcdefghij wandb_v1_AbCdEfGhIjKlMnOpQrStUv",
-        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
-    ],
-)
+SECRETS = [
+    "my_key = 9fK2mQ7xLw3Vb8ZcT1pR",
+    'cfg: {"service_token": "Qm7Yx2Lk9Pz4Wv8Bn3Ht"}',
+    "client_secret=aGVsbG8gd29ybGQgMTIzNDU2Nzg5MA==",
+    "storage_key: '8f14e45fceea167a5a36dedd4bea2543'",
+    f"wandb login {HEX}",
+    f"machine api.wandb.ai login user password {HEX}",
+    f"WANDB api key {HEX}",
+    "machine gitlab.corp.net login me password hunter2x",
+    "curl -s -u me:pa55word https://host/x",
+    "sshpass -p pa55word ssh host",
+    "https://b.s3.amazonaws.com/x?X-Amz-Credential=abc%2F2024&X-Amz-Signature=0f3e5c",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+    "xoxb-123456789012-abcdefghij wandb_v1_AbCdEfGhIjKlMnOpQrStUv",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
 def test_secrets_are_found_until_they_are_hidden(text: str) -> None:
     found = list(suspects(text))
     assert found
