@@ -191,8 +191,8 @@ class Hearing:
                 self._courses.feed(label.text.encode(), lambda: place, milestones.step or 0)
         if milestones.step != before or (role.progress and self._progress.moved(label.text, milestones)):
             self._moved(place)
-            if milestones.step != before and milestones.step == milestones.steps:
-                self._found.complete = place
+            if milestones.step != before:
+                self._found.complete = place if milestones.step == milestones.steps else None
 
     def _step(self, heard: Heard) -> None:
         """A line of a log that is known to be in the loop, and holds words of steps alone: most lines are such."""
@@ -204,16 +204,16 @@ class Hearing:
                 self._moved(self._place(heard, _bare(heard)))
             return
         step = int(found["step"] or found["done"])
+        if found["all"]:
+            milestones.steps = int(found["all"])
         metrics = found["step"] is not None and bool(self._courses)
         if step <= (milestones.step or 0) and not metrics:
             return
-        if found["all"]:
-            milestones.steps = int(found["all"])
         if metrics:
             self._courses.feed(raw[found.start("step") - 5 :], lambda: self._place(heard, _bare(heard)), step)
         if step <= (milestones.step or 0):
             return
-        milestones.step, self._found.progress = step, heard.offset
+        milestones.step, self._found.progress, self._found.complete = step, heard.offset, None
         if self._timed or step == milestones.steps:
             self._found.progressed = self._place(heard, _bare(heard))
         if step == milestones.steps:
@@ -250,7 +250,7 @@ class Hearing:
         if hit is None:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self._milestones.step or 0)
         hit.last, hit.count = place, hit.count + 1
-        if hit.since is None or hit.since.offset < self._found.progress:
+        if hit.since is None or hit.since.offset < self._found.progress or _is_code(hit.since, place):
             hit.since, hit.phase, hit.weight = place, self._phase(), sign.weight
             hit.around = _around(heard, place)
 
@@ -297,6 +297,12 @@ class Hearing:
         if raised is not None:
             raised.before = _before(heard)
         return raised
+
+
+def _is_code(before: Place, place: Place) -> bool:
+    """Whether a sign was seen in a traceback's line of code, and now where the exception itself says it."""
+    near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _UNTIMED
+    return near and before.text.startswith("  ") and not place.text.startswith("  ")
 
 
 def _bare(heard: Heard) -> Said:
