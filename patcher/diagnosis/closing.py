@@ -37,8 +37,9 @@ class Waits:
     def found(self, last: Sequence[Place]) -> Hit | None:
         """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
         for place in reversed(last):
+            bare = unlabelled(place.text).text
             for symptom, _, pattern in self._waits:
-                if pattern.search(place.text):
+                if pattern.search(place.text) or pattern.search(bare):
                     return Hit(symptom, place, place, since=place, around=(place,))
             if not says_nothing(place.text):
                 return None
