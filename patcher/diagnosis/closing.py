@@ -17,6 +17,7 @@ _BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
 _SAYS_NOTHING = re.compile(
     r"\W*$|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
     r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
+    r"|.*hostname of the client socket cannot be retrieved"
 )
 _COMPLAINT = re.compile(
     r"(?:\S+: )?(?:fatal )?error: |srun: error|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
@@ -36,8 +37,9 @@ class Waits:
     def found(self, last: Sequence[Place]) -> Hit | None:
         """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
         for place in reversed(last):
+            bare = unlabelled(place.text).text
             for symptom, _, pattern in self._waits:
-                if pattern.search(place.text):
+                if pattern.search(place.text) or pattern.search(bare):
                     return Hit(symptom, place, place, since=place, around=(place,))
             if not says_nothing(place.text):
                 return None

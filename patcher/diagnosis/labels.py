@@ -56,6 +56,12 @@ def unlabelled(text: str) -> Labelled:
     return Labelled(text[:at], text[at:], level(text[:at]))
 
 
+def is_native(label: str) -> bool:
+    """Whether the label is one of C++ code, whose warnings do not announce what Python says next."""
+    found = _LEVELS.search(label)
+    return found is not None and bool(found["glog"] or found["ray"])
+
+
 def level(label: str) -> str:
     """The level that a label names."""
     found = _LEVELS.search(label)

@@ -6,8 +6,8 @@ import lzma
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -15,9 +15,12 @@ from patcher.errors import UsageError
 from patcher.language import listed, phrase
 
 STANDARD_INPUT = "-"
-PACKED = (".gz", ".xz", ".zst")
-_HEAD = 1 << 13
-_TEXT = frozenset((*range(32, 127), *b"\t\n\r\x0b\x0c\x1b\x08\x07\x00", *range(128, 256)))
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_HEAD = 1 << 12
+_ODD = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
+"""Control characters that no log has."""
+_FEW = 0.05
+"""The share of them from which on a file is no text."""
 
 
 class Log:
@@ -25,24 +28,29 @@ class Log:
 
     def __init__(self, name: str, stream: BinaryIO, most: int | None) -> None:
         self._name = name
-        self._stream = stream
+        self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
         self._left = most
-        self.cut = False
-        """Whether a packed log ends before its end."""
+        self._seen = False
 
     def read(self, count: int) -> bytes:
         """At most `count` bytes; none at the end."""
         if self._left is not None:
             count = min(count, self._left)
         try:
-            piece = self._stream.read(count)
+            piece = self._read(count)
         except EOFError:
-            self.cut = True
             return b""
         except (OSError, lzma.LZMAError, zlib.error, ValueError) as error:
             raise unreadable(self._name, error) from error
         if self._left is not None:
             self._left -= len(piece)
+        if not self._seen and not _is_text(piece[:_HEAD]):
+            raise UsageError(
+                phrase("{path} is no log", path=self._name),
+                cause="it is no text, but a binary file",
+                advice="LOG is a text file, a packed one (gz, xz, zst), a folder, or - for standard input.",
+            )
+        self._seen = True
         return piece
 
 
@@ -55,14 +63,15 @@ def opened(name: str) -> Iterator[BinaryIO]:
     path = Path(name)
     try:
         told = path.stat()
-        stream = _unpacked(path)
+        with path.open("rb") as stream:
+            plain = stat.S_ISREG(told.st_mode)
+            unpacked = _unpacked(stream, path) if plain else stream
+            most = told.st_size if unpacked is stream and plain else None
+            yield cast("BinaryIO", Log(name, unpacked, most))
     except FileNotFoundError as error:
         raise UsageError(phrase("there is no log at {path}", path=path)) from error
     except OSError as error:
         raise unreadable(name, error) from error
-    plain = stat.S_ISREG(told.st_mode) and path.suffix not in PACKED
-    with stream as file:
-        yield cast("BinaryIO", Log(name, file, told.st_size if plain else None))
 
 
 def unreadable(name: str, error: Exception) -> UsageError:
@@ -71,26 +80,24 @@ def unreadable(name: str, error: Exception) -> UsageError:
     return UsageError(phrase("cannot read {path}", path=name), cause=listed(reason))
 
 
-def is_text(head: bytes) -> bool:
-    """Whether what a log begins with can be one."""
-    return not head or sum(byte in _TEXT for byte in head[:_HEAD]) > 0.9 * len(head[:_HEAD])
+def _is_text(head: bytes) -> bool:
+    return sum(byte in _ODD for byte in head) <= _FEW * len(head)
 
 
-def _unpacked(path: Path) -> AbstractContextManager[BinaryIO]:
-    import gzip
+def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
+    """What a packed file holds, by how it begins; any other file itself."""
+    head = stream.read(len(_XZ))
+    stream.seek(0)
+    if head.startswith(_GZIP):
+        import gzip
 
-    match path.suffix:
-        case ".gz":
-            return cast("AbstractContextManager[BinaryIO]", gzip.open(path, "rb"))
-        case ".xz":
-            return cast("AbstractContextManager[BinaryIO]", lzma.open(path, "rb"))
-        case ".zst":
-            return _zstd(path)
-        case _:
-            return path.open("rb")
+        return cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+    if head.startswith(_XZ):
+        return cast("BinaryIO", lzma.LZMAFile(stream))
+    return _zstd(stream, path) if head.startswith(_ZSTD) else stream
 
 
-def _zstd(path: Path) -> AbstractContextManager[BinaryIO]:
+def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
     """Through Python's own module where there is one (3.14), else through the package zstandard."""
     from importlib import import_module
 
@@ -99,7 +106,7 @@ def _zstd(path: Path) -> AbstractContextManager[BinaryIO]:
             module: Any = import_module(name)
         except ImportError:
             continue
-        return cast("AbstractContextManager[BinaryIO]", module.open(path, "rb"))
+        return cast("BinaryIO", module.open(stream, "rb"))
     raise UsageError(
         phrase("cannot read {path}", path=path),
         cause="this Python has no module for zstd",

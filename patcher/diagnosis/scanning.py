@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from patcher.diagnosis import endings, progressing, telling_versions
+from patcher.diagnosis.advancing import CONFIG, STEPS
 from patcher.diagnosis.blocks import SIZE, Block, blocks
 from patcher.diagnosis.cleaning import Utf8
 from patcher.diagnosis.closing import Waits
 from patcher.diagnosis.courses import Courses
 from patcher.diagnosis.evidence import Evidence
 from patcher.diagnosis.exceptions import NEEDLES as RAISED
-from patcher.diagnosis.hearing import CONFIG, STEPS, Heard, Hearing, Role
+from patcher.diagnosis.heard import Heard, Role
+from patcher.diagnosis.hearing import Hearing
 from patcher.diagnosis.milestones import FIRST_SEEN
 from patcher.diagnosis.signs import Sign
 from patcher.diagnosis.tracebacks import HEADER
@@ -73,15 +75,15 @@ class Scanner:
             timed: whether places get times, to be put in order with those of other logs.
         """
         words = Words(self.words)
-        hearing = Hearing(Courses(self.symptoms), self.waits, timed=timed)
+        hearing = Hearing(Courses(self.symptoms), self.waits)
         offset = 0
         for name, stream in files:
             source = Utf8(stream)
             last: Block | None = None
             for block in blocks(source, offset, size):
-                for heard in self._lines(name, block, words):
+                for heard in self._lines(name, block, words, timed=timed):
                     hearing.take(heard)
-                if hearing.stepping:
+                if hearing.advance.step is not None:
                     for word in self._idle:
                         words.spend(word)
                 last = block
@@ -90,16 +92,21 @@ class Scanner:
             offset += 1
         return hearing.evidence()
 
-    def _lines(self, name: str, block: Block, words: Words) -> Iterator[Heard]:
+    def _lines(self, name: str, block: Block, words: Words, *, timed: bool = False) -> Iterator[Heard]:
         """The lines that hold a word, each with the words that it holds."""
         content = block.content
         counted, number = block.begin, block.number
         held: dict[int, None] = {}
         begin = end = -1
+
+        def heard() -> Heard:
+            roles = tuple((self.words[word], self.roles[word]) for word in held)
+            return Heard(name, block, begin, end, number, roles, timed)
+
         for word, start, stop in words.find(content[block.begin : block.end].lower()):
             if stop + block.begin > end:
                 if held:
-                    yield self._heard(name, block, begin, end, number, held)
+                    yield heard()
                 held = {}
                 begin, end = block.bounds(start + block.begin)
                 if begin > counted:
@@ -109,8 +116,5 @@ class Scanner:
             if self.roles[word].once:
                 words.spend(word)
         if held:
-            yield self._heard(name, block, begin, end, number, held)
+            yield heard()
         block.lines = number - block.number + content.count(b"\n", counted, block.end)
-
-    def _heard(self, name: str, block: Block, begin: int, end: int, number: int, held: Iterable[int]) -> Heard:
-        return Heard(name, block, begin, end, number, tuple((self.words[word], self.roles[word]) for word in held))

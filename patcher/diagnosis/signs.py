@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 
 from patcher.diagnosis.blocks import Block
+from patcher.diagnosis.labels import unlabelled
 from patcher.diagnosis.lines import said
 from patcher.diagnosis.needles import needles, width
 from patcher.records.symptoms import Match, Symptom
@@ -30,13 +31,15 @@ class Sign:
 
     def found(self, text: str, block: Block, start: int, steps: int) -> bool:
         """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
-        if steps < self.match.after_steps or self._line.search(text) is None:
+        if steps < self.match.after_steps:
+            return False
+        if not _says(self._line, text):
             return False
         if not self._near:
             return True
         within = self.match.within
         around = [said(line).text for line in (*block.before(start, within), *block.behind(start, within))]
-        return all(any(pattern.search(line) for line in around) for pattern in self._near)
+        return all(any(_says(pattern, line) for line in around) for pattern in self._near)
 
     @cached_property
     def _line(self) -> re.Pattern[str]:
@@ -45,3 +48,12 @@ class Sign:
     @cached_property
     def _near(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.match.near)
+
+
+def _says(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
+    if "^" not in pattern.pattern:
+        return pattern.search(text) is not None
+    if pattern.search(unlabelled(text).text) is not None:
+        return True
+    return not pattern.pattern.startswith("^(?!") and pattern.search(text) is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from patcher.diagnosis.blocks import AROUND, Block
 from patcher.diagnosis.evidence import Nature, Place
 from patcher.diagnosis.exceptions import ALONE, ENDING, nature, shrugged
-from patcher.diagnosis.labels import unlabelled
+from patcher.diagnosis.labels import is_native, unlabelled
 from patcher.diagnosis.lines import said
 
 HEADER = "traceback (most recent call last)"
@@ -110,7 +110,8 @@ class _Walker:
             told = said(line)
             if told.speaker == self._speaker and told.text.strip():
                 before = unlabelled(told.text)
-                return shrugged(own.level if own else "", before.text, before.level)
+                loud = "" if is_native(before.label) else before.level
+                return shrugged(own.level if own else "", before.text, loud)
         return shrugged(own.level if own else "", "", "")
 
     def _own_lines(self) -> Iterator[tuple[Place, str]]:
