@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash runtime test-hosts lint format docs docs-matrix bench bench-accuracy clean
+.PHONY: help venv demo test test-matrix test-crash runtime test-hosts lint format docs docs-matrix bench bench-accuracy bench-diagnosis bench-injected clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ bench: $(READY)  ## Figures against their limits, as ratios within one run
 
 bench-accuracy: $(READY)  ## Precision and recall of `check` and other tools on labels made by execution
 	@$(BIN)/python -m bench.accuracy $(BENCH_OPTIONS)
+
+bench-diagnosis: $(READY)  ## Root causes, false alarms and lines found by `diagnose` on labelled logs
+	@$(BIN)/python -m bench.diagnosis $(BENCH_OPTIONS)
 
 bench-injected: $(READY)  ## Breaks injected into a release, and whether `check` finds each
 	@$(BIN)/python -m bench.injected $(BENCH_OPTIONS)

@@ -12,8 +12,8 @@ from patcher.hosts.redaction import is_secret
 _NAMES = b"token secret pass pwd key auth cred cookie signature"
 """A name that holds one of these may be a secret's; most are none, and the rules for names say which."""
 _SHAPES = (
-    b"netrc bearer basic sig= sshpass curl wandb :// hf_ sk- gho_ ghp_ ghs_ ghu_ ghr_ github_pat_ glpat- nvapi- xox akia asia"
-    b" aiza pypi- eyj npm_ dckr_pat_ gsk_ ya29. r8_ api_org_ sg. private -----begin -----end"
+    b"netrc bearer basic sig= sshpass curl wandb :// hf_ sk- gho_ ghp_ ghs_ ghu_ ghr_ github_pat_ glpat- nvapi- xox"
+    b" akia asia aiza pypi- eyj npm_ dckr_pat_ gsk_ ya29. r8_ api_org_ sg. private -----begin -----end"
 )
 """One of these stands in whatever else a rule takes for a secret."""
 _HEAD, _TAIL = re.compile(rb"[\w.-]*\Z"), re.compile(rb"[\w.-]*")

@@ -107,7 +107,7 @@ GKD = (
 )
 
 
-def bare(texts: Sequence[str], chance: random.Random) -> list[str]:  # noqa: ARG001
+def bare(texts: Sequence[str], chance: random.Random) -> list[str]:
     return list(texts)
 
 
@@ -182,7 +182,7 @@ def part_of(name: str) -> str:
 def main() -> None:
     for quote in QUOTES:
         name = f"quoted-{quote.name}"
-        lines = quote.ground(quote.texts, random.Random(name))  # noqa: S311
+        lines = quote.ground(quote.texts, random.Random(name))
         numbers = [number for number, line in enumerate(lines, 1) if quote.sign and quote.sign in line]
         assert bool(numbers) == bool(quote.root), name
         label = [

@@ -128,11 +128,11 @@ class Stage:
         pid = self.runner + 4100 + server
         core = f"\x1b[1;36m(EngineCore_DP0 pid={pid + 212})\x1b[0;0m INFO 03-14 09:2"
         lines = [
-            f"INFO 03-14 09:23:11 [__init__.py:216] Automatically detected platform cuda.",
+            "INFO 03-14 09:23:11 [__init__.py:216] Automatically detected platform cuda.",
             f"['serve', '{self.model}', '--dtype', 'bfloat16', '--load_format', 'dummy', '--max_model_len', '1536', "
             "'--max_num_seqs', '1024', '--enable_chunked_prefill', '--max_num_batched_tokens', '8192', '--enable_prefix_caching', "
             "'--enable_sleep_mode', '--gpu_memory_utilization', '0.6', '--tensor_parallel_size', '1', '--seed', '0']",
-            f"INFO 03-14 09:23:22 [model.py:547] Resolved architecture: Qwen2ForCausalLM",
+            "INFO 03-14 09:23:22 [model.py:547] Resolved architecture: Qwen2ForCausalLM",
             "INFO 03-14 09:23:22 [model.py:1510] Using max model len 1536",
             "INFO 03-14 09:23:23 [scheduler.py:205] Chunked prefill is enabled with max_num_batched_tokens=8192.",
             f"{core}3:31 [core.py:644] Waiting for init message from front-end.",
