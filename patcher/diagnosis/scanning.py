@@ -22,6 +22,9 @@ from patcher.diagnosis.words import Words
 from patcher.records.symptoms import Symptom
 
 _MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ")
+_ENDS = (b"", b"\n", b"\r")
+_OVERLAP = 256
+"""Bytes before a block that begins within a line, in which a word may begin."""
 
 
 class Scanner:
@@ -103,12 +106,15 @@ class Scanner:
             roles = tuple((self.words[word], self.roles[word]) for word in held)
             return Heard(name, block, begin, end, number, roles, timed)
 
-        for word, start, stop in words.find(content[block.begin : block.end].lower()):
-            if stop + block.begin > end:
+        back = block.begin - (0 if content[block.begin - 1 : block.begin] in _ENDS else min(block.begin, _OVERLAP))
+        for word, start, stop in words.find(content[back : block.end].lower()):
+            if stop + back <= block.begin:
+                continue
+            if stop + back > end:
                 if held:
                     yield heard()
                 held = {}
-                begin, end = block.bounds(start + block.begin)
+                begin, end = block.bounds(start + back)
                 if begin > counted:
                     number += content.count(b"\n", counted, begin)
                     counted = begin

@@ -12,6 +12,9 @@ from patcher.diagnosis.needles import needles, width
 from patcher.records.symptoms import Match, Symptom
 
 
+_BEGINNING = re.compile(r"(?<![\[\\])\^")
+
+
 class Sign:
     """One match of one symptom."""
 
@@ -52,7 +55,7 @@ class Sign:
 
 def _says(pattern: re.Pattern[str], text: str) -> bool:
     """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
-    if "^" not in pattern.pattern:
+    if _BEGINNING.search(pattern.pattern) is None:
         return pattern.search(text) is not None
     if pattern.search(unlabelled(text).text) is not None:
         return True
