@@ -150,4 +150,4 @@ class Hearing:
 def _is_code(before: Place, place: Place) -> bool:
     """Whether a sign was seen in a traceback's line of code, and now where the exception itself says it."""
     near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
-    return near and before.text.startswith("  ") and not place.text.startswith("  ")
+    return near and before.text.startswith("    ") and not place.text.startswith("    ")
