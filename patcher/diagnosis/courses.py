@@ -60,7 +60,7 @@ class Courses:
         """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
         parts = line.split(b" - ")
         names = self._names.get(len(parts))
-        if names is None or not all(parts[at].startswith(head) for at, head, _ in names):
+        if not names or not all(parts[at].startswith(head) for at, head, _ in names):
             if len(self._wanted) > _NAMES:
                 self._wanted.clear()
                 self._names.clear()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +46,11 @@ def series(log: str) -> Sequence[Series]:
         for name in sorted(names):
             if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
                 file = Path(folder) / name
-                if not file.is_file() or not file.stat().st_size:
-                    continue
-                turn = int(found.groupdict().get("turn") or 0)
-                parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, file.stat().st_mtime, str(file)))
+                with contextlib.suppress(OSError):
+                    told = file.stat()
+                    if stat.S_ISREG(told.st_mode) and told.st_size:
+                        turn = int(found.groupdict().get("turn") or 0)
+                        parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, told.st_mtime, str(file)))
     if not parts:
         raise UsageError(
             phrase("there are no logs in {folder}", folder=path),

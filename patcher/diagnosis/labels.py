@@ -31,7 +31,7 @@ _KINDS = (
 _LABEL = re.compile(rf"(?:{'|'.join(_KINDS)})(?:\s*(?:--?|\||:|>+)(?= ))?:?[ \t]?")
 _LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")
 """A level counts before any word where a label stands before it."""
-_LEVELS = re.compile(rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|^\[?(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIF]) \d")
+_LEVELS = re.compile(rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|(?:^|[\[:])(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIF]) \d")
 _CHINESE = {"错误": "ERROR", "警告": "WARNING", "信息": "INFO"}
 _MOST = 10
 

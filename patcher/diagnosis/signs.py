@@ -11,7 +11,6 @@ from patcher.diagnosis.lines import said
 from patcher.diagnosis.needles import needles, width
 from patcher.records.symptoms import Match, Symptom
 
-
 _BEGINNING = re.compile(r"(?<![\[\\])\^")
 
 

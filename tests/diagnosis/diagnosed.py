@@ -53,7 +53,11 @@ SYMPTOMS = (
     symptom("engine-dead", "engine is gone", part="effect"),
     symptom("task-error", "RayTaskError", part="wrapper"),
     symptom("clash", "address is taken", more='follows = ["memory"]'),
-    symptom("barrier", "[[match]]\nline = 'no broadcast block found'\n[[wait]]\nline = 'waiting at the barrier'", kind="stall"),
+    symptom(
+        "barrier",
+        "[[match]]\nline = 'no broadcast block found'\n[[wait]]\nline = 'waiting at the barrier'",
+        kind="stall",
+    ),
     symptom("nan", "[[trend]]\nmetric = 'actor/pg_loss'\ntest = 'nan'\nsteps = 2", kind="course"),
     symptom("proxy", "a proxy is set", kind="notice"),
 )
@@ -64,7 +68,9 @@ def scanner() -> Scanner:
     return Scanner(SYMPTOMS)
 
 
-def diagnosed(log: str | bytes, *, size: int = SIZE, ended: bool | None = None, silent: bool | None = None) -> Diagnosis:
+def diagnosed(
+    log: str | bytes, *, size: int = SIZE, ended: bool | None = None, silent: bool | None = None
+) -> Diagnosis:
     content = log.encode() if isinstance(log, str) else log
     evidence = scanner().scan([("run.log", io.BytesIO(content))], size)
     return judge(evidence, Fitting(evidence.versions), ended=ended, silent=silent)

@@ -200,7 +200,7 @@ def test_versions_are_those_that_the_log_tells() -> None:
     log = (
         "(EngineCore pid=3) INFO 11-20 21:00:01 [core.py:93] Initializing a V1 LLM engine (v0.20.2) with config: x\n"
         "Successfully installed flash_attn-2.8.3 torch-2.8.0+cu129 verl-0.7.0\n"
-        "Qwen2Config {\n  \"architectures\": [],\n  \"transformers_version\": \"4.57.1\",\n}\n"
+        'Qwen2Config {\n  "architectures": [],\n  "transformers_version": "4.57.1",\n}\n'
         "Requirement already satisfied: ray[default]==2.40.0 in /venv\nray==2.51.1\n"
     )
     assert diagnosed(log).versions == {

@@ -26,7 +26,7 @@ PIECES = [
     f"{TRACEBACK}ValueError: 3 rows\n",
     f"{TRACEBACK}KeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n"
     f"{TRACEBACK}OSError: 2\n",
-    "(A pid=1) Traceback (most recent call last):\n(B pid=2) ready\n(A pid=1)   File \"a.py\", line 3, in f\n"
+    '(A pid=1) Traceback (most recent call last):\n(B pid=2) ready\n(A pid=1)   File "a.py", line 3, in f\n'
     "(B pid=2) ready\n(A pid=1) ValueError: 1\n",
     "Training Progress:   0%|          | 0/9 [00:00<?, ?it/s]\n",
     "step:1 - actor/pg_loss:0.1 - x:1\n",
@@ -80,7 +80,9 @@ def test_the_diagnosis_does_not_depend_on_how_the_bytes_arrive(log: str, most: i
 @settings(max_examples=60, deadline=None)
 @given(
     log=LOG.filter(lambda log: "(A pid=1)" not in log),
-    prefix=st.sampled_from(["\x1b[36m(WorkerDict pid=12, ip=10.0.0.2)\x1b[0m ", "(raylet) ", "[rank0]: ", "\x1b[1m\x1b[33m"]),
+    prefix=st.sampled_from(
+        ["\x1b[36m(WorkerDict pid=12, ip=10.0.0.2)\x1b[0m ", "(raylet) ", "[rank0]: ", "\x1b[1m\x1b[33m"]
+    ),
 )
 def test_a_prefix_on_each_line_does_not_change_the_root(log: str, prefix: str) -> None:
     lines = log.replace("\r\n", "\n").split("\n")

@@ -50,7 +50,7 @@ def root(log: str) -> tuple[str, int]:
         ),
         (
             f"{TRACEBACK}KeyError: Caught KeyError in DataLoader worker process 0.\n"
-            f'Original Traceback (most recent call last):\n  File "/app/d.py", line 3, in get\n    y\nKeyError: \'q\'\n',
+            f"Original Traceback (most recent call last):\n  File \"/app/d.py\", line 3, in get\n    y\nKeyError: 'q'\n",
             "KeyError: 'q'",
             8,
         ),
@@ -124,7 +124,9 @@ def test_a_group_is_known_by_what_it_holds() -> None:
 
 
 def test_frames_of_own_code_are_told_before_those_of_libraries() -> None:
-    frames = "".join(f'  File "/venv/lib/python3.12/site-packages/ray/{at}.py", line 3, in f\n    g()\n' for at in range(20))
+    frames = "".join(
+        f'  File "/venv/lib/python3.12/site-packages/ray/{at}.py", line 3, in f\n    g()\n' for at in range(20)
+    )
     log = (
         'Traceback (most recent call last):\n  File "/home/user/verl/verl/trainer.py", line 9, in fit\n    go()\n'
         f"{frames}ValueError: x\n"
