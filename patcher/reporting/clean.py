@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from patcher.hosts.host import Host
     from patcher.operations.cleaning import Cleaned, Left, Thing
 
+_AT_WORK = "the job is at work"
 _SHOWN = 80
 """Characters of a command line that are shown."""
 _KINDS = {
@@ -56,6 +57,10 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
         click.echo(json.dumps(report, ensure_ascii=False))
         return
     tongue = language()
+    if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
+        told = phrase("job {id} is at work: uky-patch job stop, or --running", id=found.job)
+        click.echo(show(told, tongue))
+        return
     if not found.things:
         click.echo(show(phrase("job {id} ({state}) has left nothing", id=found.job, state=phrase(found.state)), tongue))
         return

@@ -286,3 +286,29 @@ def test_mistakes(bundle: Caller, log: Path, tmp_path: Path) -> None:
     assert bundle(str(log), "--script", str(tmp_path / "none.py")).code == 2
     assert bundle(str(log), "--job", "x").code == 2
     assert bundle(str(log), "--output", str(tmp_path / "no/where.tar.gz"), "--yes").code == 2
+
+
+@pytest.mark.hosts
+def test_a_log_that_is_larger_than_what_may_be_held(tree: Path, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    line = (
+        b"INFO 11-20 10:00:%02d loggers.py:123] Engine 000: Avg prompt throughput: 12.5, Running: 3 reqs, Waiting: 0\n"
+    )
+    block = b"".join(line % (number % 60) for number in range(20_000))
+    with log.open("wb") as stream:
+        while stream.tell() < 400 << 20:
+            stream.write(block)
+        stream.write(b"KeyError: 'raw_prompt'\n")
+    program = (
+        "import resource, sys\nfrom patcher.cli.app import run\n"
+        "code = run(sys.argv[1:])\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\nsys.exit(code)"
+    )
+    archive = tmp_path / "b.tar.gz"
+    words = ["--root", str(tree), "bundle", str(log), "--yes", "--output", str(archive)]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    )
+    log.unlink()
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.splitlines()[-1]) < 250
+    assert archive.stat().st_size < 1 << 20
