@@ -59,7 +59,7 @@ def raylet_oom() -> str:
     )
 
 
-@log("ray-unable-to-register", "ray-unable-to-register", phase="config", made="The driver cannot register with a raylet that has ended already.", versions="verl=0.7.1 ray=2.48.0")
+@log("ray-unable-to-register", "ray-unable-to-register", phase="", made="The driver cannot register with a raylet that has ended already.", versions="verl=0.7.1 ray=2.48.0")
 def unable() -> str:
     return (
         "2026-03-14 09:21:07,612\tINFO worker.py:1747 -- Connecting to existing Ray cluster at address: 10.0.0.5:6379...\n"
