@@ -102,7 +102,7 @@ def lora_models() -> str:
     told = stage.until("dataset", dump=True) + stage.data() + stage.actor()
     return told + drifted(
         stage, f"{MARK}ModuleNotFoundError: No module named 'vllm.lora.models'",
-        frames("trainer/main_ppo.py 338 run: trainer.init_workers()"),
+        frames("trainer/main_ppo.py 338 run: trainer.init_workers()", "trainer/ppo/ray_trainer.py 755 init_workers: self.actor_rollout_wg.init_model()"),
         frames("workers/rollout/vllm_rollout/vllm_rollout_spmd.py 81 <module>: from verl.utils.vllm import TensorLoRARequest, VLLMHijack, is_version_ge",
                "utils/vllm/__init__.py 15 <module>: from .utils import TensorLoRARequest, VLLMHijack, is_version_ge",
                "utils/vllm/utils.py 18 <module>: from vllm.lora.models import LoRAModel"))
@@ -141,6 +141,8 @@ def fused_moe() -> str:
     told = stage.until("dataset", dump=True) + stage.data() + stage.actor()
     return told + drifted(
         stage, f"{MARK}ImportError: cannot import name 'FusedMoE' from 'vllm.model_executor.layers.fused_moe.layer' (/home/user/venv/lib/python3.11/site-packages/vllm/model_executor/layers/fused_moe/layer.py)",
-        frames("trainer/main_ppo.py 312 run: trainer.init_workers()"),
-        frames("workers/rollout/vllm_rollout/vllm_async_server.py 42 <module>: from verl.utils.vllm.vllm_fp8_utils import apply_vllm_fp8_patches",
+        frames("trainer/main_ppo.py 312 run: trainer.init_workers()",
+               "trainer/ppo/ray_trainer.py 942 init_workers: self.llm_server_manager = LLMServerManager.create("),
+        frames("workers/rollout/replica.py 322 _load_vllm: from verl.workers.rollout.vllm_rollout.vllm_async_server import vLLMReplica",
+               "workers/rollout/vllm_rollout/vllm_async_server.py 42 <module>: from verl.utils.vllm.vllm_fp8_utils import apply_vllm_fp8_patches",
                "utils/vllm/vllm_fp8_utils.py 26 <module>: from vllm.model_executor.layers.fused_moe.layer import FusedMoE"))

@@ -127,3 +127,21 @@ def warm_up() -> str:
     told += f"{head}Process EngineCore_DP0:\n" + "".join(f"{head}{row}\n" for row in rows)
     told += "[rank0]:[W314 09:24:16.710266131 ProcessGroupNCCL.cpp:1538] Warning: WARNING: destroy_process_group() was not called before program exit\n"
     return told + said("APIServer pid=8812", f"Traceback (most recent call last):\n{frames('launch')}RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}", color=36)
+
+
+@log("wake-up-oom", "vllm-wake-up-oom", made="The engine cannot take its memory back after the first update, as the optimizer stays on the card.", versions=SETS)
+def wake_up() -> str:
+    stage = Stage(19)
+    told = stage.until("loop", range(1, 2))
+    told += said(f"vLLMHttpServer pid={stage.runner + 4100}", f"\x1b[1;36m(EngineCore_DP0 pid={stage.runner + 4312})\x1b[0;0m {MARK}CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62")
+    error = f"{MARK}RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62"
+    below = (
+        "vllm/v1/engine/core.py 701 run_engine_core: engine_core.run_busy_loop()",
+        "vllm/executor/executor_base.py 204 wake_up: self.collective_rpc(\"wake_up\", kwargs=dict(tags=tags))",
+        "vllm/v1/worker/gpu_worker.py 124 wake_up: allocator.wake_up(tags)",
+        "vllm/device_allocator/cumem.py 257 wake_up: create_and_map(handle)",
+        "vllm/device_allocator/cumem.py 82 create_and_map: python_create_and_map(*allocation_handle)",
+    )
+    told += core(stage, error, *below, headline="EngineCore encountered a fatal error.", line=710)
+    last = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."
+    return told + from_server(stage, "EngineDeadError", last, "fit generate", "wake_up", "workers/rollout/vllm_rollout/vllm_async_server.py 624 wake_up: await self.engine.wake_up(tags=[\"kv_cache\", \"weights\"])")

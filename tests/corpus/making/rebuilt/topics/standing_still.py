@@ -41,12 +41,16 @@ def capture() -> str:
 @log("stalled-weight-sync", "weight-sync-stuck", verdict="stalled", phase="weight-sync", made="One worker of eight does not come to an end of the first weight sync; the run is stamped.", versions="verl=0.8.0 vllm=0.20.2")
 def sync() -> str:
     stage = Stage(84, verl="0.8.0")
-    told = stage.until("rollout") + stage.engine("0.20.2") + stage.run(f"[uky] weight-sync begin 0.0s pid={stage.runner}")
+    stamp = f"s pid={stage.runner}"
+    told = stage.ray() + stage.run(f"[uky] config begin 0.0{stamp}\n[uky] config end 0.6{stamp}\n[uky] dataset begin 0.0{stamp}") + stage.data()
+    told += stage.run(f"[uky] dataset end 7.9{stamp}\n[uky] resource-pool begin 0.0{stamp}\n[uky] resource-pool end 9.1{stamp}\n[uky] actor begin 0.0{stamp}")
+    told += stage.at(0, f"[uky] [ACTOR] init_model begin 0.0s pid={stage.workers[0]}") + stage.actor() + stage.run(f"[uky] actor end 61.3{stamp}\n[uky] rollout begin 0.0{stamp}")
+    told += stage.engine("0.20.2") + stage.run(f"[uky] rollout end 58.8{stamp}\n[uky] loop begin 0.0{stamp}\n{MARK}[uky] [SYNC] weight-sync begin 0.0{stamp}")
     for rank in range(8):
-        told += stage.at(rank, f"{MARK if rank == 7 else ''}[uky] [SYNC] begin 0.0s pid={stage.workers[rank]}")
+        told += stage.at(rank, f"{MARK}[uky] [SYNC] update_weights begin 0.0s pid={stage.workers[rank]}")
     for rank in (0, 1, 2, 3, 4, 6, 7):
-        told += stage.at(rank, f"{MARK}[uky] [SYNC] end 2.{rank}s pid={stage.workers[rank]}")
-    return told.replace(f"[uky] weight-sync begin 0.0s pid={stage.runner}", f"{MARK}[uky] weight-sync begin 0.0s pid={stage.runner}")
+        told += stage.at(rank, f"{MARK}[uky] [SYNC] update_weights end 2.{rank}s pid={stage.workers[rank]}")
+    return told
 
 
 @log("stalled-train-split", "generating-train-split", verdict="stalled", phase="dataset", made="datasets waits for a network disk that does not answer.", versions="verl=0.7.1 datasets=4.4.1")
@@ -83,8 +87,8 @@ def broadcast_loop() -> str:
     stage = Stage(88, color=0)
     told = stage.until("loop", range(1, 18))
     for minute in range(9):
-        told += said(f"vLLMHttpServer pid={stage.runner + 4100}", f"(EngineCore_DP0 pid={stage.runner + 4312}) {MARK}WARNING 03-14 10:{11 + minute}:38 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds. This typically "
-                     "happens when some processes are hanging or doing some time-consuming work (e.g. compilation).", color=0)
+        told += said(f"vLLMHttpServer pid={stage.runner + 4100}", f"(EngineCore_DP0 pid={stage.runner + 4312}) {MARK}INFO 03-14 10:{11 + minute}:38 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds. This typically "
+                     "happens when some processes are hanging or doing some time-consuming work (e.g. compilation)", color=0)
     return told
 
 
