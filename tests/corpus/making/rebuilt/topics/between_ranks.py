@@ -203,7 +203,7 @@ def system_error() -> str:
 
 @log(
     "nccl-infiniband",
-    "nccl-infiniband",
+    "nccl-ib",
     made="An InfiniBand port goes down in step 40, and NCCL's transfers fail.",
     versions="verl=0.7.1 torch=2.8.0",
 )

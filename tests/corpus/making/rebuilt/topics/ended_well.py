@@ -4,6 +4,8 @@ from tests.corpus.making.rebuilt.failing import frames
 from tests.corpus.making.rebuilt.keeping import log
 from tests.corpus.making.rebuilt.stage import Stage, said
 
+SETS = "verl=0.7.1 vllm=0.11.0 torch=2.8.0 ray=2.48.0"
+
 
 def finished(stage: Stage) -> str:
     """The last step, the last validation, and the end of the bar."""

@@ -11,7 +11,7 @@ def info(host: str, pid: int, gpu: int, text: str) -> str:
 @log(
     "stalled-nccl-version",
     "nccl-init-stuck",
-    "actor-init-stuck",
+    "actor-init",
     verdict="stalled",
     phase="actor",
     made="NCCL says its version and nothing more, as two GPUs of a virtual machine cannot reach each other.",
@@ -60,7 +60,9 @@ def channels() -> str:
 
 @log(
     "stalled-graph-capture",
-    "rollout-init-stuck",
+    "cuda-graph-capture-stuck",
+    "cuda-graph-capture",
+    "rollout-init",
     verdict="stalled",
     phase="rollout",
     made="The engine stands still while it captures CUDA graphs.",
@@ -71,7 +73,7 @@ def capture() -> str:
     told = stage.until("rollout") + stage.engine()
     cut = told.rindex("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%")
     rows = told[: told.rindex("\n", 0, cut) + 1].rstrip("\n").split("\n")
-    return "\n".join([*rows[:-1], MARK + rows[-1]]) + "\n"
+    return "\n".join([*rows[:-2], MARK + rows[-2], MARK + rows[-1]]) + "\n"
 
 
 @log(
@@ -125,7 +127,8 @@ def split() -> str:
 
 @log(
     "stalled-core-engine",
-    "rollout-init-stuck",
+    "engine-core-waiting",
+    "rollout-init",
     verdict="stalled",
     phase="",
     made="vllm serve with debug words waits for an engine process that has hung in its imports.",
@@ -145,7 +148,8 @@ def core_engine() -> str:
 
 @log(
     "stalled-shm-broadcast-start",
-    "rollout-init-stuck",
+    "vllm-shm-broadcast-wait",
+    "rollout-init",
     verdict="stalled",
     phase="rollout",
     made="A tensor-parallel worker hangs while the engine starts, and the others wait for its broadcast.",
@@ -165,8 +169,9 @@ def broadcast() -> str:
 
 @log(
     "stalled-shm-broadcast-loop",
+    "vllm-shm-broadcast-wait",
     "loop-silent",
-    "collective-one-absent",
+    "allreduce-one-absent",
     verdict="stalled",
     made="A worker of the engine hangs in step 18, and the others wait for its broadcast.",
     versions="verl=0.7.1 vllm=0.11.0",
@@ -186,7 +191,8 @@ def broadcast_loop() -> str:
 
 @log(
     "stalled-loading-shards",
-    "actor-init-stuck",
+    "model-load-stuck",
+    "actor-init",
     verdict="stalled",
     phase="actor",
     made="The weights lie on a network disk that stops answering at the third file.",
@@ -202,8 +208,8 @@ def shards() -> str:
 
 @log(
     "stalled-download",
+    "hub-download-stuck",
     "hf-no-connection",
-    "actor-init-stuck",
     verdict="stalled",
     phase="",
     made="A download from the Hub stands still at its first large file.",
@@ -256,7 +262,7 @@ def filtering() -> str:
 
 @log(
     "stalled-megatron-group",
-    "process-group-init-stuck",
+    "process-group-init",
     verdict="stalled",
     phase="",
     made="Megatron-LM waits for a node that was not started.",
