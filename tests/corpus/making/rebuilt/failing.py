@@ -111,7 +111,7 @@ FRAMES = {
         "vllm/v1/engine/core_client.py 102 make_async_mp_client: return AsyncMPClient(*client_args)",
         "vllm/v1/engine/core_client.py 448 __init__: with launch_core_engines(vllm_config, executor_class,",
         "vllm/v1/engine/utils.py 732 launch_core_engines: wait_for_engine_startup(",
-        "vllm/v1/engine/utils.py 785 wait_for_engine_startup: raise RuntimeError(\"Engine core initialization failed. \"",
+        'vllm/v1/engine/utils.py 785 wait_for_engine_startup: raise RuntimeError("Engine core initialization failed. "',
     ),
     "core": (
         "vllm/v1/engine/core.py 699 run_engine_core: engine_core = EngineCoreProc(*args, **kwargs)",
@@ -125,7 +125,7 @@ FRAMES = {
     "core device": (
         "vllm/v1/engine/core.py 83 __init__: self.model_executor = executor_class(vllm_config)",
         "vllm/executor/executor_base.py 54 __init__: self._init_executor()",
-        "vllm/executor/uniproc_executor.py 54 _init_executor: self.collective_rpc(\"init_device\")",
+        'vllm/executor/uniproc_executor.py 54 _init_executor: self.collective_rpc("init_device")',
         "vllm/executor/uniproc_executor.py 83 collective_rpc: return [run_method(self.driver_worker, method, args, kwargs)]",
         "vllm/utils/__init__.py 3122 run_method: return func(*args, **kwargs)",
         "vllm/worker/worker_base.py 259 init_device: self.worker.init_device()  # type: ignore",
@@ -197,7 +197,9 @@ def others(stage: Stage, kind: str, error: str, method: str, *below: str, ranks:
     told = ""
     for rank in ranks:
         head = task(stage, method, kind, rank).split(": ", 1)[1]
-        text = f"Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): {head}{frames('worker', *below)}{error}"
+        text = (
+            f"Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): {head}{frames('worker', *below)}{error}"
+        )
         told += stage.run(text)
     return told
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bench.diagnosis.labels import FOLDER, PARTS, part_of
 
+SYMPTOMS = FOLDER.parents[1] / "symptoms"
 MARK = "\x00"
 """Stands in the lines that show the cause, until the log is written."""
 
@@ -50,7 +51,10 @@ def log(
 
 
 def keep(rebuilt: Rebuilt) -> None:
-    """Write the log and its label into the part where its name belongs. Raises ValueError where nothing shows the cause."""
+    """Write the log and its label into the part where its name belongs. Raises ValueError
+    where nothing shows the cause, or no symptom is named so."""
+    if strange := [name for name in rebuilt.root if name != "unknown" and not (SYMPTOMS / f"{name}.toml").exists()]:
+        raise ValueError(f"{rebuilt.name}: there is no symptom {', '.join(strange)}")
     text = rebuilt.text()
     shown = [number for number, line in enumerate(text.split("\n"), 1) if MARK in line]
     if bool(shown) != bool(rebuilt.root):

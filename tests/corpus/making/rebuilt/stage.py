@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,7 +75,9 @@ class Stage:
         """verl's configuration, as it prints it."""
         text = (HERE / ("config-080.txt" if self.verl >= "0.8" else "config-071.txt")).read_text(encoding="utf-8")
         text = text.replace("/data/models/Qwen2.5-0.5B-Instruct", self.model)
-        text = text.replace("'n_gpus_per_node': 1", f"'n_gpus_per_node': {self.gpus}").replace("'nnodes': 1", f"'nnodes': {self.nodes}")
+        text = text.replace("'n_gpus_per_node': 1", f"'n_gpus_per_node': {self.gpus}").replace(
+            "'nnodes': 1", f"'nnodes': {self.nodes}"
+        )
         for old, new in changes:
             assert old in text, old
             text = text.replace(old, new)
@@ -102,7 +104,7 @@ class Stage:
         told = self.at(
             0,
             "[Gloo] Rank 0 is connected to 0 peer ranks. Expected number of connected peer ranks is : 0\n"
-            "Model config after override: Qwen2Config {\n  \"architectures\": [\n    \"Qwen2ForCausalLM\"\n  ],\n  \"attention_dropout\": 0.0,\n"
+            'Model config after override: Qwen2Config {\n  "architectures": [\n    "Qwen2ForCausalLM"\n  ],\n  "attention_dropout": 0.0,\n'
             '  "eos_token_id": 151645,\n  "hidden_act": "silu",\n  "hidden_size": 3584,\n  "initializer_range": 0.02,\n'
             '  "intermediate_size": 18944,\n  "max_position_embeddings": 32768,\n  "model_type": "qwen2",\n  "num_attention_heads": 28,\n'
             '  "num_hidden_layers": 28,\n  "num_key_value_heads": 4,\n  "pad_token_id": 151643,\n  "rms_norm_eps": 1e-06,\n'
@@ -151,7 +153,10 @@ class Stage:
                 f"{core}3:58 [gpu_worker.py:298] Available KV cache memory: 30.42 GiB",
                 f"{core}3:58 [kv_cache_utils.py:1087] GPU KV cache size: 569,552 tokens",
                 f"{core}3:58 [kv_cache_utils.py:1091] Maximum concurrency for 1,536 tokens per request: 370.80x",
-                *(f"\rCapturing CUDA graphs (mixed prefill-decode, PIECEWISE): {bar('', n, 67, '00:04<00:01', '17.02it/s')[2:]}" for n in (0, 31, 67)),
+                *(
+                    f"\rCapturing CUDA graphs (mixed prefill-decode, PIECEWISE): {bar('', n, 67, '00:04<00:01', '17.02it/s')[2:]}"
+                    for n in (0, 31, 67)
+                ),
                 f"{core}4:06 [gpu_model_runner.py:3480] Graph capturing finished in 6 secs, took 0.51 GiB",
                 f"{core}4:06 [core.py:210] init engine (profile, create kv cache, warmup model) took 24.63 seconds",
             ]
@@ -227,7 +232,9 @@ class Stage:
 
     def steps(self, numbers: Iterable[int], first: str = "Training from scratch") -> str:
         """The loop: its bar and its steps."""
-        told = self.run(f"{first}\n\rTraining Progress:   0%|          | 0/{self.total} [00:00<?, ?it/s]") if first else ""
+        told = (
+            self.run(f"{first}\n\rTraining Progress:   0%|          | 0/{self.total} [00:00<?, ?it/s]") if first else ""
+        )
         for number in numbers:
             told += self.run(f"{self.step(number)}\n\r{self.progress(number)}")
         return told
@@ -243,8 +250,14 @@ class Stage:
 
     def until(self, phase: str, steps: Iterable[int] = (), *, dump: bool = False, vllm: str = "0.11.0") -> str:
         """All that is printed before something happens in `phase`."""
-        pieces = [
-            ("config", lambda: self.ray() + (self.config() if dump else self.run(f"TaskRunner hostname: node-1, PID: {self.runner}"))),
+        pieces: list[tuple[str, Callable[[], str]]] = [
+            (
+                "config",
+                lambda: (
+                    self.ray()
+                    + (self.config() if dump else self.run(f"TaskRunner hostname: node-1, PID: {self.runner}"))
+                ),
+            ),
             ("dataset", self.data),
             ("actor", self.actor),
             ("rollout", lambda: self.engine(vllm)),

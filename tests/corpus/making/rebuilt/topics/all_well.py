@@ -7,21 +7,18 @@ from tests.corpus.making.rebuilt.stage import Stage, said
 SETS = "verl=0.7.1 vllm=0.11.0 torch=2.8.0 ray=2.48.0"
 
 
-def finished(stage: Stage) -> str:
-    """The last step, the last validation, and the end of the bar."""
-    stage_end = stage.total
-    return stage.steps(range(stage_end - 3, stage_end + 1), "") + stage.run(
-        "(\"Final validation metrics: {'val-core/openai/gsm8k/reward/mean@1': 0.8961, 'val-aux/num_turns/min': 2, \"\n \"'val-aux/num_turns/max': 2, 'val-aux/num_turns/mean': 2.0}\")"
-    )
-
-
 @log("well-long-run", verdict="running", made="Thirty steps of a run that learns, still under way.", versions=SETS)
 def long_run() -> str:
     stage = Stage(101, nodes=2)
     return stage.until("loop", range(1, 31), dump=True)
 
 
-@log("well-dangerous-settings", verdict="running", made="The configuration and the arguments name every dangerous word; the run is well.", versions=SETS)
+@log(
+    "well-dangerous-settings",
+    verdict="running",
+    made="The configuration and the arguments name every dangerous word; the run is well.",
+    versions=SETS,
+)
 def settings() -> str:
     stage = Stage(102)
     more = (
@@ -31,30 +28,57 @@ def settings() -> str:
         "                       'retry_on': ['ConnectionError', 'OutOfMemoryError', 'EngineDeadError', 'ActorDiedError'],"
     )
     told = stage.ray() + stage.config(("'hybrid_engine': True,", more)) + stage.data() + stage.actor()
-    told += said(f"vLLMHttpServer pid={stage.runner + 4100}", "INFO 03-14 09:23:22 [utils.py:233] non-default args: {'enable_log_requests': False, 'distributed_timeout_seconds': None, 'kv_cache_memory_bytes': None, "
-                 "'fail_on_environ_validation': False, 'shutdown_timeout': 0, 'disable_custom_all_reduce': False, 'error_on_nan_logits': False, 'enable_sleep_mode': True}")
+    told += said(
+        f"vLLMHttpServer pid={stage.runner + 4100}",
+        "INFO 03-14 09:23:22 [utils.py:233] non-default args: {'enable_log_requests': False, 'distributed_timeout_seconds': None, 'kv_cache_memory_bytes': None, "
+        "'fail_on_environ_validation': False, 'shutdown_timeout': 0, 'disable_custom_all_reduce': False, 'error_on_nan_logits': False, 'enable_sleep_mode': True}",
+    )
     return told + stage.engine() + stage.validated() + stage.steps(range(1, 9))
 
 
-@log("well-quoting-samples", verdict="running", made="verl prints samples whose prompts and answers quote error texts.", versions=SETS)
+@log(
+    "well-quoting-samples",
+    verdict="running",
+    made="verl prints samples whose prompts and answers quote error texts.",
+    versions=SETS,
+)
 def samples() -> str:
     stage = Stage(103)
     told = stage.until("loop", range(1, 4))
     quoted = (
-        ("Why does my script print `torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB`?", "The card is full. Try a smaller batch:\n```\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n"
-         "    run()\nRuntimeError: CUDA error: an illegal memory access was encountered\n```\nThat one is another matter. #### 7", "7"),
-        ("Explain: NCCL WARN NET/IB : Got completion from peer with status=12", "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=600000) is what it leads to.\n"
-         "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task. follows. #### 12", "12"),
-        ("Complete the log:\nERROR 03-14 09:24:09 [core.py:708] EngineCore failed to start.", "ERROR 03-14 09:24:09 [core.py:708] ValueError: No available memory for the cache blocks. Try increasing "
-         "`gpu_memory_utilization` when initializing the engine.\nRuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n#### 3", "3"),
+        (
+            "Why does my script print `torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB`?",
+            'The card is full. Try a smaller batch:\n```\nTraceback (most recent call last):\n  File "train.py", line 3, in <module>\n'
+            "    run()\nRuntimeError: CUDA error: an illegal memory access was encountered\n```\nThat one is another matter. #### 7",
+            "7",
+        ),
+        (
+            "Explain: NCCL WARN NET/IB : Got completion from peer with status=12",
+            "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=600000) is what it leads to.\n"
+            "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task. follows. #### 12",
+            "12",
+        ),
+        (
+            "Complete the log:\nERROR 03-14 09:24:09 [core.py:708] EngineCore failed to start.",
+            "ERROR 03-14 09:24:09 [core.py:708] ValueError: No available memory for the cache blocks. Try increasing "
+            "`gpu_memory_utilization` when initializing the engine.\nRuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n#### 3",
+            "3",
+        ),
     )
     for number, (prompt, response, truth) in enumerate(quoted, 4):
-        told += stage.run(f"[prompt] system\nYou are a helpful assistant.\nuser\n{prompt}\nassistant\n\n[response] {response}\n[ground_truth] {truth}\n[score] 1.0")
+        told += stage.run(
+            f"[prompt] system\nYou are a helpful assistant.\nuser\n{prompt}\nassistant\n\n[response] {response}\n[ground_truth] {truth}\n[score] 1.0"
+        )
         told += stage.steps([number], "")
     return told
 
 
-@log("well-quoting-samples-at-the-end", verdict="running", made="The last words of the log are a printed sample that quotes a traceback.", versions="verl=0.6.1")
+@log(
+    "well-quoting-samples-at-the-end",
+    verdict="running",
+    made="The last words of the log are a printed sample that quotes a traceback.",
+    versions="verl=0.6.1",
+)
 def samples_last() -> str:
     stage = Stage(104, verl="0.6.1", color=0)
     told = stage.until("loop", range(1, 7))
@@ -64,87 +88,93 @@ def samples_last() -> str:
     )
 
 
-@log("well-survived-errors", verdict="running", made="Requests are retried, a reward is timed out and handled, a sample is skipped, and the run goes on.", versions=SETS)
+@log(
+    "well-survived-errors",
+    verdict="running",
+    made="Requests are retried, a reward is timed out and handled, a sample is skipped, and the run goes on.",
+    versions=SETS,
+)
 def survived() -> str:
     stage = Stage(105)
     told = stage.until("dataset") + stage.data()
     told += stage.run(
-        "Error processing one of the samples, skipping...\nTraceback (most recent call last):\n" + frames("utils/dataset/rl_dataset.py 241 doc2len: self.tokenizer.apply_chat_template(doc[prompt_key], add_generation_prompt=True)")
+        "Error processing one of the samples, skipping...\nTraceback (most recent call last):\n"
+        + frames(
+            "utils/dataset/rl_dataset.py 241 doc2len: self.tokenizer.apply_chat_template(doc[prompt_key], add_generation_prompt=True)"
+        )
         + "jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/...\n"
         "'HTTPSConnectionPool(host='huggingface.co', port=443): Read timed out. (read timeout=10)' thrown while requesting HEAD https://huggingface.co/Qwen/Qwen2.5-7B-Instruct/resolve/main/config.json\nRetrying in 1s [Retry 1/5]."
     )
     told += stage.actor() + stage.engine() + stage.validated() + stage.steps(range(1, 5))
-    told += stage.run("Failed to get response from the sandbox (attempt 1/3): HTTPConnectionPool(host='10.0.0.9', port=8080): Max retries exceeded with url: /run_code (Caused by NewConnectionError("
-                      "'<urllib3.connection.HTTPConnection object at 0x7f3>: Failed to establish a new connection: [Errno 111] Connection refused'))\nGlobal timeout in reward computing! Setting all as 0 for 1 of 1024.")
+    told += stage.run(
+        "Failed to get response from the sandbox (attempt 1/3): HTTPConnectionPool(host='10.0.0.9', port=8080): Max retries exceeded with url: /run_code (Caused by NewConnectionError("
+        "'<urllib3.connection.HTTPConnection object at 0x7f3>: Failed to establish a new connection: [Errno 111] Connection refused'))\nGlobal timeout in reward computing! Setting all as 0 for 1 of 1024."
+    )
     told += stage.steps(range(5, 8), "")
-    told += stage.at(3, f"\nnode-1:{stage.workers[3]}:40112 [3] transport/net_ib.cc:126 NCCL WARN NET/IB : mlx5_3:1 Got async event : port error")
-    told += said(f"vLLMHttpServer pid={stage.runner + 4100}", "WARNING 03-14 09:41:02 [scheduler.py:312] async engine: 1 request was aborted by its client")
+    told += stage.at(
+        3,
+        f"\nnode-1:{stage.workers[3]}:40112 [3] transport/net_ib.cc:126 NCCL WARN NET/IB : mlx5_3:1 Got async event : port error",
+    )
+    told += said(
+        f"vLLMHttpServer pid={stage.runner + 4100}",
+        "WARNING 03-14 09:41:02 [scheduler.py:312] async engine: 1 request was aborted by its client",
+    )
     told += "wandb: Network error (ConnectionError), entering retry loop.\nwandb: ERROR Error while calling W&B API: context deadline exceeded (<Response [504]>)\n"
     return told + stage.steps(range(8, 22), "")
 
 
-@log("well-optional-missing", verdict="running", made="Optional packages are missing and are told of, some with tracebacks.", versions=SETS)
+@log(
+    "well-optional-missing",
+    verdict="running",
+    made="Optional packages are missing and are told of, some with tracebacks.",
+    versions=SETS,
+)
 def optional() -> str:
     stage = Stage(106, color=0)
     told = (
         "Failed to import Triton kernels. Please make sure your triton version is compatible. Error: No module named 'triton_kernels.routing'\n"
         "/home/user/venv/lib/python3.11/site-packages/transformers/utils/hub.py:111: FutureWarning: Using `TRANSFORMERS_CACHE` is deprecated and will be removed in v5 of Transformers. Use `HF_HOME` instead.\n"
-        "ImportError while loading plugin apex: No module named 'amp_C' (ignored)\nTraceback (most recent call last):\n" + frames("/home/user/venv/lib/python3.11/site-packages/mbridge/core/util.py 12 <module>: import apex")
+        "ImportError while loading plugin apex: No module named 'amp_C' (ignored)\nTraceback (most recent call last):\n"
+        + frames("/home/user/venv/lib/python3.11/site-packages/mbridge/core/util.py 12 <module>: import apex")
         + "ModuleNotFoundError: No module named 'apex'\nWARNING: apex is not installed, falling back to torch's fused optimizer.\n"
     )
-    told += stage.until("dataset") + stage.data() + stage.at(0, "Megatron is not installed: No module named 'megatron'. Only FSDP is available.\nflash_attn is not installed, sdpa is used instead.") + stage.actor()
+    told += (
+        stage.until("dataset")
+        + stage.data()
+        + stage.at(
+            0,
+            "Megatron is not installed: No module named 'megatron'. Only FSDP is available.\nflash_attn is not installed, sdpa is used instead.",
+        )
+        + stage.actor()
+    )
     return told + stage.engine() + stage.validated() + stage.steps(range(1, 24))
 
 
-@log("well-cut-in-a-line", verdict="running", made="The log is cut in the middle of a line of the loop.", versions="verl=0.8.0")
+@log(
+    "well-cut-in-a-line",
+    verdict="running",
+    made="The log is cut in the middle of a line of the loop.",
+    versions="verl=0.8.0",
+)
 def cut() -> str:
     stage = Stage(107, verl="0.8.0")
     told = stage.until("loop", range(1, 13), dump=True)
     return told[:-1400]
 
 
-@log("well-finished-noisily", verdict="ok", made="A run has finished; its processes are noisy as they end.", versions=SETS)
-def noisy() -> str:
-    stage = Stage(108)
-    told = stage.until("loop", ()) + finished(stage)
-    told += stage.at(0, "/home/user/venv/lib/python3.11/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 12 leaked semaphore objects to clean up at shutdown\n  warnings.warn('resource_tracker: There appear to be %d '", again=7)
-    told += stage.at(0, "[rank0]:[W314 19:02:16.710266131 ProcessGroupNCCL.cpp:1538] Warning: WARNING: destroy_process_group() was not called before program exit, which can leak resources. For more info, please see "
-                        "https://pytorch.org/docs/stable/distributed.html#shutdown (function operator())")
-    return told + (
-        "Exception ignored in: <function WeakValueDictionary.__init__.<locals>.remove at 0x7f1a5c2b9d00>\nTraceback (most recent call last):\n" + frames("/usr/lib/python3.11/weakref.py 105 remove: self = selfref()")
-        + "TypeError: 'NoneType' object is not callable\n"
-        "\x1b[33m(raylet)\x1b[0m [2026-03-14 19:02:20,551 I 3711 3711] (raylet) main.cc:454: Raylet received SIGTERM, shutting down...\n"
-        "wandb: \nwandb: Run history:\nwandb: critic/score/mean ▁▂▃▄▅▆▆▇▇███\nwandb: Synced 5 W&B file(s), 0 media file(s), 0 artifact file(s) and 0 other file(s)\n"
-    )
-
-
-@log("well-finished-loader-killed", verdict="ok", made="A run has finished; the workers of its data loader are killed as the interpreter goes.", versions=SETS)
-def loader_killed() -> str:
-    stage = Stage(109, color=0)
-    return stage.until("loop", ()) + finished(stage) + stage.run(
-        "Exception ignored in: <function _StatefulMultiProcessingDataLoaderIter.__del__ at 0x7f0e7ff2a0c0>\nTraceback (most recent call last):\n"
-        + frames("/home/user/venv/lib/python3.11/site-packages/torchdata/stateful_dataloader/stateful_dataloader.py 1377 __del__: self._shutdown_workers()",
-                 "torch/utils/data/_utils/signal_handling.py 73 handler: _error_if_any_worker_fails()")
-        + f"RuntimeError: DataLoader worker (pid {stage.runner + 77}) is killed by signal: Killed. "
-    )
-
-
-@log("well-finished-engines-shut-down", verdict="ok", made="A run has finished; Ray ends its workers, and the engines say so.", versions="verl=0.8.0 vllm=0.20.2 ray=2.55.1")
-def shut_down() -> str:
-    stage = Stage(110, verl="0.8.0")
-    told = stage.until("loop", (), vllm="0.20.2") + finished(stage)
-    told += said(f"vLLMHttpServer pid={stage.runner + 4100}", f"(EngineCore pid={stage.runner + 4312}) INFO 03-14 19:02:18 [core.py:1201] Shutdown initiated (timeout=0)\n(EngineCore pid={stage.runner + 4312}) INFO 03-14 19:02:18 [core.py:1224] Shutdown complete")
-    return told + f"\x1b[36m(WorkerDict pid={stage.workers[2]})\x1b[0m *** SIGTERM received at time=1773514938 on cpu 31 ***\n\x1b[36m(WorkerDict pid={stage.workers[2]})\x1b[0m PC: @     0x7f6a6d2e99fc  (unknown)  epoll_wait\n" + (
-        f"\x1b[36m(WorkerDict pid={stage.workers[2]})\x1b[0m [2026-03-14 19:02:18,554 E 9123 9123] logging.cc:474: *** SIGTERM received at time=1773514938 on cpu 31 ***\n")
-
-
-@log("well-vllm-serve", verdict="running", phase="", made="vllm serve answers requests, one of them refused because the client asked for too much.", versions="vllm=0.11.0")
+@log(
+    "well-vllm-serve",
+    verdict="running",
+    phase="",
+    made="vllm serve answers requests, one of them refused because the client asked for too much.",
+    versions="vllm=0.11.0",
+)
 def serve() -> str:
     head = "\x1b[1;36m(APIServer pid=881)\x1b[0;0m "
     told = Stage(111).engine().replace("\x1b[36m(vLLMHttpServer", "\x1b[1;36m(APIServer")
     told += f"{head}INFO 03-14 09:24:09 [api_server.py:1971] Starting vLLM API server 0 on http://0.0.0.0:8000\n{head}INFO:     Started server process [881]\n{head}INFO:     Waiting for application startup.\n{head}INFO:     Application startup complete.\n"
     for n in range(30):
-        told += f"{head}INFO:     10.0.0.9:{41000 + n} - \"POST /v1/chat/completions HTTP/1.1\" {'400 Bad Request' if n == 11 else '200 OK'}\n"
+        told += f'{head}INFO:     10.0.0.9:{41000 + n} - "POST /v1/chat/completions HTTP/1.1" {"400 Bad Request" if n == 11 else "200 OK"}\n'
         if n % 5 == 0:
             told += f"{head}INFO 03-14 09:{25 + n // 6}:{n % 6 * 10:02} [loggers.py:127] Engine 000: Avg prompt throughput: {211.4 + n} tokens/s, Avg generation throughput: {884.1 + n} tokens/s, Running: {3 + n % 4} reqs, Waiting: 0 reqs, GPU KV cache usage: 2.{n % 10}%, Prefix cache hit rate: 41.3%\n"
         if n == 11:
@@ -152,18 +182,13 @@ def serve() -> str:
     return told
 
 
-@log("well-pip-install", verdict="ok", phase="", made="pip installs vLLM and its many packages without a conflict.", versions="vllm=0.11.0")
-def pip() -> str:
-    names = ("torch-2.8.0", "triton-3.4.0", "nvidia_nccl_cu12-2.27.3", "flashinfer_python-0.3.1", "ray-2.48.0", "exceptiongroup-1.3.0", "retrying-1.4.2", "watchfiles-1.1.0", "timeout_decorator-0.5.0", "xformers-0.0.32.post1", "tenacity-9.1.2", "stopit-1.1.2")
-    told = "Collecting vllm==0.11.0\n  Downloading vllm-0.11.0-cp38-abi3-manylinux1_x86_64.whl.metadata (17 kB)\n"
-    for name in names:
-        package = name.split("-")[0]
-        told += f"Collecting {package} (from vllm==0.11.0)\n  Downloading {name}-py3-none-any.whl.metadata (4.1 kB)\n"
-    told += "Downloading vllm-0.11.0-cp38-abi3-manylinux1_x86_64.whl (438.2 MB)\n\r   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 438.2/438.2 MB 61.3 MB/s eta 0:00:00\nBuilding wheels for collected packages: stopit\n  Building wheel for stopit (setup.py): started\n  Building wheel for stopit (setup.py): finished with status 'done'\nSuccessfully built stopit\nInstalling collected packages: "
-    return told + ", ".join(name.split("-")[0] for name in names) + ", vllm\n" + "Successfully installed " + " ".join(names) + " vllm-0.11.0\n\n[notice] A new release of pip is available: 25.0 -> 25.3\n[notice] To update, run: pip install --upgrade pip\n"
-
-
-@log("well-other-framework", verdict="running", phase="", made="A run of another RL framework, with Chinese lines, under torchrun.", versions="torch=2.6.0")
+@log(
+    "well-other-framework",
+    verdict="running",
+    phase="",
+    made="A run of another RL framework, with Chinese lines, under torchrun.",
+    versions="torch=2.6.0",
+)
 def other() -> str:
     told = "[2026-03-02 11:34:20,013] [INFO] [real_accelerator.py:254:get_accelerator] Setting ds_accelerator to cuda (auto detect)\n2026-03-02 11:34:22 | INFO | strategy | 初始化分布式环境：world_size=8，超时 1800 秒\n2026-03-02 11:34:30 | INFO | strategy | 正在加载 actor：/data/models/Qwen2.5-VL-7B-Instruct\n"
     told += "2026-03-02 11:35:41 | INFO | rollout | 引擎已休眠，显存已释放（OOM 保护开启，阈值 0.9）\n2026-03-02 11:35:43 | WARNING | reward | 第 3 条样本格式错误，已跳过：ValueError('missing <answer>')\n"
@@ -172,32 +197,49 @@ def other() -> str:
     return told + "\n2026-03-02 11:53:02 | INFO | trainer | 第 1 轮完成，平均奖励 0.61，错误 0，超时 0\n"
 
 
-@log("well-resumed-with-checkpoints", verdict="running", made="A run goes on from step 100, saves checkpoints and throws old ones away.", versions=SETS, line_end="\r\n")
+@log(
+    "well-resumed-with-checkpoints",
+    verdict="running",
+    made="A run goes on from step 100, saves checkpoints and throws old ones away.",
+    versions=SETS,
+    line_end="\r\n",
+)
 def resumed() -> str:
     stage = Stage(114, nodes=2)
-    told = stage.until("rollout", dump=True) + stage.engine() + stage.run("Load from checkpoint folder: /data/ckpt/gsm8k/global_step_100\nSetting global step to 100\nResuming from /data/ckpt/gsm8k/global_step_100")
+    told = (
+        stage.until("rollout", dump=True)
+        + stage.engine()
+        + stage.run(
+            "Load from checkpoint folder: /data/ckpt/gsm8k/global_step_100\nSetting global step to 100\nResuming from /data/ckpt/gsm8k/global_step_100"
+        )
+    )
     for rank in (0, 9):
-        told += stage.at(rank, f"[Rank {rank}] Loading from /data/ckpt/gsm8k/global_step_100/actor/model_world_size_16_rank_{rank}.pt and /data/ckpt/gsm8k/global_step_100/actor/extra_state_world_size_16_rank_{rank}.pt")
+        told += stage.at(
+            rank,
+            f"[Rank {rank}] Loading from /data/ckpt/gsm8k/global_step_100/actor/model_world_size_16_rank_{rank}.pt and /data/ckpt/gsm8k/global_step_100/actor/extra_state_world_size_16_rank_{rank}.pt",
+        )
     told += stage.steps(range(101, 111), f"\rTraining Progress:  23%|██▎       | 100/{stage.total} [00:00<?, ?it/s]")
-    told += stage.run("local_global_step_folder: /data/ckpt/gsm8k/global_step_110") + stage.at(0, "INFO:2026-03-14 11:01:44,117:Checkpoint manager remove previous save local path: ['/data/ckpt/gsm8k/global_step_90/actor']", again=15)
+    told += stage.run("local_global_step_folder: /data/ckpt/gsm8k/global_step_110") + stage.at(
+        0,
+        "INFO:2026-03-14 11:01:44,117:Checkpoint manager remove previous save local path: ['/data/ckpt/gsm8k/global_step_90/actor']",
+        again=15,
+    )
     return told + stage.steps(range(111, 124), "")
 
 
-@log("well-numpy-metrics", verdict="running", made="A healthy run whose metrics are written as numpy writes them, without colours.", versions="verl=0.6.1 numpy=2.2.6")
+@log(
+    "well-numpy-metrics",
+    verdict="running",
+    made="A healthy run whose metrics are written as numpy writes them, without colours.",
+    versions="verl=0.6.1 numpy=2.2.6",
+)
 def numpy() -> str:
     stage = Stage(115, verl="0.6.1", color=0, gpus=4)
     told = stage.until("loop")
     for number in range(1, 23):
-        row = " - ".join(f"{name}:np.float64({value})" if "." in value else f"{name}:{value}" for name, value in (each.split(":", 1) for each in stage.step(number).split(" - ")))
+        row = " - ".join(
+            f"{name}:np.float64({value})" if "." in value else f"{name}:{value}"
+            for name, value in (each.split(":", 1) for each in stage.step(number).split(" - "))
+        )
         told += stage.run(f"{row}\n\r{stage.progress(number)}")
     return told
-
-
-@log("well-trainer-finished", verdict="ok", phase="", made="A fine-tuning of transformers' Trainer ends, with one skipped step of the loss scaler.", versions="transformers=4.57.6")
-def trainer() -> str:
-    told = "The tokenizer has new PAD/BOS/EOS tokens that differ from the model config and generation config.\n[INFO|trainer.py:2523] 2026-03-02 11:34:22,118 >> ***** Running training *****\n[INFO|trainer.py:2524] 2026-03-02 11:34:22,118 >>   Num examples = 21,407\n[INFO|trainer.py:2532] 2026-03-02 11:34:22,119 >>   Total optimization steps = 334\n"
-    for n in range(1, 34):
-        told += f"{{'loss': {1.91 - n / 40:.4f}, 'grad_norm': {0.9 - n / 100:.6f}, 'learning_rate': {2e-5 * (1 - n / 34):.3e}, 'epoch': {n / 33:.2f}}}\n"
-        if n == 4:
-            told += "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768\n"
-    return told + "{'train_runtime': 2411.7712, 'train_samples_per_second': 8.876, 'train_steps_per_second': 0.138, 'train_loss': 1.4203, 'epoch': 1.0}\n\r100%|██████████| 334/334 [40:11<00:00,  7.22s/it]\n[INFO|trainer.py:4309] 2026-03-02 12:14:41,300 >> Saving model checkpoint to /data/ckpt/sft/checkpoint-334\n***** train metrics *****\n  epoch                    =        1.0\n  train_loss               =     1.4203\n"

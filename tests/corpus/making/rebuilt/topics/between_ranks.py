@@ -70,21 +70,42 @@ def died(stage: Stage, rank: int) -> str:
     return f"\x1b[33m(raylet)\x1b[0m {text}\n{tail}{frames('driver', 'fit update')}{end}\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
 
 
-@log("nccl-timeout-after-oom", "cuda-oom", "cuda-oom-after-steps", made="Rank 5 runs out of memory in step 9; ten minutes later the others' collectives time out.", versions=SETS)
+@log(
+    "nccl-timeout-after-oom",
+    "cuda-oom",
+    "cuda-oom-after-steps",
+    made="Rank 5 runs out of memory in step 9; ten minutes later the others' collectives time out.",
+    versions=SETS,
+)
 def after_oom() -> str:
     stage = Stage(21)
     error = oom("3.62 GiB", 5, "2.31 GiB", "76.78 GiB", "70.15 GiB", "4.90 GiB")
-    told = stage.until("loop", range(1, 9)) + others(stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "update", "backward", ranks=(5,))
+    told = stage.until("loop", range(1, 9)) + others(
+        stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "update", "backward", ranks=(5,)
+    )
     for rank in (0, 3, 7):
         told += stage.at(rank, watchdog(rank, 15432, "_REDUCE_SCATTER_BASE", 600000, f"10:02:4{rank}"))
-    told += stage.at(0, "*** SIGABRT received at time=1773482564 on cpu 41 ***\nPC: @     0x7f6a6d2e99fc  (unknown)  pthread_kill\n"
-                        "    @     0x7f6a6d295520  (unknown)  (unknown)\nFatal Python error: Aborted\n", again=6)
+    told += stage.at(
+        0,
+        "*** SIGABRT received at time=1773482564 on cpu 41 ***\nPC: @     0x7f6a6d2e99fc  (unknown)  pthread_kill\n"
+        "    @     0x7f6a6d295520  (unknown)  (unknown)\nFatal Python error: Aborted\n",
+        again=6,
+    )
     return told + died(stage, 0)
 
 
-@log("nccl-timeout-after-reward-plugin", "unknown", made="A rank's own plugin raises; the other ranks of a plain torchrun script time out.", phase="", versions="torch=2.6.0")
+@log(
+    "nccl-timeout-after-reward-plugin",
+    "unknown",
+    made="A rank's own plugin raises; the other ranks of a plain torchrun script time out.",
+    phase="",
+    versions="torch=2.6.0",
+)
 def after_plugin() -> str:
-    told = "".join(f"[2026-03-02 11:0{n // 6}:{n % 6 * 10:02},118] [INFO] [trainer.py:88] epoch 0 | iter {n * 10}/4000 | loss {2.31 - n / 40:.4f} | lr 2.0e-05 | grad_norm 1.{n:02}\n" for n in range(1, 19))
+    told = "".join(
+        f"[2026-03-02 11:0{n // 6}:{n % 6 * 10:02},118] [INFO] [trainer.py:88] epoch 0 | iter {n * 10}/4000 | loss {2.31 - n / 40:.4f} | lr 2.0e-05 | grad_norm 1.{n:02}\n"
+        for n in range(1, 19)
+    )
     told += (
         "Traceback (most recent call last):\n"
         + frames(
@@ -95,13 +116,19 @@ def after_plugin() -> str:
         + f"{MARK}packing.errors.BinOverflow: bin 14 takes 32 rows and was given 33\n"
     )
     for rank in (1, 2):
-        old = watchdog(rank, 9141, "_ALLGATHER_BASE", 1800000, "11:34:09").replace("cpp:685]", "cpp:616]").replace("E314", "E302")
+        old = (
+            watchdog(rank, 9141, "_ALLGATHER_BASE", 1800000, "11:34:09")
+            .replace("cpp:685]", "cpp:616]")
+            .replace("E314", "E302")
+        )
         told += old
     told += (
         "W0302 11:34:12.774000 30121 site-packages/torch/distributed/elastic/multiprocessing/api.py:897] Sending process 30190 closing signal SIGTERM\n"
         "E0302 11:34:13.101000 30121 site-packages/torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -6) local_rank: 1 (pid: 30189) of binary: "
         "/home/user/venv/bin/python\nTraceback (most recent call last):\n"
-        + frames("/home/user/venv/bin/torchrun 8 <module>: sys.exit(main())", "torch/distributed/run.py 918 main: run(args)")
+        + frames(
+            "/home/user/venv/bin/torchrun 8 <module>: sys.exit(main())", "torch/distributed/run.py 918 main: run(args)"
+        )
         + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n========================================================\ntrain.py FAILED\n"
         "--------------------------------------------------------\nFailures:\n[1]:\n  time      : 2026-03-02_11:34:12\n  host      : node-1\n  rank      : 2 "
         "(local_rank: 2)\n  exitcode  : -6 (pid: 30190)\n  error_file: <N/A>\n  traceback : Signal 6 (SIGABRT) received by PID 30190\n"
@@ -112,7 +139,12 @@ def after_plugin() -> str:
     return told
 
 
-@log("nccl-timeout-alone", "nccl-timeout", made="All ranks of two nodes time out in one collective, and nothing else is told.", versions=SETS)
+@log(
+    "nccl-timeout-alone",
+    "nccl-timeout",
+    made="All ranks of two nodes time out in one collective, and nothing else is told.",
+    versions=SETS,
+)
 def timeout_alone() -> str:
     stage = Stage(23, nodes=2)
     told = stage.until("loop", range(1, 7), dump=True)
@@ -121,7 +153,12 @@ def timeout_alone() -> str:
     return told + died(stage, 8)
 
 
-@log("nccl-remote-peer-gone", "host-oom-killed", made="The kernel kills a worker of the second node for memory, and the first node's ranks lose the connection.", versions=SETS)
+@log(
+    "nccl-remote-peer-gone",
+    "host-oom-killed",
+    made="The kernel kills a worker of the second node for memory, and the first node's ranks lose the connection.",
+    versions=SETS,
+)
 def remote() -> str:
     stage = Stage(24, nodes=2)
     error = (
@@ -131,13 +168,22 @@ def remote() -> str:
     )
     told = stage.until("loop", range(1, 13))
     told += f"{MARK}[Sat Mar 14 09:41:55 2026] Out of memory: Killed process {stage.workers[11]} (ray::WorkerDict) total-vm:412336180kB, anon-rss:201993472kB, file-rss:71680kB, shmem-rss:1048576kB, UID:1000 pgtables:398812kB oom_score_adj:1000\n"
-    told += stage.at(2, f"[2026-03-14 09:41:57] node-1:{stage.workers[2]}:61044 [2] misc/socket.cc:71 NCCL WARN socketProgress: Connection closed by remote peer node-2<41672>\n\n"
-                        f"[2026-03-14 09:41:57] node-1:{stage.workers[2]}:61044 [2] proxy.cc:1521 NCCL WARN [Service thread] Could not receive type from localRank 3, res=3, closed=0")
+    told += stage.at(
+        2,
+        f"[2026-03-14 09:41:57] node-1:{stage.workers[2]}:61044 [2] misc/socket.cc:71 NCCL WARN socketProgress: Connection closed by remote peer node-2<41672>\n\n"
+        f"[2026-03-14 09:41:57] node-1:{stage.workers[2]}:61044 [2] proxy.cc:1521 NCCL WARN [Service thread] Could not receive type from localRank 3, res=3, closed=0",
+    )
     told += others(stage, "DistBackendError", error, "actor_rollout_update_actor", "update", ranks=(2, 4))
     return told + back(stage, "DistBackendError", error, "actor_rollout_update_actor", "fit update", "update")
 
 
-@log("nccl-system-error", "nccl-system-error", phase="actor", made="NCCL cannot open a connection to the other node's interface.", versions=SETS)
+@log(
+    "nccl-system-error",
+    "nccl-system-error",
+    phase="actor",
+    made="NCCL cannot open a connection to the other node's interface.",
+    versions=SETS,
+)
 def system_error() -> str:
     stage = Stage(25, nodes=2)
     error = (
@@ -147,27 +193,45 @@ def system_error() -> str:
     )
     warn = f"{MARK}node-1:{stage.workers[0]}:40112 [0] misc/socket.cc:568 NCCL WARN socketPollConnect: connect returned No route to host, exceeded error retry count after 35 attempts"
     told = stage.until("actor", dump=True) + stage.at(0, "\n".join([f"NCCL version 2.27.3+cuda12.9\n\n{warn}"]))
-    below = ("workers/fsdp_workers.py 892 init_model: ) = self._build_model_optimizer(", "torch/distributed/distributed_c10d.py 4818 barrier: work = group.barrier(opts=opts)")
+    below = (
+        "workers/fsdp_workers.py 892 init_model: ) = self._build_model_optimizer(",
+        "torch/distributed/distributed_c10d.py 4818 barrier: work = group.barrier(opts=opts)",
+    )
     told += others(stage, "DistBackendError", error, "actor_rollout_init_model", *below, ranks=(1, 6))
     return told + back(stage, "DistBackendError", error, "actor_rollout_init_model", "init model", *below)
 
 
-@log("nccl-infiniband", "nccl-infiniband", made="An InfiniBand port goes down in step 40, and NCCL's transfers fail.", versions="verl=0.7.1 torch=2.8.0")
+@log(
+    "nccl-infiniband",
+    "nccl-ib",
+    made="An InfiniBand port goes down in step 40, and NCCL's transfers fail.",
+    versions="verl=0.7.1 torch=2.8.0",
+)
 def infiniband() -> str:
     stage = Stage(26, nodes=4, color=0)
     told = stage.until("loop", range(28, 40))
     for rank in (9, 25):
-        told += stage.at(rank, (
-            f"\n{MARK}node-{rank // 8 + 1}:{stage.workers[rank]}:72011 [1] transport/net_ib.cc:2370 NCCL WARN NET/IB: Got completion from peer 10.0.0.{8 - rank // 8}<50818> with status=12 "
-            "opcode=0 len=0 vendor err 129 (Send) localGid fe80::9c03:a103:f4:1b2c remoteGidsfe80::9c03:a103:f4:22e8 hca mlx5_1\n"
-            f"{MARK}[rank{rank}]:[E314 13:20:11.201443911 ProcessGroupNCCL.cpp:2068] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Process group watchdog thread terminated with exception: "
-            "NCCL error: remote process exited or there was a network error, NCCL version 2.27.3\nncclRemoteError: A call failed possibly due to a network error or a remote process exiting "
-            "prematurely.\nLast error:\n\nException raised from checkForNCCLErrorsInternal at /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2559 (most recent call first):\n" + ABORTED
-        ))
+        told += stage.at(
+            rank,
+            (
+                f"\n{MARK}node-{rank // 8 + 1}:{stage.workers[rank]}:72011 [1] transport/net_ib.cc:2370 NCCL WARN NET/IB: Got completion from peer 10.0.0.{8 - rank // 8}<50818> with status=12 "
+                "opcode=0 len=0 vendor err 129 (Send) localGid fe80::9c03:a103:f4:1b2c remoteGidsfe80::9c03:a103:f4:22e8 hca mlx5_1\n"
+                f"{MARK}[rank{rank}]:[E314 13:20:11.201443911 ProcessGroupNCCL.cpp:2068] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Process group watchdog thread terminated with exception: "
+                "NCCL error: remote process exited or there was a network error, NCCL version 2.27.3\nncclRemoteError: A call failed possibly due to a network error or a remote process exiting "
+                "prematurely.\nLast error:\n\nException raised from checkForNCCLErrorsInternal at /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:2559 (most recent call first):\n"
+                + ABORTED
+            ),
+        )
     return told + died(stage, 9)
 
 
-@log("nccl-duplicate-gpu", "nccl-duplicate-gpu", phase="actor", made="Two workers of Ray are placed on one GPU.", versions="verl=0.6.1 torch=2.8.0")
+@log(
+    "nccl-duplicate-gpu",
+    "nccl-duplicate-gpu",
+    phase="actor",
+    made="Two workers of Ray are placed on one GPU.",
+    versions="verl=0.6.1 torch=2.8.0",
+)
 def duplicate() -> str:
     stage = Stage(27, gpus=2)
     error = (
@@ -176,11 +240,21 @@ def duplicate() -> str:
     )
     warn = f"\n{MARK}[2026-03-14 09:24:31] node-1:{stage.workers[1]}:9921 [0] init.cc:1031 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000"
     told = stage.until("actor") + stage.at(1, warn)
-    below = ("workers/fsdp_workers.py 602 _build_model_optimizer: actor_module_fsdp = FSDP(", "torch/distributed/utils.py 308 _sync_module_states: dist._broadcast_coalesced(")
+    below = (
+        "workers/fsdp_workers.py 602 _build_model_optimizer: actor_module_fsdp = FSDP(",
+        "torch/distributed/utils.py 308 _sync_module_states: dist._broadcast_coalesced(",
+    )
     return told + back(stage, "DistBackendError", error, "actor_rollout_init_model", "init model", *below)
 
 
-@log("store-timeout-two-nodes", "c10d-store-timeout", "c10d-connect-timeout", phase="", made="The second node of a torchrun job never comes.", versions="torch=2.6.0")
+@log(
+    "store-timeout-two-nodes",
+    "c10d-store-timeout",
+    "c10d-connect-timeout",
+    phase="",
+    made="The second node of a torchrun job never comes.",
+    versions="torch=2.6.0",
+)
 def store() -> str:
     said = "W0302 11:34:12.774000 7711 site-packages/torch/distributed/run.py:793] "
     return (
@@ -188,17 +262,23 @@ def store() -> str:
         f"please further tune the variable for optimal performance in your application as needed. \n{said}*****************************************\n"
         "[2026-03-02 11:34:20,013] [INFO] [main.py:31] rank 0/16 local 0 -> tcp://10.0.0.5:29500\n"
         "[rank0]: Traceback (most recent call last):\n"
-        + "".join(f"[rank0]: {row}\n" for row in frames(
-            "/home/user/sft/main.py 33 <module>: dist.init_process_group('nccl', timeout=timedelta(minutes=10))",
-            "torch/distributed/c10d_logger.py 81 wrapper: return func(*args, **kwargs)",
-            "torch/distributed/c10d_logger.py 95 wrapper: func_return = func(*args, **kwargs)",
-            "torch/distributed/distributed_c10d.py 1714 init_process_group: store, rank, world_size = next(rendezvous_iterator)",
-            "torch/distributed/rendezvous.py 278 _env_rendezvous_handler: store = _create_c10d_store(",
-            "torch/distributed/rendezvous.py 198 _create_c10d_store: return TCPStore(",
-        ).rstrip("\n").split("\n"))
+        + "".join(
+            f"[rank0]: {row}\n"
+            for row in frames(
+                "/home/user/sft/main.py 33 <module>: dist.init_process_group('nccl', timeout=timedelta(minutes=10))",
+                "torch/distributed/c10d_logger.py 81 wrapper: return func(*args, **kwargs)",
+                "torch/distributed/c10d_logger.py 95 wrapper: func_return = func(*args, **kwargs)",
+                "torch/distributed/distributed_c10d.py 1714 init_process_group: store, rank, world_size = next(rendezvous_iterator)",
+                "torch/distributed/rendezvous.py 278 _env_rendezvous_handler: store = _create_c10d_store(",
+                "torch/distributed/rendezvous.py 198 _create_c10d_store: return TCPStore(",
+            )
+            .rstrip("\n")
+            .split("\n")
+        )
         + f"{MARK}[rank0]: torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.\n"
         "E0302 11:44:24.101000 7711 site-packages/torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 (pid: 7790) of binary: /home/user/venv/bin/python\n"
-        "Traceback (most recent call last):\n" + frames("/home/user/venv/bin/torchrun 8 <module>: sys.exit(main())")
+        "Traceback (most recent call last):\n"
+        + frames("/home/user/venv/bin/torchrun 8 <module>: sys.exit(main())")
         + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n============================================================\nmain.py FAILED\n"
         "============================================================\n"
     )

@@ -18,41 +18,81 @@ def oom(tried: str, gpu: int, free: str, mine: str, torch: str, apart: str) -> s
     )
 
 
-@log("oom-update-actor-first", "cuda-oom", made="The first update of the actor needs more memory than an 80 GB card has.", versions=SETS)
+@log(
+    "oom-update-actor-first",
+    "cuda-oom",
+    made="The first update of the actor needs more memory than an 80 GB card has.",
+    versions=SETS,
+)
 def update_actor() -> str:
     stage = Stage(11)
     error = oom("18.56 GiB", 3, "12.43 GiB", "66.66 GiB", "61.02 GiB", "3.11 GiB")
     told = stage.until("loop", dump=True)
     told += others(stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "update", "backward", ranks=(3, 5))
-    return told + back(stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "fit update", "update", "backward")
+    return told + back(
+        stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "fit update", "update", "backward"
+    )
 
 
-@log("oom-log-prob", "cuda-oom-log-prob", "cuda-oom", made="The log-probs of the old policy do not fit into memory.", versions=SETS)
+@log(
+    "oom-log-prob",
+    "cuda-oom-log-prob",
+    "cuda-oom",
+    made="The log-probs of the old policy do not fit into memory.",
+    versions=SETS,
+)
 def log_prob() -> str:
     stage = Stage(12)
     error = oom("9.28 GiB", 0, "6.90 GiB", "72.20 GiB", "40.51 GiB", "30.02 GiB")
-    return stage.until("loop") + back(stage, "OutOfMemoryError", error, "actor_rollout_compute_log_prob", "fit old", "log_prob", "forward")
+    return stage.until("loop") + back(
+        stage, "OutOfMemoryError", error, "actor_rollout_compute_log_prob", "fit old", "log_prob", "forward"
+    )
 
 
-@log("oom-ref", "cuda-oom-log-prob", "cuda-oom", made="The log-probs of the reference policy do not fit into memory, on one of two nodes.", versions=SETS)
+@log(
+    "oom-ref",
+    "cuda-oom-log-prob",
+    "cuda-oom",
+    made="The log-probs of the reference policy do not fit into memory, on one of two nodes.",
+    versions=SETS,
+)
 def ref() -> str:
     stage = Stage(13, nodes=2, color=0)
     error = oom("4.64 GiB", 6, "1.17 GiB", "77.92 GiB", "71.80 GiB", "4.32 GiB")
-    return stage.until("loop") + back(stage, "OutOfMemoryError", error, "ref_compute_ref_log_prob", "fit ref", "ref", "forward", rank=14)
+    return stage.until("loop") + back(
+        stage, "OutOfMemoryError", error, "ref_compute_ref_log_prob", "fit ref", "ref", "forward", rank=14
+    )
 
 
-@log("oom-after-steps", "cuda-oom-after-steps", "cuda-oom", made="Memory suffices for 23 steps, until a batch comes with longer answers.", versions=SETS)
+@log(
+    "oom-after-steps",
+    "cuda-oom-after-steps",
+    "cuda-oom",
+    made="Memory suffices for 23 steps, until a batch comes with longer answers.",
+    versions=SETS,
+)
 def after_steps() -> str:
     stage = Stage(14)
     error = oom("2.90 GiB", 7, "1.02 GiB", "78.07 GiB", "63.94 GiB", "11.87 GiB")
     told = stage.until("loop", range(1, 24), dump=True)
     told += others(stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "update", "optimizer", ranks=(7,))
-    return told + back(stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "fit update", "update", "optimizer")
+    return told + back(
+        stage, "OutOfMemoryError", error, "actor_rollout_update_actor", "fit update", "update", "optimizer"
+    )
 
 
-@log("oom-old-wording", "cuda-oom", made="The words of torch 2.0 for too little memory, in a plain script under torchrun.", phase="", versions="torch=2.0.1")
+@log(
+    "oom-old-wording",
+    "cuda-oom",
+    made="The words of torch 2.0 for too little memory, in a plain script under torchrun.",
+    phase="",
+    versions="torch=2.0.1",
+)
 def old_wording() -> str:
-    bars = "".join(f"\r{n * 4:3}%|{'█' * (n // 3):<10}| {n}/250 [0{n // 10}:{n % 10 * 6:02}<26:10,  6.41s/it, loss={1.9 - n / 90:.3f}]" for n in range(0, 31, 2))
+    bars = "".join(
+        f"\r{n * 4:3}%|{'█' * (n // 3):<10}| {n}/250 [0{n // 10}:{n % 10 * 6:02}<26:10,  6.41s/it, loss={1.9 - n / 90:.3f}]"
+        for n in range(0, 31, 2)
+    )
     frames_ = frames(
         "/home/user/sft/train.py 211 <module>: main()",
         "/home/user/sft/train.py 187 main: loss = model(**batch).loss",
@@ -63,7 +103,8 @@ def old_wording() -> str:
         "WARNING:torch.distributed.run:\n*****************************************\nSetting OMP_NUM_THREADS environment variable for each "
         "process to be 1 in default, to avoid your system being overloaded, please further tune the variable for optimal performance in your "
         "application as needed. \n*****************************************\n"
-        "Loading checkpoint shards: 100%|██████████| 2/2 [00:09<00:00,  4.61s/it]\n" * 1
+        "Loading checkpoint shards: 100%|██████████| 2/2 [00:09<00:00,  4.61s/it]\n"
+        * 1
         + "trainable params: 6,738,415,616 || all params: 6,738,415,616 || trainable%: 100.0\n"
         + bars
         + f"\nTraceback (most recent call last):\n{frames_}{MARK}torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.95 GiB (GPU 1; "
@@ -73,7 +114,9 @@ def old_wording() -> str:
         "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 41077 closing signal SIGTERM\n"
         "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 41078) of binary: /home/user/venv/bin/python\n"
         "Traceback (most recent call last):\n"
-        + frames("/home/user/venv/bin/torchrun 8 <module>: sys.exit(main())", "torch/distributed/run.py 794 main: run(args)")
+        + frames(
+            "/home/user/venv/bin/torchrun 8 <module>: sys.exit(main())", "torch/distributed/run.py 794 main: run(args)"
+        )
         + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n============================================================\n"
         "train.py FAILED\n------------------------------------------------------------\nFailures:\n  <NO_OTHER_FAILURES>\n"
         "------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-02-11_14:03:52\n"
@@ -82,7 +125,13 @@ def old_wording() -> str:
     )
 
 
-@log("kv-cache-too-small", "kv-cache-too-small-for-length", phase="rollout", made="The KV cache cannot hold one sequence of 32768 tokens.", versions=SETS)
+@log(
+    "kv-cache-too-small",
+    "kv-cache-too-small-for-length",
+    phase="rollout",
+    made="The KV cache cannot hold one sequence of 32768 tokens.",
+    versions=SETS,
+)
 def kv_too_small() -> str:
     stage = Stage(16)
     error = (
@@ -95,7 +144,13 @@ def kv_too_small() -> str:
     return told + from_server(stage, "RuntimeError", last, "init rollout", "launch_server", "launch")
 
 
-@log("free-memory-at-startup", "vllm-free-memory-at-startup", phase="rollout", made="Another process holds 60 GB of the card where the engine starts.", versions=SETS)
+@log(
+    "free-memory-at-startup",
+    "vllm-free-memory-at-startup",
+    phase="rollout",
+    made="Another process holds 60 GB of the card where the engine starts.",
+    versions=SETS,
+)
 def free_memory() -> str:
     stage = Stage(17)
     error = (
@@ -103,45 +158,79 @@ def free_memory() -> str:
         "Decrease GPU memory utilization or reduce GPU memory used by other processes."
     )
     last = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
-    told = stage.until("actor", dump=True) + stage.actor() + stage.engine(graphs=False) + core(stage, error, "core", "core device")
+    told = (
+        stage.until("actor", dump=True)
+        + stage.actor()
+        + stage.engine(graphs=False)
+        + core(stage, error, "core", "core device")
+    )
     return told + from_server(stage, "RuntimeError", last, "init rollout", "launch_server", "launch")
 
 
-@log("warm-up-oom", "vllm-warm-up-oom", phase="", made="vLLM serve runs out of memory when it warms up its sampler with 1024 sequences.", versions="vllm=0.11.0 torch=2.8.0")
+@log(
+    "warm-up-oom",
+    "vllm-warm-up-oom",
+    phase="",
+    made="vLLM serve runs out of memory when it warms up its sampler with 1024 sequences.",
+    versions="vllm=0.11.0 torch=2.8.0",
+)
 def warm_up() -> str:
     head = "\x1b[1;36m(EngineCore_DP0 pid=9043)\x1b[0;0m "
     rows = [
         "Traceback (most recent call last):",
         *frames("core", "core caches").rstrip("\n").split("\n")[:6],
         *frames(
-            "vllm/v1/executor/abstract.py 75 initialize_from_config: self.collective_rpc(\"compile_or_warm_up_model\")",
+            'vllm/v1/executor/abstract.py 75 initialize_from_config: self.collective_rpc("compile_or_warm_up_model")',
             "vllm/v1/worker/gpu_worker.py 413 compile_or_warm_up_model: self.model_runner._dummy_sampler_run(",
             "vllm/v1/worker/gpu_model_runner.py 3221 _dummy_sampler_run: raise RuntimeError(",
-        ).rstrip("\n").split("\n"),
+        )
+        .rstrip("\n")
+        .split("\n"),
         f"{MARK}RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering `max_num_seqs` or "
         "`gpu_memory_utilization` when initializing the engine.",
     ]
     server = Stage(18).engine().replace("\x1b[36m(vLLMHttpServer", "\x1b[1;36m(APIServer")
     told = server.replace("6 secs, took 0.51", "9 secs, took 2.13")
-    told += "".join(f"{head}ERROR 03-14 09:24:15 [core.py:708] {row}\n" for row in ["EngineCore failed to start.", *rows])
+    told += "".join(
+        f"{head}ERROR 03-14 09:24:15 [core.py:708] {row}\n" for row in ["EngineCore failed to start.", *rows]
+    )
     told += f"{head}Process EngineCore_DP0:\n" + "".join(f"{head}{row}\n" for row in rows)
     told += "[rank0]:[W314 09:24:16.710266131 ProcessGroupNCCL.cpp:1538] Warning: WARNING: destroy_process_group() was not called before program exit\n"
-    return told + said("APIServer pid=8812", f"Traceback (most recent call last):\n{frames('launch')}RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}", color=36)
+    return told + said(
+        "APIServer pid=8812",
+        f"Traceback (most recent call last):\n{frames('launch')}RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}",
+        color=36,
+    )
 
 
-@log("wake-up-oom", "vllm-wake-up-oom", made="The engine cannot take its memory back after the first update, as the optimizer stays on the card.", versions=SETS)
+@log(
+    "wake-up-oom",
+    "vllm-wake-up-oom",
+    made="The engine cannot take its memory back after the first update, as the optimizer stays on the card.",
+    versions=SETS,
+)
 def wake_up() -> str:
     stage = Stage(19)
     told = stage.until("loop", range(1, 2))
-    told += said(f"vLLMHttpServer pid={stage.runner + 4100}", f"\x1b[1;36m(EngineCore_DP0 pid={stage.runner + 4312})\x1b[0;0m {MARK}CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62")
+    told += said(
+        f"vLLMHttpServer pid={stage.runner + 4100}",
+        f"\x1b[1;36m(EngineCore_DP0 pid={stage.runner + 4312})\x1b[0;0m {MARK}CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
+    )
     error = f"{MARK}RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62"
     below = (
         "vllm/v1/engine/core.py 701 run_engine_core: engine_core.run_busy_loop()",
-        "vllm/executor/executor_base.py 204 wake_up: self.collective_rpc(\"wake_up\", kwargs=dict(tags=tags))",
-        "vllm/v1/worker/gpu_worker.py 124 wake_up: allocator.wake_up(tags)",
-        "vllm/device_allocator/cumem.py 257 wake_up: create_and_map(handle)",
-        "vllm/device_allocator/cumem.py 82 create_and_map: python_create_and_map(*allocation_handle)",
+        'vllm/executor/executor_base.py 203 wake_up: self.collective_rpc("wake_up", kwargs=dict(tags=tags))',
+        "vllm/v1/worker/gpu_worker.py 126 wake_up: allocator.wake_up(tags)",
+        "vllm/device_allocator/cumem.py 250 wake_up: create_and_map(handle)",
+        "vllm/device_allocator/cumem.py 81 create_and_map: python_create_and_map(*allocation_handle)",
     )
     told += core(stage, error, *below, headline="EngineCore encountered a fatal error.", line=710)
     last = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."
-    return told + from_server(stage, "EngineDeadError", last, "fit generate", "wake_up", "workers/rollout/vllm_rollout/vllm_async_server.py 624 wake_up: await self.engine.wake_up(tags=[\"kv_cache\", \"weights\"])")
+    return told + from_server(
+        stage,
+        "EngineDeadError",
+        last,
+        "fit generate",
+        "wake_up",
+        'workers/rollout/vllm_rollout/vllm_async_server.py 624 wake_up: await self.engine.wake_up(tags=["kv_cache", "weights"])',
+    )
