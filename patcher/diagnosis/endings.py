@@ -18,7 +18,7 @@ class _Ending:
 
 
 _ENDINGS = (
-    _Ending("final validation metrics", r"^['\"]?Final validation metrics", "done"),
+    _Ending("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
     _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
     *(
         _Ending(f"training {words}", rf"^\W*(?:the )?training {words}\b(?! to)", "done")
