@@ -60,7 +60,7 @@ def channels() -> str:
 
 @log(
     "stalled-graph-capture",
-    "cuda-graph-capture-stuck",
+    "cuda-graph-capture",
     "cuda-graph-capture",
     "rollout-init",
     verdict="stalled",
