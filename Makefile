@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash runtime test-hosts lint format docs docs-matrix bench bench-accuracy clean
+.PHONY: help venv demo test test-matrix test-crash runtime test-hosts lint format docs docs-matrix bench bench-accuracy bench-diagnosis bench-injected clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,8 +64,9 @@ format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Render MIGRATION.md and MIGRATION.zh-CN.md from records and settings
+docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md, and the Chinese twins, from the records
 	$(BIN)/python -m patcher.reporting.migration
+	$(BIN)/python -m patcher.reporting.symptom_documents
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
 	$(BIN)/python -m patcher.reporting.matrix_document
@@ -76,6 +77,9 @@ bench: $(READY)  ## Figures against their limits, as ratios within one run
 
 bench-accuracy: $(READY)  ## Precision and recall of `check` and other tools on labels made by execution
 	@$(BIN)/python -m bench.accuracy $(BENCH_OPTIONS)
+
+bench-diagnosis: $(READY)  ## Root causes, false alarms and lines found by `diagnose` on labelled logs
+	@$(BIN)/python -m bench.diagnosis $(BENCH_OPTIONS)
 
 bench-injected: $(READY)  ## Breaks injected into a release, and whether `check` finds each
 	@$(BIN)/python -m bench.injected $(BENCH_OPTIONS)

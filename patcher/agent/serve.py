@@ -43,6 +43,12 @@ VERBS: dict[str, str] = {
     "job_scan": "patcher.agent.jobs.scanning:scan",
     "job_stop": "patcher.agent.jobs.stopping:stop",
     "job_keep": "patcher.agent.jobs.keeping:keep",
+    "bundle_state": "patcher.agent.collecting.state:state",
+    "bundle_log": "patcher.agent.collecting.parts:parts",
+    "clean_look": "patcher.agent.cleaning.looking:look",
+    "clean_do": "patcher.agent.cleaning.doing:do",
+    "stacks": "patcher.agent.stacks.taking:stacks",
+    "pulse": "patcher.agent.stacks.pulse:pulse",
     "climb": "patcher.agent.ladder.climbing:climb",
 }
 """Each verb and the function that answers it: `function(request) -> dict`."""

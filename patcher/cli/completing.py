@@ -15,6 +15,13 @@ def record_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     return [path.stem for path in record_files() if path.stem.startswith(incomplete)]
 
 
+def symptom_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Ids of the shipped symptoms, from their file names."""
+    from patcher.data import shipped
+
+    return sorted(path.stem for path in shipped("symptoms").glob(f"{incomplete}*.toml"))
+
+
 def host_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """The hosts of the fork's uky-patch.toml; none where there is no fork, or its file has mistakes."""
     from patcher.errors import UkyError

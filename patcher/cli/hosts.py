@@ -38,6 +38,13 @@ def reach_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def near_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """How to reach the host and where the tree is there, for a command with options of its own for all else."""
+    for option in reversed(_OPTIONS[:3]):
+        function = option(function)
+    return function
+
+
 def ordered_host(session: Session, name: str, given: Mapping[str, Any]) -> Host:
     """The host that the command line means: its table in uky-patch.toml, and what was given over it.
 

@@ -7,17 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from patcher.diagnosis.model import Offer
-from patcher.environment.versions import No, satisfies
-from patcher.language import NOTHING, Phrase, Phrases
+from patcher.environment.versions import Kind, No, satisfies
+from patcher.language import NOTHING, Phrase, Phrases, phrase
+from patcher.planning.outcome import FAILED, RecordOutcome
 from patcher.records.symptoms import Fix, Symptom
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """Where a fix is to count: versions, and what the patch records come to on the tree at hand, by id."""
+    """Where a fix is to count: versions, and where the patch records stand on the tree at hand, by id."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
-    outcomes: Mapping[str, Phrase | Phrases] = field(default_factory=dict)
+    outcomes: Mapping[str, RecordOutcome] = field(default_factory=dict)
+    """Empty where no tree is at hand."""
+    root: str = ""
+    """The tree, where it was named."""
 
 
 def offers(symptom: Symptom, fitting: Fitting) -> tuple[Offer, ...]:
@@ -28,15 +32,35 @@ def offers(symptom: Symptom, fitting: Fitting) -> tuple[Offer, ...]:
 def fits(when: Mapping[str, str], versions: Mapping[str, str]) -> bool:
     """Whether no known version is outside of what is asked for."""
     return not any(
-        name in versions and isinstance(satisfies(versions[name], specifier, kind="dependency"), No)
+        name in versions and isinstance(satisfies(versions[name], specifier, kind=_kind(name)), No)
         for name, specifier in when.items()
     )
 
 
+def _kind(name: str) -> Kind:
+    return "tree" if name == "verl" else "dependency"
+
+
 def _offer(fix: Fix, fitting: Fitting) -> Offer:
-    commands = [f"uky-patch apply {fix.patch}"] if fix.patch else []
+    commands, note = _apply(fix.patch, fitting) if fix.patch else ([], NOTHING)
     commands += fix.run.splitlines()
     commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
     commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]
-    note = fitting.outcomes.get(fix.patch, NOTHING) if fix.patch else NOTHING
     return Offer(fix.text, fix.zh, tuple(commands), fix.patch, fix.setting, note)
+
+
+def _apply(patch: str, fitting: Fitting) -> tuple[list[str], Phrase | Phrases]:
+    """The command, where it would do something, and what the record comes to on the tree."""
+    tree = f"--root {shlex.quote(fitting.root)} " if fitting.root else ""
+    outcome = fitting.outcomes.get(patch)
+    if outcome is None:
+        return [f"uky-patch {tree}apply {patch}"], NOTHING
+    told = phrase(
+        "{record} on this tree: {outcome}, {detail}",
+        record=patch,
+        outcome=Phrases((outcome.kind.replace("-", " "),)),
+        detail=outcome.detail,
+    )
+    if outcome.kind == "pending":
+        return [f"uky-patch {tree}apply {patch}"], told
+    return ([f"uky-patch {tree}explain {patch}"] if outcome.kind in FAILED else []), told

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
-from patcher.diagnosis.evidence import Evidence, Hit, Raised
+from patcher.diagnosis.closing import says_nothing
+from patcher.diagnosis.evidence import Evidence, Hit, Place
 from patcher.diagnosis.fixing import Fitting, fits, offers
-from patcher.diagnosis.model import Diagnosis, Finding, Verdict
-from patcher.records.symptoms import Part
+from patcher.diagnosis.milestones import Phase
+from patcher.diagnosis.model import Diagnosis, Finding, Role, Verdict
+from patcher.diagnosis.ranking import Candidate, candidates
 
-_RANK: Mapping[Part, int] = {"cause": 0, "effect": 2, "wrapper": 3}
-_UNKNOWN = 1
-"""An exception that no record covers is a better root than an effect, and a worse one than a cause."""
+_END = 40
+"""Lines from the end in which the sign of a stall counts."""
+_COMPLAINT = 4
+"""Telling lines from the end in which an error that is no exception ends a run."""
 
 
 def judge(evidence: Evidence, fitting: Fitting, *, ended: bool | None = None, silent: bool | None = None) -> Diagnosis:
@@ -21,48 +24,110 @@ def judge(evidence: Evidence, fitting: Fitting, *, ended: bool | None = None, si
         ended: whether the run is known to be over; None where only the log can tell.
         silent: whether it is known to have said nothing for longer than its phase may; None where that is not known.
     """
-    failures = [hit for hit in evidence.hits if hit.symptom.kind == "failure" and _counts(hit, evidence)]
-    failures = [hit for hit in failures if fits(hit.symptom.when, fitting.versions)]
-    unknown = [one for one in evidence.raised if not one.wrapper and not _covered(one, failures)]
-    unknown = [one for one in unknown if evidence.finished is None and one.place.offset >= evidence.progress]
-    findings: list[Finding] = []
-    verdict: Verdict = "running"
-    if failures or unknown:
-        findings = _ordered(failures, unknown, fitting)
+    hits = [hit for hit in evidence.hits if fits(hit.symptom.when, fitting.versions)]
+    found = candidates(evidence, hits)
+    if not found:
+        found = _complained(evidence, ended)
+    stalls = _stalls(evidence, hits, found) if silent is not False and not ended else []
+    verdict: Verdict
+    if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
         verdict = "failed"
-    elif evidence.finished is not None:
-        verdict = "ok"
-    elif evidence.wait is not None and silent is not False:
-        hit = evidence.wait
-        findings = [Finding(hit.symptom, "root", hit.first, hit.count, offers(hit.symptom, fitting))]
-        verdict = "stalled"
-    elif silent:
-        verdict = "stalled"
-    findings += [Finding(hit.symptom, "root", hit.first, hit.count, offers(hit.symptom, fitting)) for hit in evidence.trends]
-    told = dict(step=evidence.step, steps=evidence.steps, spans=evidence.spans, versions=evidence.versions)
-    return Diagnosis(verdict, evidence.phase, tuple(findings), evidence.last[-5:], lines=evidence.lines, size=evidence.size, **told)  # type: ignore[arg-type]
+    elif evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
+        verdict, found = "ok", []
+    elif stalls or silent:
+        verdict, found = "stalled", stalls
+    else:
+        verdict, found = "running", []
+    findings = _findings(found, fitting)
+    findings += _courses(evidence, hits, fitting, rooted=bool(findings))
+    if verdict in ("failed", "stalled"):
+        notices = [hit for hit in hits if hit.symptom.kind == "notice"]
+        findings += [_of_hit(hit, "cascade", fitting) for hit in notices]
+    root = found[0] if found else None
+    return Diagnosis(
+        verdict,
+        _phase(root, evidence),
+        tuple(findings),
+        root.about if root is not None and root.about else _telling(evidence),
+        step=evidence.step,
+        steps=evidence.steps,
+        spans=evidence.spans,
+        versions=fitting.versions,
+        lines=evidence.lines,
+        size=evidence.size,
+    )
 
 
-def _counts(hit: Hit, evidence: Evidence) -> bool:
-    """Whether the run did not simply go on afterwards."""
-    return evidence.finished is None and hit.last.offset >= evidence.progress
+def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
+    if root is None:
+        return evidence.phase
+    if root.phase is not None:
+        return root.phase
+    if evidence.phase is None and root.symptom is not None and root.symptom.phase:
+        return root.symptom.phase[0]
+    return evidence.phase
 
 
-def _covered(raised: Raised, failures: list[Hit]) -> bool:
-    return any(raised.place.number in (hit.first.number, hit.last.number) for hit in failures)
+def _complained(evidence: Evidence, ended: bool | None) -> list[Candidate]:
+    """The error, or where it is known to be over the last word, of a run that ended without an exception."""
+    if evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
+        return []
+    if evidence.wait is not None and not ended:
+        return []
+    telling = [place for place in evidence.last if not says_nothing(place.text)] or list(evidence.last)
+    recent = set(telling[-_COMPLAINT:])
+    said = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
+    if said and not evidence.step:
+        return [Candidate(1, said[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))]
+    if ended and telling:
+        return [
+            Candidate(1, telling[-1], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))
+        ]
+    return []
 
 
-def _ordered(failures: list[Hit], unknown: list[Raised], fitting: Fitting) -> list[Finding]:
-    seen = {hit.symptom.id for hit in failures}
+def _stalls(evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate]) -> list[Candidate]:
+    """What a log that stands still says of why: a sign among its last lines, or its last words."""
+    last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
+    signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
+    wait = evidence.wait
+    if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
+        phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
+        signs.append(
+            Candidate(1.8, wait.first, wait.count, survived=False, symptom=wait.symptom, phase=phase, about=wait.around)
+        )
+    return signs
 
-    def rank(hit: Hit) -> int:
-        return 2 if seen & set(hit.symptom.follows) else _RANK[hit.symptom.part]
 
-    candidates = [(rank(hit), hit.first.offset, hit.symptom, hit.first, hit.count) for hit in failures]
-    candidates += [(_UNKNOWN, one.place.offset, None, one.place, 1) for one in unknown]
-    root = min(candidates, key=lambda one: one[:2])
-    rest = sorted((one for one in candidates if one is not root and one[2] is not None), key=lambda one: one[1])
-    return [
-        Finding(symptom, "root" if number == 0 else "cascade", place, count, offers(symptom, fitting) if symptom else ())
-        for number, (_, _, symptom, place, count) in enumerate([root, *rest])
-    ]
+def _at_end(place: Place, evidence: Evidence) -> bool:
+    lines, _ = evidence.ends.get(place.file, (0, 0))
+    return place.number > lines - _END
+
+
+def _findings(found: Sequence[Candidate], fitting: Fitting) -> list[Finding]:
+    """The root, then all that has a name, in the order of the log."""
+    if not found:
+        return []
+    rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
+    return [_finding(found[0], "root", fitting), *(_finding(one, "cascade", fitting) for one in rest)]
+
+
+def _finding(one: Candidate, role: Role, fitting: Fitting) -> Finding:
+    fixes = offers(one.symptom, fitting) if one.symptom is not None else ()
+    return Finding(one.symptom, role, one.place, one.count, fixes)
+
+
+def _courses(evidence: Evidence, hits: Sequence[Hit], fitting: Fitting, *, rooted: bool) -> list[Finding]:
+    """A bad course is a root only where nothing has ended the run."""
+    found = {hit.symptom.id: hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"}
+    ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
+    return [_of_hit(hit, "cascade" if rooted or number else "root", fitting) for number, hit in enumerate(ordered)]
+
+
+def _of_hit(hit: Hit, role: Role, fitting: Fitting) -> Finding:
+    return Finding(hit.symptom, role, hit.first, hit.count, offers(hit.symptom, fitting))
+
+
+def _telling(evidence: Evidence) -> tuple[Place, ...]:
+    """The last lines that say where the run stands."""
+    return tuple([place for place in evidence.last if not says_nothing(place.text)][-5:])

@@ -11,8 +11,16 @@ LIMIT = 1 << 14
 _NEAR = 1 << 11
 """How far before that a space is looked for to cut at, so that no word is cut in two."""
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
-_PREFIX = re.compile(r"\((?P<actor>[\w.:-]+(?: [\w.:-]+)*? )?pid=(?P<pid>\d+)(?:, ip=[^\s,)]+)?\) ?")
+_ANSI = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))?"
+)
+_HEAD, _CODE = 200, 12
+"""Where the colours of a prefix lie, and how long one is at most: most lines have none behind it."""
+_PREFIX = re.compile(
+    r"\((?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*? )?pid=(?:\d+|gcs_server)|raylet|autoscaler(?: \+\w+)?)"
+    r"(?:, ip=[^\s,)]+)?\) ?"
+)
+_REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +90,25 @@ class Said:
     text: str
     actors: tuple[str, ...]
     """Who said it, outermost first: TaskRunner, WorkerDict, vLLMHttpServer, EngineCore, …"""
+    speaker: str = ""
+    """The prefixes as they stand, which tell one process from another; empty where there are none."""
 
 
 def said(text: str) -> Said:
-    """Take a line's prefixes apart from what it says."""
-    if "\x1b" in text or not text.isprintable():
+    """Take a line's prefixes, and Ray's count of how often it was said, apart from what it says."""
+    at = text.rfind("\x1b", 0, _HEAD) + 1
+    if at:
+        at += _CODE
+        text = _ANSI.sub("", text[:at]) + text[at:]
+    if not text.isprintable():
         text = _ANSI.sub("", text)
     actors = []
-    text = text.rstrip()
+    text = whole = text.rstrip()
     while text.startswith("(") and (found := _PREFIX.match(text)):
         if found["actor"]:
             actors.append(found["actor"].strip())
         text = text[found.end() :]
-    return Said(text, tuple(actors))
+    speaker = whole[: len(whole) - len(text)]
+    if "[repeated " in text:
+        text = _REPEATED.sub("", text)
+    return Said(text, tuple(actors), speaker)

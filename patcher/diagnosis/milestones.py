@@ -43,6 +43,15 @@ _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("step:", "loop"),
 )
 """What begins a phase, by how the line begins, or by what it holds where a logger has put the time before it."""
+_BY_HAND: tuple[tuple[str, Phase], ...] = (
+    ("Starting dataset generation", "dataset"),
+    ("Creating ResourcePool", "resource-pool"),
+    ("Initializing Actor Worker", "actor"),
+    ("Initializing Rollout Worker", "rollout"),
+    ("Starting weight synchronization", "weight-sync"),
+    ("Starting training loop", "loop"),
+)
+"""Stamps that people put into a trainer by hand, whatever their logger puts before them."""
 _STAMP = re.compile(r"\[uky\] (?P<name>\S.*?) (?P<edge>begin|end) (?P<seconds>\d+(?:\.\d+)?)s pid=(?P<pid>\d+)")
 _WORKERS: dict[str, Phase] = {"[ACTOR]": "actor", "[ROLLOUT]": "rollout", "[SYNC]": "weight-sync"}
 _STEP = re.compile(r"step:(?P<step>\d+) - ")
@@ -60,6 +69,7 @@ _NO_EXCEPTION = re.compile(
 FIRST_SEEN = (
     *(f"({actor} " for actor in _ACTORS),
     *(text for text, phase in _SIGNS if phase != "loop"),
+    *(text for text, _ in _BY_HAND),
     *("Training from scratch", "Load from checkpoint folder: ", "Initial validation metrics: "),
     *("Total training steps: ", "View the dashboard at "),
 )
@@ -208,4 +218,5 @@ def _sign(told: Said) -> Phase | None:
         if text.startswith(sign) or (phase == "rollout" and sign in text):
             phases.append(phase)
             break
+    phases += [phase for sign, phase in _BY_HAND if sign in text]
     return max(phases, key=PHASES.index, default=None) if phases else None

@@ -27,7 +27,7 @@ class Offer:
     patch: str | None = None
     setting: str | None = None
     note: Phrase | Phrases = NOTHING
-    """What the patch record's outcome is on the tree at hand, where there is one."""
+    """Where the patch record stands on the tree at hand, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,10 @@ class Diagnosis:
     steps: int | None = None
     spans: Mapping[Phase, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    missing: Sequence[str] = ()
-    """Lines of the good log, in its order, that this one never came to; with `--against`."""
+    missing: Sequence[Place] = ()
+    """Lines of a good run's log, in its order, that this one never came to; where one was given."""
+    added: Sequence[Place] = ()
+    """Lines that the good run's log has not."""
     lines: int = 0
     size: int = 0
 
@@ -81,11 +83,16 @@ class Diagnosis:
             "steps": self.steps,
             "phases": {name: round(seconds, 1) for name, seconds in self.spans.items()},
             "versions": dict(self.versions),
-            "telling": [{"file": place.file, "line": place.number, "text": place.text} for place in self.telling],
-            "missing": list(self.missing),
+            "telling": _lines(self.telling),
+            "missing": _lines(self.missing),
+            "added": _lines(self.added),
             "lines": self.lines,
             "bytes": self.size,
         }
+
+
+def _lines(places: Sequence[Place]) -> list[dict[str, Any]]:
+    return [{"file": place.file, "line": place.number, "text": place.text} for place in places]
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -101,4 +108,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "records": [name for offer in finding.fixes for name in (offer.patch, offer.setting) if name],
         "role": finding.role,
         "count": finding.count,
+        "kind": symptom.kind if symptom is not None else "failure",
+        "topic": symptom.topic if symptom is not None else None,
+        "notes": [str(offer.note) for offer in finding.fixes if offer.note],
     }

@@ -5,23 +5,48 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 _parser: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
-_COMMON = ("error", "failed", "exception", "warning", "info", "worker", "traceback")
+_COMMON = re.compile(
+    r"errors?|fail(?:ed)?|exceptions?|warnings?|info|workers?|traceback|engine|server|checkpoint|process|time(?:out)?|step|"
+    r"memory|model|import|tokens?|ranks?|steps|loss|data|files?|line|to|in|of|the|an?|is|was|not?|for|and|or|on|with|from|"
+    r"by|be|at|it|as|this|that|out|rollout|inference|generation|v?llm|ray|torch|verl|cuda|[gc]pu|default|command|type|key|"
+    r"values?|names?|size|got|argument|expected|number|python|module|object|config|set|max|min|actor|critic|reference|nan|"
+    r"attribute|found|load(?:ing|ed)?|init|train(?:ing)?|len(?:gth)?|start(?:ed)?|run(?:ning)?|exit|code|device|used|total|"
+    r"address|path|node|seconds|batch|available"
+)
+"""Words that healthy logs are full of: they count for little in the choice of what is looked for."""
+_WORDS = re.compile(r"[a-z]+|[^a-z]+")
+_LEAST = 3
+"""Letters of the shortest word that is looked for."""
+_MOST = 24
+"""Words of one set."""
 
 
+@lru_cache(maxsize=4096)
 def needles(pattern: str) -> frozenset[str]:
     """Words, in lower case, of which each text that `pattern` matches holds at least one.
 
     Raises ValueError for a pattern that can match a text without any word of three letters or more.
     """
-    found = _of_sequence(_parser.parse(pattern, re.IGNORECASE))
-    if not found or min(map(len, found)) < 3:
+    found = _of_sequence(_parsed(pattern))
+    if not found or min(map(len, found)) < _LEAST:
         raise ValueError(pattern)
     return found
+
+
+def width(pattern: str) -> int:
+    """How many characters a text must have at least for `pattern` to match. Raises re.error."""
+    return int(_parsed(pattern).getwidth()[0])
+
+
+@lru_cache(maxsize=4096)
+def _parsed(pattern: str) -> Any:
+    return _parser.parse(pattern, re.IGNORECASE)
 
 
 def _of_sequence(parsed: Any) -> frozenset[str]:
@@ -31,24 +56,67 @@ def _of_sequence(parsed: Any) -> frozenset[str]:
 
 def _worth(words: frozenset[str]) -> float:
     """Long words are rare; so are a few of them rather than many."""
-    if not words:
-        return 0.0
-    shortest = min(words, key=len)
-    return len(shortest) - len(words) * 0.5 - (6 if shortest in _COMMON else 0)
+    shortest = min(map(len, words), default=0)
+    if shortest < _LEAST:
+        return -100.0
+    return min(map(_rarity, words)) - len(words) * 0.3
+
+
+def _rarity(word: str) -> float:
+    """The letters of a text, those of common words counted for a quarter, and signs for a half."""
+    parts = _WORDS.findall(word)
+    return sum(len(part) * (0.25 if _COMMON.fullmatch(part) else 1 if part[0].isalpha() else 0.5) for part in parts)
 
 
 def _required(parsed: Any) -> Iterator[frozenset[str]]:
-    run: list[str] = []
+    """Sets of words of which each text holds one: texts that stand next to each other are put together."""
+    run = frozenset({""})
     for code, value in parsed:
-        if str(code) == "LITERAL" and value < 128:
-            run.append(chr(value).lower())
+        texts = _texts(str(code), value)
+        if texts is not None and len(run) * len(texts) <= _MOST:
+            run = frozenset(before + text for before in run for text in texts)
             continue
-        if run:
-            yield frozenset({"".join(run)})
-            run = []
-        yield from _inside(str(code), value)
-    if run:
-        yield frozenset({"".join(run)})
+        yield run
+        run = texts if texts is not None else frozenset({""})
+        if texts is None:
+            yield from _inside(str(code), value)
+    yield run
+
+
+def _texts(code: str, value: Any) -> frozenset[str] | None:
+    """All texts that a part can match, where they are few."""
+    match code:
+        case "LITERAL" if value < 128:
+            return frozenset({chr(value).lower()})
+        case "IN" if len(value) <= 4 and all(str(kind) == "LITERAL" and char < 128 for kind, char in value):
+            return frozenset(chr(char).lower() for _, char in value)
+        case "SUBPATTERN":
+            return _all(value[3])
+        case "ATOMIC_GROUP":
+            return _all(value)
+        case "AT":
+            return frozenset({""}) if str(value) in ("AT_BOUNDARY", "AT_NON_BOUNDARY") else None
+        case "BRANCH":
+            branches = [_all(branch) for branch in value[1]]
+            if all(branch is not None for branch in branches):
+                found = _union(branch for branch in branches if branch is not None)
+                return found if len(found) <= _MOST else None
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[1] == 1:
+            texts = _all(value[2])
+            if texts is not None:
+                return texts | {""} if value[0] == 0 else texts
+    return None
+
+
+def _all(parsed: Any) -> frozenset[str] | None:
+    """All texts that a sequence can match, where they are few."""
+    found = frozenset({""})
+    for code, value in parsed:
+        texts = _texts(str(code), value)
+        if texts is None or len(found) * len(texts) > _MOST:
+            return None
+        found = frozenset(before + text for before in found for text in texts)
+    return found
 
 
 def _inside(code: str, value: Any) -> Iterator[frozenset[str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -26,23 +27,45 @@ _SHAPES = (
     r"hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{20,}|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
     r"|glpat-[A-Za-z0-9_-]{16,}|nvapi-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}"
     r"|AIza[0-9A-Za-z_-]{30,}|pypi-[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"
+    r"|ASIA[0-9A-Z]{16}|wandb_v\d_[A-Za-z0-9_]{20,}|npm_[A-Za-z0-9]{30,}|dckr_pat_[A-Za-z0-9_-]{20,}|gsk_[A-Za-z0-9]{30,}"
+    r"|ya29\.[A-Za-z0-9_-]{20,}|r8_[A-Za-z0-9]{30,}|api_org_[A-Za-z]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
 )
 _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{_SHAPES})")
-_PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+"""A private key; where its end is missing, all that follows."""
 _URL = re.compile(r"(?P<before>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/?#:@'\"]*):(?P<password>[^\s/?#'\"]+)@")
 _URL_TOKEN = re.compile(r"(?P<before>\bhttps?://)(?P<user>[^\s/?#:@'\"]{16,})@")
 _BEARER = re.compile(r"(?i)\b(?P<before>(?:bearer|basic|token)\s+)(?P<value>[A-Za-z0-9._~+/=-]{12,})")
+_LOGIN = re.compile(
+    r"(?P<before>\b(?:machine\s+\S+\s+|login\s+\S+\s+)+password\s+|\bsshpass\s+-p\s*|\bcurl\b[^\n|;]*?\s(?:-u|--user)\s+[\"']?[^\s:\"']+:)"
+    r"(?P<value>[^\s\"']+)"
+)
+"""A password without a sign between it and its name: in netrc, and of programs that take it as a word."""
+_WANDB = re.compile(
+    r"(?i)(?P<before>(?<![a-z0-9])(?:wandb|api[ _-]?key)(?![a-z0-9])"
+    r"(?:(?!\b(?:commit|sha1?|revision|head|hash)\b)[^\n]){0,60}?)"
+    r"(?P<value>(?<![0-9a-z])[0-9a-f]{40}(?![0-9a-z]))"
+)
+"""A key of Weights & Biases is 40 hexadecimal digits, as is a commit: what stands before it tells them apart."""
+_SIGNED = re.compile(
+    r"(?i)(?P<before>[?&](?:sig|signature|key|x-(?:amz|goog|oss)-(?:signature|credential|security-token))=)(?P<value>[^&\s\"'<>*]+)"
+)
+"""What signs a URL, so that whoever has it may fetch."""
+_BY_PLACE = (_BEARER, _LOGIN, _WANDB, _SIGNED)
 _PAIR = re.compile(
-    r"(?<![\w.-])(?P<name>[.-]*\w[\w.-]*)(?P<between>\\?[\"']?\s*(?:=|:(?!//))\s*)"
+    r"(?<![\w.-])(?P<name>[.-]*\w[\w.-]*)(?P<between>\\?[\"']?\]?\s*(?:=|:(?!//))\s*)"
     r"(?P<value>\\\"(?:[^\"\\]|\\(?!\"))*\\\"|\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s,;&\"'(){}\[\]]+)"
 )
 _OPTION = re.compile(
     r"(?P<name>(?<![\w-])--?[A-Za-z][A-Za-z0-9_-]*)(?P<between>\s+)(?P<value>\"[^\"]*\"|'[^']*'|[^\s-]\S*)"
 )
+_CALLED = re.compile(r"(?P<head>\(\s*[\"'])(?P<name>[\w.-]+)(?P<between>[\"']\s*,\s*)(?P<value>\"[^\"\n]*\"|'[^'\n]*')")
+"""setenv("NAME", "value"), environ.setdefault('NAME', 'value')."""
 _PLAIN = re.compile(r"(?i)[\"']?(?:true|false|none|null|\d{1,5}|)[\"']?|[\"']?\$.*|\*+", re.DOTALL)
 _SHORT = 6
 
 
+@lru_cache(maxsize=8192)
 def is_secret(name: str) -> bool:
     """Whether a variable, option or key of this name holds a secret. Tokens of a language model are none."""
     words = [word.upper() for word in _WORDS.findall(name.rpartition(".")[2])]
@@ -62,7 +85,29 @@ def is_secret(name: str) -> bool:
 
 def is_secret_value(value: str) -> bool:
     """Whether a value gives itself away as a secret: a password in a URL, a private key, a well-known kind of token."""
-    return any(shape.search(value) for shape in (_URL, _TOKEN, _PRIVATE)) or bool(_BEARER.match(value))
+    return any(shape.search(value) for shape in (_URL, _TOKEN, PRIVATE)) or bool(_BEARER.match(value))
+
+
+def secrets_in(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """What a Redactor would take out of `text` by its look alone: the kind, and where it begins and ends."""
+    for kind, shape in (("private key", PRIVATE), ("token", _TOKEN)):
+        for found in shape.finditer(text):
+            yield kind, found.span()
+    for kind, shape, group in (
+        ("password in a URL", _URL, "password"),
+        ("token in a URL", _URL_TOKEN, "user"),
+        ("token", _BEARER, "value"),
+        ("password", _LOGIN, "value"),
+        ("key", _WANDB, "value"),
+        ("signature", _SIGNED, "value"),
+        ("value of a secret name", _PAIR, "value"),
+        ("value of a secret option", _OPTION, "value"),
+        ("value of a secret name", _CALLED, "value"),
+    ):
+        for found in shape.finditer(text):
+            named = shape not in (_PAIR, _OPTION, _CALLED) or _is_hidden(found)
+            if named and not re.fullmatch(r"\W*\*+\W*", found[group]):
+                yield kind, found.span(group)
 
 
 class Redactor:
@@ -76,11 +121,13 @@ class Redactor:
         """`text` with `***` for each secret. Doing it twice changes nothing more."""
         if self._known:
             text = self._known.sub(HIDDEN, text)
-        text = _PRIVATE.sub(HIDDEN, text)
+        text = PRIVATE.sub(HIDDEN, text)
         text = _URL.sub(rf"\g<before>\g<user>:{HIDDEN}@", text)
         text = _URL_TOKEN.sub(rf"\g<before>{HIDDEN}@", text)
         text = _TOKEN.sub(HIDDEN, text)
-        text = _BEARER.sub(rf"\g<before>{HIDDEN}", text)
+        for shape in _BY_PLACE:
+            text = shape.sub(rf"\g<before>{HIDDEN}", text)
+        text = _CALLED.sub(lambda found: found["head"] + _hide(found, found["head"]), text)
         return _OPTION.sub(_hide, _PAIR.sub(_hide, text))
 
     def value(self, value: Any) -> Any:
@@ -109,9 +156,13 @@ def _forms(value: str) -> Iterable[str]:
             yield pattern if len(piece) >= _SHORT else rf"(?<!\w){pattern}(?!\w)"
 
 
-def _hide(found: re.Match[str]) -> str:
+def _is_hidden(found: re.Match[str]) -> bool:
+    return is_secret(found["name"].lstrip("-")) and not _PLAIN.fullmatch(found["value"])
+
+
+def _hide(found: re.Match[str], head: str = "") -> str:
     name, between, value = found["name"], found["between"], found["value"]
-    if not is_secret(name.lstrip("-")) or _PLAIN.fullmatch(value):
-        return found[0]
+    if not _is_hidden(found):
+        return found[0].removeprefix(head)
     mark = next((mark for mark in ('\\"', '"', "'") if value.startswith(mark)), "")
     return f"{name}{between}{mark}{HIDDEN}{mark}"

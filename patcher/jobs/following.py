@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from patcher.errors import CutError, HostError
 from patcher.jobs.reading import Reading
@@ -14,6 +14,7 @@ from patcher.jobs.starting import tail
 from patcher.language import Phrase, language, phrase, show
 
 if TYPE_CHECKING:
+    from patcher.diagnosis.lines import Line
     from patcher.diagnosis.milestones import Milestone
     from patcher.hosts.connection import Connection
     from patcher.jobs.model import Job, Verdict
@@ -39,13 +40,16 @@ class Ears:
     """Who hears what of a job.
 
     `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
-    `trouble`: that the connection is lost.
+    `trouble`: that the connection is lost; `line`: lines as they are, with the job's age at each;
+    `piece`: the bytes that they come in, with its age.
     """
 
     text: Callable[[str], object] | None = None
     milestone: Callable[[Milestone], object] = _nothing
     time: Callable[[float], object] = _nothing
     trouble: Callable[[Phrase], object] = _tell
+    line: Callable[[Line, float], object] | None = None
+    piece: Callable[[bytes, float], object] | None = None
 
 
 def follow(
@@ -69,33 +73,55 @@ def follow(
     Raises CutError or HostError where the host cannot be reached again, RefusedError where the job is not there.
     """
     reading = Reading(job, connection.host, Ears(on_text, on_milestone, on_time, on_trouble), offset or 0)
-    found = on_text is not None
-    link: Connection | None = connection
-    since, tries = time.monotonic(), 0
+    lasting = Lasting(reconnect, connection, on_trouble)
     try:
+        if on_text is None:
+            lasting.do(reading.search)
+        return lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
+    except KeyboardInterrupt:
+        return reading.verdict()
+
+
+T = TypeVar("T")
+
+
+class Lasting:
+    """A connection that is opened anew where it is cut."""
+
+    def __init__(
+        self,
+        reconnect: Callable[[], Connection],
+        connection: Connection,
+        on_trouble: Callable[[Phrase], object] = _tell,
+    ) -> None:
+        self._reconnect = reconnect
+        self._link: Connection | None = connection
+        self._on_trouble = on_trouble
+
+    def do(self, work: Callable[[Connection], T], progress: Callable[[], int] = lambda: 0) -> T:
+        """What `work` gives; it is begun again after each cut. Where `progress` grows, patience begins anew.
+
+        Raises CutError or HostError where the host cannot be reached again, and what else `work` raises.
+        """
+        since, tries = time.monotonic(), 0
         while True:
-            before = reading.offset
+            before = progress()
             try:
-                link = link or reconnect()
-                if not found:
-                    reading.search(link)
-                    found = True
-                return _with_last_words(link, reading.read(link))
+                self._link = self._link or self._reconnect()
+                return work(self._link)
             except HostError as error:
-                if not isinstance(error, CutError) and (link is not None or type(error) is not HostError):
+                if not isinstance(error, CutError) and (self._link is not None or type(error) is not HostError):
                     raise
-                link = None
-                if reading.offset > before:
+                self._link = None
+                if progress() > before:
                     since, tries = time.monotonic(), 0
                 if time.monotonic() - since > PATIENCE:
                     raise
                 pause = PAUSES[min(tries, len(PAUSES) - 1)]
                 told = "{title}; the job goes on; trying again in {seconds} s"
-                on_trouble(phrase(told, title=error.title, seconds=f"{pause:g}"))
+                self._on_trouble(phrase(told, title=error.title, seconds=f"{pause:g}"))
                 tries += 1
                 time.sleep(pause)
-    except KeyboardInterrupt:
-        return reading.verdict()
 
 
 def verdict_now(connection: Connection, job: Job) -> Verdict:

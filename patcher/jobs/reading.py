@@ -30,6 +30,8 @@ class Reading:
         self._clock = Clock()
         self._milestones = Milestones()
         self._redactor = Redactor(host.secrets.values())
+        self.wrote: float | None = None
+        """The job's age when its log last grew, as `search` has found it."""
 
     def search(self, connection: Connection) -> None:
         """Take in what is there already, by the lines that matter alone; nothing of it is shown as text."""
@@ -39,14 +41,19 @@ class Reading:
             self._mark(Line(text, number, end), at)
         self.offset = told["offset"]
         self._lines = Lines(self.offset, told["newlines"] + 1)
+        self.wrote = told["wrote"]
 
-    def read(self, connection: Connection) -> Verdict:
-        """Read on until the job has ended."""
+    def read(self, connection: Connection, seconds: float | None = None) -> Verdict:
+        """Read on until the job has ended, for `seconds` at most."""
         ask = connection.channel.ask
-        told = ask("job_follow", on_event=self._hear, id=self._job.id, offset=self.offset, wait=True).values
+        told = ask(
+            "job_follow", on_event=self._hear, id=self._job.id, offset=self.offset, wait=True, seconds=seconds
+        ).values
         self._job = job_of(told)
-        for line in self._lines.rest():
-            self._take(line)
+        self._milestones.at = max(self._milestones.at, self._job.seconds)
+        if self._job.over:
+            for line in self._lines.rest():
+                self._take(line)
         return self.verdict()
 
     def verdict(self) -> Verdict:
@@ -64,6 +71,8 @@ class Reading:
             self.offset = event["offset"] + len(body)
             for line in self._lines.feed(body):
                 self._take(line)
+            if self._ears.piece is not None:
+                self._ears.piece(body, event["upto"])
 
     def _take(self, line: Line) -> None:
         if self._ears.text is not None:
@@ -71,6 +80,8 @@ class Reading:
         self._mark(line, self._clock.at(line.end))
 
     def _mark(self, line: Line, at: float) -> None:
+        if self._ears.line is not None:
+            self._ears.line(line, at)
         for milestone in self._milestones.feed(line, at):
             self._ears.milestone(replace(milestone, usual=usual(self._job.profile, milestone.phase)))
 

@@ -2,41 +2,127 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from patcher.diagnosis.fixing import Fitting
+from patcher.diagnosis.folders import Series, series
 from patcher.diagnosis.judging import judge
+from patcher.diagnosis.merging import Part, merged
 from patcher.diagnosis.model import Diagnosis
+from patcher.diagnosis.opening import STANDARD_INPUT, opened
 from patcher.diagnosis.scanning import Scanner
-from patcher.errors import UsageError
-from patcher.language import phrase
+from patcher.diagnosis.writing import is_being_written
+from patcher.errors import UkyError, UsageError
+from patcher.profiles.expectations import expected
 from patcher.records.symptom_parse import load_symptoms
 
 if TYPE_CHECKING:
+    from patcher.diagnosis.evidence import Evidence
+    from patcher.planning.outcome import RecordOutcome
     from patcher.session import Session
 
+_UNKNOWN_PHASE = 600.0
+"""Seconds without a word after which a log of no known phase stands still."""
 
-def diagnose(session: Session, log: str) -> Diagnosis:
-    """What a file, a folder of Ray's worker logs or standard input (`-`) says. Raises UsageError, RecordError."""
+
+def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosis:
+    """What a file, a folder of Ray's worker logs or standard input (`-`) says, and what a good run's log had besides.
+
+    Raises UsageError for a log that cannot be read, RecordError for symptoms that are none.
+    """
     scanner = Scanner(load_symptoms())
-    with ExitStack() as stack:
-        evidence = scanner.scan([(name, stack.enter_context(_opened(name))) for name in _files(log)])
-    return judge(evidence, Fitting({**evidence.versions, **session.assume}))
+    logs = series(log)
+    evidence = merged([_part(scanner, one, timed=len(logs) > 1) for one in logs])
+    silent = _silent(log, evidence)
+    fitting = Fitting(_versions(session, evidence))
+    found = judge(evidence, fitting, silent=silent)
+    if any(offer.patch for finding in found.findings for offer in finding.fixes):
+        root = str(session.root_option) if session.root_option is not None else ""
+        fitting = replace(fitting, outcomes=_outcomes(session, fitting.versions), root=root)
+        found = judge(evidence, fitting, silent=silent)
+    if against is not None:
+        from patcher.diagnosis.comparing import compare
+
+        difference = compare(log_lines(logs), log_lines(series(against)))
+        found = replace(found, missing=difference.missing, added=difference.added)
+    return found
 
 
-def _files(log: str) -> list[str]:
-    if log == "-":
-        return [log]
+def log_lines(logs: Sequence[Series]) -> Iterator[tuple[str, BinaryIO]]:
+    """The parts of logs, each opened while it is its turn."""
+    for one in logs:
+        for name in one.parts:
+            with opened(name) as stream:
+                yield name, stream
+
+
+def _part(scanner: Scanner, one: Series, *, timed: bool) -> Part:
+    evidence = scanner.scan(log_lines([one]), timed=timed)
+    name = one.parts[-1]
+    written = Path(name).stat().st_mtime if name != STANDARD_INPUT else time.time()
+    return Part(evidence, written, one.housekeeping)
+
+
+def _silent(log: str, evidence: Evidence) -> bool | None:
+    """Whether a log that is being written on this machine has said nothing for longer than its phase may."""
     path = Path(log)
-    if path.is_dir():
-        return [str(one) for one in sorted(path.rglob("*")) if one.suffix in (".log", ".out", ".err") and one.is_file()]
-    if not path.exists():
-        raise UsageError(phrase("there is no log at {path}", path=path))
-    return [log]
+    if log == STANDARD_INPUT or not path.is_file() or evidence.finished is not None or not is_being_written(path):
+        return None
+    limit = expected("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
+    return time.time() - path.stat().st_mtime > limit
 
 
-def _opened(name: str) -> BinaryIO:
-    return sys.stdin.buffer if name == "-" else Path(name).open("rb")
+def _versions(session: Session, evidence: Evidence) -> Mapping[str, str]:
+    """Those assumed, else those that the log tells, else those installed where the log tells of no others."""
+    from patcher.environment.probe import ABSENT, assumed
+
+    installed = _installed(session)
+    if any(name in installed and installed[name] != version for name, version in evidence.versions.items()):
+        installed = {}
+    known = {**installed, **evidence.versions, **assumed(session.assume)}
+    return {name: version for name, version in known.items() if version != ABSENT}
+
+
+def _installed(session: Session) -> Mapping[str, str]:
+    from patcher.environment import probe
+
+    try:
+        root = session.tree.root if _tree_at_hand(session) else None
+        return {name: item.version for name, item in probe(session.python, root).packages.items()}
+    except UkyError:
+        if session.python is not None:
+            raise
+        return {}
+
+
+def _tree_at_hand(session: Session) -> bool:
+    """Whether a verl tree is named or around; the installed one is not meant."""
+    from patcher.tree import Tree
+
+    if session.root_option is not None:
+        return True
+    try:
+        Tree.find(Path.cwd())
+    except UsageError:
+        return False
+    return True
+
+
+def _outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, RecordOutcome]:
+    """Where the records stand on the tree at hand, for these versions alone; nothing where there is no tree."""
+    if not _tree_at_hand(session):
+        return {}
+    from patcher.operations.standing import standing
+    from patcher.session import Session
+
+    known = {name: version for name, version in versions.items() if name != "verl"}
+    asked = Session(session.root_option, session.python, {**known, **session.assume}, session.folders, session.output)
+    asked.lookup = lambda _: None
+    with contextlib.suppress(UkyError):
+        return {outcome.id: outcome for outcome in standing(asked).outcomes}
+    return {}

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from patcher.data import shipped
 from patcher.diagnosis.milestones import PHASES, Phase
+from patcher.diagnosis.needles import needles, width
 from patcher.errors import RecordError
 from patcher.language import Phrases, phrase
 from patcher.records import rules
@@ -130,8 +131,14 @@ def _match(check: Checker, item: Any, path: KeyPath) -> Match:
     near = check.strings(table, path, "near")
     for pattern in near:
         _compiles(check, (*path, "near"), pattern)
+    line = _pattern(check, table, path, "line")
+    if line and not check.mistakes:
+        try:
+            needles(line)
+        except ValueError:
+            check.note((*path, "line"), "can match without any word of three letters or more")
     return Match(
-        _pattern(check, table, path, "line"),
+        line,
         near,
         check.count(table, path, "within") if "within" in table else 40,
         check.count(table, path, "after-steps") if "after-steps" in table else 0,
@@ -228,9 +235,9 @@ def _pattern(check: Checker, table: Mapping[str, Any], path: KeyPath, key: str) 
 
 def _compiles(check: Checker, path: KeyPath, pattern: str) -> None:
     try:
-        compiled = re.compile(pattern, re.IGNORECASE)
+        least = width(pattern)
     except re.error as error:
         check.note(path, phrase("is no regular expression: {problem}", problem=str(error)))
         return
-    if pattern and compiled.search("") is not None:
+    if pattern and not least:
         check.note(path, "matches the empty line")

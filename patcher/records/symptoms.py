@@ -35,7 +35,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The last thing that a log says before it stands still. Progress bars and empty lines behind it count for nothing."""
+    """The last thing that a log says before it stands still; progress bars and empty lines behind it do not count."""
 
     line: str
 

@@ -3,30 +3,197 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import click
 
-from patcher.diagnosis.model import Diagnosis, Finding
+from patcher.diagnosis.evidence import Place
+from patcher.diagnosis.model import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnosis.naming import name
-from patcher.language import language, phrase, show
+from patcher.language import Language, Phrase, language, phrase, show
+from patcher.reporting.table import width
+
+_STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
+_WORDS: dict[Verdict, Phrase] = {
+    "ok": phrase("OK"),
+    "failed": phrase("FAIL"),
+    "stalled": phrase("STALLED"),
+    "running": phrase("RUNNING"),
+}
+_COLUMN = 12
+_WIDTH = 116
+_LONG = 240
+"""Characters of a quoted line."""
+_SHOWN = 8
+"""Lines about the root, and names of a cascade."""
 
 
-def show_diagnosis(found: Diagnosis, output: Literal["text", "json"]) -> None:
+def show_diagnosis(found: Diagnosis, output: Literal["text", "json"], log: str = "") -> None:
+    """`log` is what was diagnosed, by its name on the command line."""
     if output == "json":
         click.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n".join(lines(found, log, language())))
+
+
+def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
+    """The report, line by line."""
+    report = [_head(found, log, tongue)]
+    if reached := _phases(found, tongue):
+        report += _item(phrase("phases"), reached, tongue)
+    roots = [finding for finding in found.findings if finding.role == "root"]
+    for root in roots:
+        report += _root(root, found, tongue)
+    if not roots and found.verdict != "ok":
+        report += _listed(phrase("last words"), found.telling, tongue)
+    report += _cascade(found, tongue)
+    report += _listed(phrase("never came"), found.missing, tongue)
+    report += _listed(phrase("only here"), found.added, tongue)
+    return report
+
+
+def _head(found: Diagnosis, log: str, tongue: Language) -> str:
+    word = click.style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
+    if not found.lines:
+        told = phrase("the log is empty, it says nothing")
+    elif found.verdict == "ok":
+        told = phrase("the run has come to its end")
+    elif found.phase is not None:
+        told = phrase("in phase {phase}", phase=name(found.phase))
+    else:
+        told = phrase("no phase of a training is seen")
+    size = phrase("{log}: {lines} lines, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size))
+    return f"{word}  {show(told, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
+
+
+def _phases(found: Diagnosis, tongue: Language) -> str:
+    """`config ▸ dataset ▸ actor 12 s · step 3 of 100`."""
+    took = [
+        (show(name(one), tongue), f" {seconds:.0f} s" if seconds >= 1 else "") for one, seconds in found.spans.items()
+    ]
+    told = [" \u25b8 ".join(f"{called}{seconds}" for called, seconds in took)] if took else []
+    if found.step is not None and found.steps is not None:
+        told.append(show(phrase("step {step} of {steps}", step=found.step, steps=found.steps), tongue))
+    elif found.step is not None:
+        told.append(show(phrase("step {step}", step=found.step), tongue))
+    return " \u00b7 ".join(told)
+
+
+def _root(root: Finding, found: Diagnosis, tongue: Language) -> Iterator[str]:
+    symptom = root.symptom
+    if symptom is None:
+        unknown = phrase("not known: no record covers it; what was said around it:")
+        yield from _item(phrase("root"), show(unknown, tongue), tongue)
+    else:
+        words = symptom.zh if tongue == "zh" else symptom
+        yield from _item(phrase("root"), f"{words.title}  [{symptom.id}]", tongue)
+    yield f"{' ' * (_COLUMN + 2)}{_where(root.place)}"
+    yield from _quoted(_about(root, found), root.place)
+    if symptom is not None:
+        yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue)
+    for number, offer in enumerate(root.fixes, 1):
+        label = phrase("fix {number}", number=number) if len(root.fixes) > 1 else phrase("fix")
+        yield from _fix(label, offer, tongue)
+
+
+def _where(place: Place) -> str:
+    return f"{place.file}:{place.number}" if place.file != "-" else f"{place.number}"
+
+
+def _about(root: Finding, found: Diagnosis) -> Sequence[Place]:
+    """The lines that show the root, with the line itself."""
+    if root.place not in found.telling:
+        return (root.place,)
+    if root.symptom is None:
+        return found.telling
+    at = found.telling.index(root.place)
+    begin = max(0, at - _SHOWN // 2)
+    return found.telling[begin : begin + _SHOWN]
+
+
+def _quoted(places: Sequence[Place], own: Place) -> Iterator[str]:
+    """Lines of the log by their numbers, the one that counts with a mark."""
+    wide = max(len(str(place.number)) for place in places)
+    for place in places:
+        text = _cut(place.text)
+        if place.number == own.number:
+            yield click.style(f"{' ' * (_COLUMN + 2)}> {place.number:>{wide}}  {text}", bold=True)
+        else:
+            yield f"{' ' * (_COLUMN + 4)}{place.number:>{wide}}  {text}".rstrip()
+
+
+def _listed(label: Phrase, places: Sequence[Place], tongue: Language) -> Iterator[str]:
+    """Lines that belong to a label; their file is named where there are several."""
+    several = len({place.file for place in places}) > 1
+    shown = [f"{Path(place.file).name}:{place.number}" if several else str(place.number) for place in places]
+    wide = max(map(len, shown), default=0)
+    for at, (where, place) in enumerate(zip(shown, places, strict=True)):
+        head = _label(label, tongue) if not at else " " * (_COLUMN + 2)
+        yield f"{head}{where:>{wide}}  {_cut(place.text)}".rstrip()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} \u2026"
+
+
+def _fix(label: Phrase, offer: Offer, tongue: Language) -> Iterator[str]:
+    yield from _item(label, offer.zh if tongue == "zh" else offer.text, tongue)
+    for command in offer.commands:
+        yield f"{' ' * (_COLUMN + 6)}{command}"
+    notes = [offer.note] if offer.note else []
+    if offer.setting is not None:
+        notes.append(phrase("run scripts take it from the setting {setting}", setting=offer.setting))
+    for note in notes:
+        yield from (f"{' ' * (_COLUMN + 2)}{line}" for line in _wrapped(f"({show(note, tongue)})"))
+
+
+def _cascade(found: Diagnosis, tongue: Language) -> Iterator[str]:
+    rest = [finding for finding in found.findings if finding.role == "cascade"]
+    if not rest:
         return
-    tongue = language()
-    click.echo(show(phrase("{verdict} in phase {phase}", verdict=found.verdict, phase=name(found.phase)), tongue))
-    for finding in found.findings:
-        _show(finding, tongue)
+    named = []
+    for finding in rest[:_SHOWN]:
+        words = finding.symptom.zh if tongue == "zh" and finding.symptom is not None else finding.symptom
+        title = words.title if words is not None else finding.place.text[:80]
+        named.append(show(phrase("{title} (line {line})", title=title, line=finding.place.number), tongue))
+    if len(rest) > _SHOWN:
+        named.append(show(phrase("and {count} more", count=len(rest) - _SHOWN), tongue))
+    joined = ("\uff1b" if tongue == "zh" else "; ").join(named)
+    yield from _item(phrase("cascade"), joined, tongue)
 
 
-def _show(finding: Finding, tongue: str) -> None:
-    click.echo(f"  {finding.role}  {finding.id}  {finding.place.file}:{finding.place.number}: {finding.place.text}")
-    if finding.symptom is not None:
-        click.echo(f"    {(finding.symptom.zh if tongue == 'zh' else finding.symptom).cause}")
-    for offer in finding.fixes:
-        click.echo(f"    - {offer.zh if tongue == 'zh' else offer.text}")
-        for command in offer.commands:
-            click.echo(f"        {command}")
+def _item(label: Phrase, text: str, tongue: Language) -> Iterator[str]:
+    head = _label(label, tongue)
+    for number, line in enumerate(_wrapped(text)):
+        yield f"{head if not number else ' ' * (_COLUMN + 2)}{line}"
+
+
+def _label(label: Phrase, tongue: Language) -> str:
+    text = show(label, tongue)
+    return f"  {text}{' ' * max(1, _COLUMN - width(text))}"
+
+
+def _wrapped(text: str) -> list[str]:
+    """The text in lines as wide as a terminal; Chinese may break anywhere."""
+    room = _WIDTH - _COLUMN
+    if width(text) <= room:
+        return [text]
+    if width(text) == len(text):
+        return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    found, line = [], ""
+    for char in text:
+        if width(line + char) > room:
+            found.append(line)
+            line = ""
+        line += char
+    return [*found, line]
+
+
+def _size(size: int) -> str:
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= of:
+            return f"{size / of:.1f} {unit}"
+    return f"{size} B"

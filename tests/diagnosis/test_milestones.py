@@ -51,6 +51,15 @@ def test_stamps_name_the_phases_and_a_sync_that_hangs() -> None:
     assert found.phase == "loop"
 
 
+def test_stamps_made_by_hand_count_whatever_stands_before_them() -> None:
+    texts = ("Starting dataset generation...", "Creating ResourcePool...", "Initializing Actor Worker...")
+    texts += ("Initializing Rollout Worker...", "Starting weight synchronization...", "Starting training loop...")
+    lines = [f"(Main pid=1) [2026-01-11 10:00:{second}] root - {text}\n" for second, text in enumerate(texts, 10)]
+    phases = ["dataset", "resource-pool", "actor", "rollout", "weight-sync", "loop"]
+    for number, phase in enumerate(phases, 1):
+        assert read("".join(lines[:number])).phase == phase
+
+
 def test_a_progress_bar_and_a_metrics_line_tell_one_step_once() -> None:
     found = Milestones()
     steps = []

@@ -7,11 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from patcher import jobs
+from patcher.cli.app import run
+from patcher.operations.cleaning import clean, look
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, log_of, wait_for
 from tests.machines import REQUIRED
@@ -82,3 +85,61 @@ def test_its_ray_goes_and_another_ray_stays(here: Site, monkeypatch: pytest.Monk
         other.stdout.close()
         for which in "ab":
             shutil.rmtree(f"{folder}{which}", ignore_errors=True)
+
+
+@pytest.mark.hosts
+def test_what_a_killed_ray_left_is_cleaned_up_and_another_ray_stays(
+    here: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Both Rays keep their sessions in one folder; the job's is bundled while it lives, then all of it is killed."""
+    python = interpreter()
+    if python is None:
+        if os.environ.get(REQUIRED):
+            pytest.fail("the runtime environment is missing: make runtime")
+        pytest.skip("the runtime environment is missing: make runtime")
+    folder = Path(f"/tmp/uky-rays-{os.getpid()}")
+    folder.mkdir()
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_TMPDIR", str(folder))
+    here.write("program.py", PROGRAM.replace(", _temp_dir=sys.argv[1]", ""))
+    command = [python, str(here.root / "program.py")]
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    assert other.stdout is not None
+    theirs: list[int] = []
+    try:
+        assert other.stdout.readline().startswith(b"actor")
+        theirs = children(other.pid)
+        (kept,) = folder.joinpath("ray").glob("session_2*")
+        job = here.start(f"exec {python} program.py")
+        wait_for(lambda: b"actor" in log_of(job), 120)
+        archive = tmp_path / "b.tar.gz"
+        assert run(["--root", str(here.root), "--python", python, "bundle", "--yes", "--output", str(archive)]) == 0
+        with tarfile.open(archive) as found:
+            names = {name.partition("/")[2]: name for name in found.getnames()}
+            status = found.extractfile(names["ray/status.txt"])
+            assert status is not None
+            assert "node_" in status.read().decode()
+            assert {"ray/list-nodes.txt", "ray/logs/gcs_server.out", "ray/logs/raylet.out"} <= set(names)
+        capsys.readouterr()
+        wait_for(lambda: Path(job.folder, "traces").exists())
+        mine = [process["pid"] for process in jobs.look(here.open())[1].processes]
+        for pid in mine:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        here.follow(job)
+        wait_for(lambda: not [pid for pid in mine if alive(pid)])
+        (gone,) = set(folder.joinpath("ray").glob("session_2*")) - {kept}
+        left = look(here.open(), job.id, caches=False, running=False)
+        assert [thing.what for thing in left.things if thing.kind == "session"] == [str(gone)]
+        assert [thing for thing in left.alone if "ray stop" in str(thing.why)]
+        assert not clean(here.open(), left, caches=False, running=False).left
+        assert not gone.exists()
+        assert kept.exists()
+        assert not [pid for pid in theirs if not alive(pid)]
+    finally:
+        for pid in [other.pid, *theirs]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        other.wait()
+        other.stdout.close()
+        shutil.rmtree(folder, ignore_errors=True)

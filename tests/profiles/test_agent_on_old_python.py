@@ -55,3 +55,27 @@ def test_data(channel: Channel, tmp_path: Path, old_python: str) -> None:
 def test_what_is_sent_parses_as_json(channel: Channel, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="no such folder"):
         channel.ask("model-newest", bases=[str(tmp_path / json.dumps("x\n"))])
+
+
+def test_bundling_and_cleaning(channel: Channel, tmp_path: Path) -> None:
+    root = tmp_path / "fork"
+    (root / "verl").mkdir(parents=True)
+    (root / "verl/__init__.py").touch()
+    (root / "mine.sh").write_text("echo begun; (setsid sleep 61 &); exit 1\n")
+    lock = {"run": "r", "who": "w", "machine": "m", "client": {}, "over": []}
+    channel.ask("begin", path=str(root), purpose="a test", **lock)
+    job = channel.ask("job_start", script="mine.sh", here=True, share=True)["id"]
+    channel.ask("begin", path=str(root), purpose=None)
+    channel.ask("job_follow", id=job, wait=True)
+    assert (Path(channel.ask("job_look", id=job)["folder"]) / "traces.py").exists()
+    state = channel.ask("bundle_state", job=job, python=None)
+    assert (state["job"]["id"], state["script"]["name"]) == (job, "mine.sh")
+    assert state["environments"][0]["variables"]["PATH"]
+    pieces: list[bytes] = []
+    channel.ask("bundle_log", on_event=lambda _, body: pieces.append(body), job=job, first=None, last=None)
+    assert b"".join(pieces) == b"begun\n"
+    left = channel.ask("clean_look", id=job, caches=True)
+    keys = [item["key"] for item in left["items"]]
+    done = channel.ask("clean_do", id=job, caches=True, keys=keys, grace=1.0)
+    assert [item["kind"] for item in left["items"]] == ["process"]
+    assert ([one["key"] for one in done["done"]], done["left"]) == (keys, [])

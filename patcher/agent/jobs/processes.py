@@ -6,6 +6,7 @@ import os
 from typing import Any, Dict, Iterable, NamedTuple
 
 from patcher.agent.jobs.runner import start_of
+from patcher.agent.said import Said, phrase
 
 MARK = "UKY_PATCH_JOB"
 """The variable that every process of a job has in its environment, with the job's id as its value."""
@@ -83,14 +84,16 @@ def user_of(pid: int) -> str:
         return ""
 
 
-def command_of(pid: int) -> str:
-    """What a process was started as: its name and first arguments; empty where it is gone."""
+def command_of(pid: int, most: int = 120) -> str:
+    """What a process was started as: its name and first arguments, none of them cut; empty where it is gone."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            parts = stream.read(4096).rstrip(b"\0").split(b"\0")
+            content = stream.read(1 << 17)
     except OSError:
         return ""
-    return b" ".join(part for part in parts if part)[:120].decode("utf-8", "replace")
+    words = b" ".join(part for part in content.rstrip(b"\0").split(b"\0") if part)
+    whole = words if len(words) <= most else words[:most].rpartition(b" ")[0]
+    return b" ".join(whole.split()).decode("utf-8", "replace")
 
 
 def of_job(job: dict[str, Any], everything: Table) -> list[Process]:
@@ -98,14 +101,23 @@ def of_job(job: dict[str, Any], everything: Table) -> list[Process]:
 
     The program that watches the job is none of them, nor is this one.
     """
-    runner, leader = job.get("runner"), job.get("process")
-    seeds: set[int] = {pid for pid in everything if mark_of(pid) == job["id"]}
-    if leader is not None and alive(leader):
-        seeds |= {leader["pid"]} | {process.pid for process in everything.values() if process.session == leader["pid"]}
-    watching = {runner["pid"]} if runner is not None and alive(runner) else set()
-    found = descendants(seeds | watching, everything) - watching - {os.getpid()}
     mine = os.getuid()
-    return [everything[pid] for pid in sorted(found) if _owner(pid) == mine]
+    return [everything[pid] for pid in sorted(claims(job, everything)) if owner_of(pid) == mine]
+
+
+def claims(job: dict[str, Any], everything: Table) -> dict[int, Said]:
+    """Why each process is the job's, whoever's it is: its mark, the job's session, or a process that started it."""
+    runner, leader = job.get("runner"), job.get("process")
+    found = {pid: phrase("it carries the job's mark") for pid in everything if mark_of(pid) == job["id"]}
+    if leader is not None and alive(leader):
+        for process in everything.values():
+            if leader["pid"] in (process.pid, process.session):
+                found.setdefault(process.pid, phrase("it is in the job's session"))
+    watching = {runner["pid"]} if runner is not None and alive(runner) else set()
+    for seed in (*sorted(found), *sorted(watching)):
+        for pid in descendants([seed], everything):
+            found.setdefault(pid, phrase("process {pid} of the job has started it", pid=seed))
+    return {pid: why for pid, why in found.items() if pid not in watching and pid != os.getpid()}
 
 
 def descendants(seeds: Iterable[int], everything: Table) -> set[int]:
@@ -123,7 +135,8 @@ def descendants(seeds: Iterable[int], everything: Table) -> set[int]:
     return found
 
 
-def _owner(pid: int) -> int:
+def owner_of(pid: int) -> int:
+    """The number of the user that a process runs as; -1 where it is gone."""
     try:
         return os.stat(f"/proc/{pid}").st_uid
     except OSError:

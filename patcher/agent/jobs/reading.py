@@ -51,7 +51,7 @@ def look(request: Request) -> dict[str, Any]:
 
 
 def follow(request: Request) -> dict[str, Any]:
-    """The log from the byte `offset` on, in events with a body; with `wait` until the job has ended.
+    """The log from the byte `offset` on, in events with a body; with `wait` until the job has ended, or for `seconds`.
 
     An event with a body has its `offset`, `times` (seconds since the job's start at which the log was so many bytes
     long) and `upto`, when it was read; one without has `now` alone: the job's age. The answer is what `look` tells,
@@ -61,7 +61,8 @@ def follow(request: Request) -> dict[str, Any]:
     wait = bool(request.args.get("wait"))
     at_byte = int(request.args.get("offset", 0))
     times = Times(os.path.join(at, "times"))
-    said = time.monotonic()
+    said = begun = time.monotonic()
+    seconds = request.args.get("seconds")
 
     def age() -> float:
         return float(folder.look(at)["now"])
@@ -78,6 +79,8 @@ def follow(request: Request) -> dict[str, Any]:
                 at_byte = _send(request, log, at_byte, times, age)
                 break
             if not wait or request.gone():
+                break
+            if seconds is not None and time.monotonic() - begun >= seconds:
                 break
             if time.monotonic() - said >= TICK:
                 said = time.monotonic()

@@ -11,6 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from typing import Callable
 
 SAMPLE = 0.2
 """Seconds between looks at the job and at the size of its log."""
@@ -83,8 +86,9 @@ def main(folder: str) -> None:
     answer.write(json.dumps({"started": begun}))
     answer.close()
     os.dup2(nothing, 2)
+    trace = tracer(folder, order["env"])
     order = {}
-    code = watch(folder, job.pid, clock)
+    code = watch(folder, job.pid, clock, trace)
     seconds = time.monotonic() - clock
     write_end(folder, {"code": code, "ended": begun + seconds, "seconds": seconds})
     os._exit(0)
@@ -100,7 +104,26 @@ def adopt_orphans() -> None:
         pass
 
 
-def watch(folder: str, job: int, clock: float) -> int:
+def tracer(folder: str, environment: dict[str, str]) -> Callable[[float], None]:
+    """What notes what the job makes elsewhere: a program beside this one. Without it the job goes on as well."""
+    try:
+        loader = SourceFileLoader("traces", os.path.join(folder, "traces.py"))
+        module = module_from_spec(spec_from_loader("traces", loader))  # type: ignore[arg-type]
+        loader.exec_module(module)
+        traces = module.Traces(folder, os.getpid(), environment)
+    except Exception:
+        return lambda _: None
+
+    def look(now: float) -> None:
+        try:
+            traces.look(now)
+        except Exception:
+            return
+
+    return look
+
+
+def watch(folder: str, job: int, clock: float, trace: Callable[[float], None]) -> int:
     """Wait for the job, noting meanwhile how long its log is. Its exit code, negative for a signal."""
     log, times = os.path.join(folder, "log"), os.path.join(folder, "times")
     noted, noted_at, pulse = -1, 0.0, 0.0
@@ -117,6 +140,7 @@ def watch(folder: str, job: int, clock: float) -> int:
             elif now - pulse > PULSE:
                 os.utime(times)
                 pulse = now
+            trace(now)
         except OSError:
             pass
         if ended:

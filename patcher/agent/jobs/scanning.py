@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Iterable, List
 
 from patcher.agent import place
 from patcher.agent.jobs import folder
@@ -27,45 +27,60 @@ Found = List[Any]
 def scan(request: Request) -> dict[str, Any]:
     """Lines of the log that hold one of the texts `first` (the first few of each) or `last` (the last ones of all).
 
-    Answers what `look` does, with `lines` in order; `offset`: where the last whole line ends; `newlines` before it.
+    Answers what `look` does, with `lines` in order; `offset`: where the last whole line ends; `newlines` before it;
+    `wrote`: the job's age when the log last grew.
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
-    early: dict[bytes, int] = {text.encode(): 0 for text in request.args["first"]}
-    late = (text.encode() for text in request.args["last"])
-    texts = re.compile(b"|".join(re.escape(text) for text in (*early, *late)))
     times = Times(os.path.join(at, "times"))
-    firsts: list[Found] = []
-    lasts: deque[Found] = deque(maxlen=LAST)
     state = folder.look(at)
-    offset, newlines, rest = 0, 0, b""
     with open(os.path.join(at, "log"), "rb") as log:
-        while not request.gone():
-            piece = log.read(BLOCK)
-            block = rest + piece
-            whole = block.rfind(b"\n") + 1 or (len(block) if len(block) > 4 * BLOCK else 0)
-            counted = told = 0
-            for found in texts.finditer(block, 0, whole):
-                if found.start() < told:
-                    continue
-                start, end = _line(block, found.start(), whole)
-                newlines += block.count(b"\n", counted, start)
-                counted, told = start, end
-                text = block[start : min(end, start + LONGEST)].decode("utf-8", "replace")
-                line = [newlines + 1, offset + end, times.when(offset + end - 1), text]
-                if found.group() not in early:
-                    lasts.append(line)
-                elif early[found.group()] < FIRST:
-                    early[found.group()] += 1
-                    firsts.append(line)
-            newlines += block.count(b"\n", counted, whole)
-            offset += whole
-            rest = block[whole:]
-            if not piece:
-                break
-    lines = sorted(firsts + list(lasts), key=lambda line: line[1])
+        lines, offset, newlines = matter(log, request.args["first"], request.args["last"], times.when, request.gone)
     for line in lines:
         line[2] = state["now"] if line[2] is None else line[2]
-    return dict(state, lines=lines, offset=offset, newlines=newlines)
+    return dict(state, lines=lines, offset=offset, newlines=newlines, wrote=times.when(offset - 1))
+
+
+def matter(
+    log: BinaryIO,
+    first: Iterable[str],
+    last: Iterable[str],
+    when: Callable[[int], float | None],
+    gone: Callable[[], bool] = lambda: False,
+) -> tuple[list[Found], int, int]:
+    """The lines as `scan` tells them, where the last whole line ends, and the newlines before that.
+
+    `when` gives the time at which a byte was there; it is asked for in order.
+    """
+    early: dict[bytes, int] = {text.encode(): 0 for text in first}
+    late = (text.encode() for text in last)
+    texts = re.compile(b"|".join(re.escape(text) for text in (*early, *late)))
+    firsts: list[Found] = []
+    lasts: deque[Found] = deque(maxlen=LAST)
+    offset, newlines, rest = 0, 0, b""
+    while not gone():
+        piece = log.read(BLOCK)
+        block = rest + piece
+        whole = block.rfind(b"\n") + 1 or (len(block) if len(block) > 4 * BLOCK else 0)
+        counted = told = 0
+        for found in texts.finditer(block, 0, whole):
+            if found.start() < told:
+                continue
+            start, end = _line(block, found.start(), whole)
+            newlines += block.count(b"\n", counted, start)
+            counted, told = start, end
+            text = block[start : min(end, start + LONGEST)].decode("utf-8", "replace")
+            line = [newlines + 1, offset + end, when(offset + end - 1), text]
+            if found.group() not in early:
+                lasts.append(line)
+            elif early[found.group()] < FIRST:
+                early[found.group()] += 1
+                firsts.append(line)
+        newlines += block.count(b"\n", counted, whole)
+        offset += whole
+        rest = block[whole:]
+        if not piece:
+            break
+    return sorted(firsts + list(lasts), key=lambda line: line[1]), offset, newlines
 
 
 def _line(block: bytes, at: int, whole: int) -> tuple[int, int]:

@@ -14,13 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from patcher.agent import place
+from patcher.agent.collecting import variables
 from patcher.agent.jobs import devices, folder, login, processes
 from patcher.agent.said import Refusal, Said, phrase, why
+from patcher.agent.stacks.hook import FOLDER
+from patcher.agent.stacks.hooked import VARIABLE
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
 
 BEGIN = 30.0
+HOOK = "hook"
+"""In a job's folder: what its Pythons load when they start."""
 KEPT = ("git_ignore.py",)
 """Beside the script itself: what a job read, kept in its folder as it was then."""
 
@@ -43,6 +48,7 @@ def start(request: Request) -> dict[str, Any]:
     environment.update(args.get("env", {}))
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
+    _hooked(environment, os.path.join(folder.jobs_folder(root), name))
     secrets = json.loads(request.body) if request.body else {}
     job = {
         "profile": args.get("profile"),
@@ -58,6 +64,8 @@ def start(request: Request) -> dict[str, Any]:
         "steps": args.get("steps"),
         "facts": args.get("facts", {}),
         "ordered": time.time(),
+        "variables": variables.shown(environment),
+        "others": len(environment) - len(variables.shown(environment)),
     }
     at = _make(root, name, job, script)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
@@ -121,8 +129,11 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
     at = os.path.join(folder.jobs_folder(root), name)
     try:
         folder.make(root, name)
-        for program in ("runner", "viewer"):
-            _write(os.path.join(at, f"{program}.py"), _source(program))
+        for program in ("runner", "traces", "viewer"):
+            _write(os.path.join(at, f"{program}.py"), _source(f"patcher.agent.jobs.{program}"))
+        for inner in (HOOK, FOLDER):
+            os.mkdir(os.path.join(at, inner), 0o700)
+        _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.agent.stacks.hooked"))
         for kept in (script, *(os.path.join(root, other) for other in KEPT)):
             if os.path.isfile(kept):
                 shutil.copyfile(kept, os.path.join(at, os.path.basename(kept)))
@@ -133,6 +144,13 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
         cause = phrase("{file}: {reason}", file=str(error.filename or at), reason=why(error))
         raise Refusal("unwritable", phrase("the job cannot be started"), cause) from error
     return at
+
+
+def _hooked(environment: dict[str, str], at: str) -> None:
+    """Let every Python of the job be asked for its stacks, also where it may not be traced."""
+    environment[VARIABLE] = os.path.join(at, FOLDER)
+    before = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join([os.path.join(at, HOOK), *([before] if before else [])])
 
 
 def _launch(at: str, order: dict[str, Any]) -> None:
@@ -184,8 +202,8 @@ def _show(at: str, name: str) -> None:
 
 
 def _source(program: str) -> bytes:
-    """The text of a program of this room, wherever it was loaded from."""
-    module = import_module(f"patcher.agent.jobs.{program}")
+    """The text of a module, wherever it was loaded from."""
+    module = import_module(program)
     loader: Any = module.__spec__.loader if module.__spec__ else None
     return str(loader.get_source(module.__name__)).encode()
 

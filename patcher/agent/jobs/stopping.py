@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable, Dict
 
 from patcher.agent import place
 from patcher.agent.jobs import folder, processes
@@ -16,6 +16,7 @@ from patcher.agent.said import Refusal, phrase
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
 
+Targets = Dict[int, Process]
 GRACE = 20.0
 """Seconds for which the job may end by itself after it was told to."""
 ALONE = 3.0
@@ -38,25 +39,43 @@ def stop(request: Request) -> dict[str, Any]:
         title = phrase("job {id} runs on {machine}", id=job["id"], machine=job["elsewhere"])
         raise Refusal("elsewhere", title, None, phrase("Stop it from there."))
     grace = float(request.args.get("grace", GRACE))
-    targets: dict[int, Process] = {}
-    _gather(job, targets)
+
+    def gather(targets: Targets) -> None:
+        everything = processes.table()
+        for process in processes.of_job(job, everything):
+            targets[process.pid] = process
+
+    ended, left = end(request, at, job, gather, grace)
+    return dict(folder.look(at), was=job["state"], stopped=ended, left=left)
+
+
+def end(
+    request: Request, at: str, job: dict[str, Any], gather: Callable[[Targets], None], grace: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """End the processes that `gather` adds to its argument, and what they start meanwhile; the job first, if it runs.
+
+    Those that were ended, each with `how` (TERM, KILL), and those that could not be.
+    """
+    targets: Targets = {}
+    _gather(gather, targets)
     request.emit(stopping=[_told(process) for process in targets.values()])
-    if job["state"] in ("running", "starting"):
+    leader = job.get("process")
+    own = leader is not None and processes.alive(leader) and leader["pid"] in targets
+    if own and job["state"] in ("running", "starting"):
         write_whole(os.path.join(at, "stop.json"), {"asked": time.time(), "by": processes.user_of(os.getpid())})
     how: dict[int, str] = {}
-    if "process" in job and processes.alive(job["process"]):
-        how.update({process.pid: "TERM" for process in targets.values() if process.session == job["process"]["pid"]})
-        _signal_group(job["process"]["pid"], signal.SIGTERM)
-        leader = job["process"]["pid"]
-        _wait(job, targets, grace, leader)
-        _wait(job, targets, min(ALONE, grace))
+    if own and leader is not None:
+        how.update({process.pid: "TERM" for process in targets.values() if process.session == leader["pid"]})
+        _signal_group(leader["pid"], signal.SIGTERM)
+        _wait(gather, targets, grace, leader["pid"])
+        _wait(gather, targets, min(ALONE, grace))
     if rest := _alive(targets):
         for process in rest:
             how[process.pid] = "TERM"
             _signal(process, signal.SIGTERM)
-        _wait(job, targets, min(LATER, grace))
+        _wait(gather, targets, min(LATER, grace))
     for _ in range(ROUNDS):
-        _gather(job, targets)
+        _gather(gather, targets)
         rest = _alive(targets)
         if not rest:
             break
@@ -69,28 +88,27 @@ def stop(request: Request) -> dict[str, Any]:
     ended = [
         dict(_told(process), how=how.get(process.pid, "TERM")) for process in targets.values() if process not in left
     ]
-    return dict(folder.look(at), was=job["state"], stopped=ended, left=[_told(process) for process in left])
+    return ended, [_told(process) for process in left]
 
 
-def _gather(job: dict[str, Any], targets: dict[int, Process]) -> None:
-    """Add the job's processes that are alive now; what was found before stays, though its ancestors are gone."""
+def _gather(gather: Callable[[Targets], None], targets: Targets) -> None:
+    """Add the processes that are alive now; what was found before stays, though its ancestors are gone."""
+    gather(targets)
     everything = processes.table()
-    for process in processes.of_job(job, everything):
-        targets[process.pid] = process
     known = [process.pid for process in _alive(targets)]
     for pid in processes.descendants(known, everything) - {os.getpid()}:
         targets.setdefault(pid, everything[pid])
 
 
-def _alive(targets: dict[int, Process]) -> list[Process]:
+def _alive(targets: Targets) -> list[Process]:
     return [process for process in targets.values() if start_of(process.pid) == process.start]
 
 
-def _wait(job: dict[str, Any], targets: dict[int, Process], seconds: float, session: int | None = None) -> None:
+def _wait(gather: Callable[[Targets], None], targets: Targets, seconds: float, session: int | None = None) -> None:
     """Until all are gone, or those of the session that is named, or the time is over."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        _gather(job, targets)
+        _gather(gather, targets)
         if not [process for process in _alive(targets) if session in (None, process.session)]:
             return
         time.sleep(NAP)

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
+_HEAD = re.compile(r"(?:(?P<current>Current thread)|Thread|Stack) (?:0x[0-9a-f]+ )?(?:\[(?P<name>[^\]]*)\] )?\(?")
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]*)", line (?P<line>\d+) in (?P<function>.*)$')
+
+
+class Thread(NamedTuple):
+    """A thread's stack: path, line and function of each frame, innermost first."""
+
+    name: str
+    current: bool
+    """Whether it is the one that crashed, or that was asked."""
+    frames: list[tuple[str, str, str]]
 
 
 def place(text: str, root: str) -> str:
@@ -25,19 +36,24 @@ def place(text: str, root: str) -> str:
     return told
 
 
-def _frames(text: str) -> list[tuple[str, str, str]]:
-    """The frames of the thread that crashed, else of the main thread, which comes last; innermost first."""
-    threads: list[list[tuple[str, str, str]]] = []
-    current = None
+def threads(text: str) -> list[Thread]:
+    """The threads of a dump in its order: the main thread comes last."""
+    found: list[Thread] = []
     for line in text.splitlines():
-        if re.match(r"(Current thread|Thread|Stack) ", line):
-            threads.append([])
-            if line.startswith("Current"):
-                current = threads[-1]
+        head = _HEAD.match(line)
+        if head is not None:
+            found.append(Thread(head["name"] or "", bool(head["current"]), []))
         frame = _FRAME.match(line)
-        if frame and threads:
-            threads[-1].append((frame["path"], frame["line"], frame["function"]))
-    return current or (threads[-1] if threads else [])
+        if frame is not None and found:
+            found[-1].frames.append((frame["path"], frame["line"], frame["function"]))
+    return found
+
+
+def _frames(text: str) -> list[tuple[str, str, str]]:
+    """The frames of the thread that crashed, else of the main thread; innermost first."""
+    found = threads(text)
+    crashed = next((thread.frames for thread in found if thread.current and thread.frames), None)
+    return crashed or (found[-1].frames if found else [])
 
 
 def _told(frame: tuple[str, str, str], root: str) -> str:

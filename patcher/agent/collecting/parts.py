@@ -1,0 +1,69 @@
+"""A job's log as it is sent: whole, or its beginning and its end, without the secrets that are known here."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from patcher.agent import place
+from patcher.agent.collecting import variables
+from patcher.agent.jobs import folder, processes
+from patcher.agent.secretive import Hiding, values_here
+
+if TYPE_CHECKING:
+    from patcher.agent.serve import Request
+
+BLOCK = 1 << 20
+LONGEST = 4 * BLOCK
+"""A line that is longer is cut."""
+
+
+def parts(request: Request) -> dict[str, Any]:
+    """Send the log of the job `job`: all of it, or the first and last bytes where it is longer than `first` + `last`.
+
+    Events have a body. What is left out comes as one event with `skipped`: bytes, and `newlines` in them. Answers
+    `size`, `changed`: when it last grew, and `hidden`: how many secrets were taken out.
+    """
+    args = request.args
+    job = folder.look(folder.folder_of(place.root(request), args["job"]))
+    known = values_here(dict(os.environ))
+    if job["elsewhere"] is None:
+        for process in processes.of_job(job, processes.table()):
+            known |= values_here(variables.of_process(process.pid))
+    hiding = Hiding(known)
+    with open(os.path.join(job["folder"], "log"), "rb") as log:
+        size = os.fstat(log.fileno()).st_size
+        first, last = args.get("first"), args.get("last")
+        if first is None or last is None or size <= first + last:
+            _send(request, log, size, hiding)
+        else:
+            _send(request, log, first, hiding)
+            begin = log.tell()
+            newlines = _pass(request, log, size - last)
+            request.emit(skipped=log.tell() - begin, newlines=newlines)
+            _send(request, log, size, hiding)
+        changed = os.fstat(log.fileno()).st_mtime
+    return {"size": size, "hidden": hiding.count, "changed": changed}
+
+
+def _send(request: Request, log: BinaryIO, upto: int, hiding: Hiding) -> None:
+    """Send what comes before the byte `upto`, to the end of its line."""
+    rest = b""
+    while log.tell() < upto and not request.gone():
+        block = rest + log.read(min(BLOCK, upto - log.tell()))
+        if log.tell() >= upto:
+            block += log.readline(LONGEST)
+            cut = len(block)
+        else:
+            cut = block.rfind(b"\n") + 1 or (len(block) if len(block) > LONGEST else 0)
+        if cut:
+            request.emit_body(hiding.content(block[:cut]))
+        rest = block[cut:]
+
+
+def _pass(request: Request, log: BinaryIO, upto: int) -> int:
+    """Go on to the first line that begins behind the byte `upto`. The newlines on the way."""
+    count = 0
+    while log.tell() < upto and not request.gone():
+        count += log.read(min(BLOCK, upto - log.tell())).count(b"\n")
+    return count + log.readline(LONGEST).count(b"\n")

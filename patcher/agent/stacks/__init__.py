@@ -1,0 +1,1 @@
+"""The processes of a job on this machine: which they are, what they do, and where each of them stands."""

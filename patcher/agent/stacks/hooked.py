@@ -1,0 +1,81 @@
+"""The hook in a job's Python processes: on a signal that nothing else uses, each writes its stacks into a file.
+
+This file is put, as `sitecustomize.py`, into a folder of its own that comes first in the job's PYTHONPATH. Any Python
+may load it: it does nothing where its variable is not set, and loads the `sitecustomize` that there is beside it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VARIABLE = "UKY_PATCH_STACKS"
+TOLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WG_PREFIX")
+"""Variables that the file begins with: others may not be allowed to read them from the process."""
+SIGNAL = 47
+"""A real-time signal: nothing in Python, torch, Ray or vLLM uses one. What does not catch it must never be sent it."""
+
+
+def install() -> None:
+    """Register the dump for this process, and again for each that is forked from it."""
+    import os
+
+    folder = os.environ.get(VARIABLE)
+    if not folder or not os.path.isdir("/proc/self"):
+        return
+    import atexit
+    import contextlib
+    import faulthandler
+
+    kept: list[Any] = []
+
+    def register() -> None:
+        with open("/proc/self/stat", "rb") as stream:
+            start = stream.read().rpartition(b")")[2].split()[19].decode("ascii")
+        path = os.path.join(folder, f"{os.uname()[1]}.{os.getpid()}.{start}")
+        stacks = open(path + ".new", "w")  # noqa: SIM115
+        stacks.write(" ".join(f"{name}={os.environ[name]}" for name in TOLD if name in os.environ) + "\n")
+        stacks.flush()
+        faulthandler.register(SIGNAL, file=stacks, all_threads=True, chain=False)
+        kept[:] = [stacks, path]
+        os.rename(path + ".new", path)
+
+    def again() -> None:
+        try:
+            register()
+        except Exception:
+            kept.clear()
+
+    def remove() -> None:
+        with contextlib.suppress(Exception):
+            os.unlink(kept[1])
+
+    register()
+    os.register_at_fork(after_in_child=again)
+    atexit.register(remove)
+
+
+def chain(own: str) -> None:
+    """Load the `sitecustomize` that would have been loaded without this one."""
+    import importlib.machinery
+    import importlib.util
+    import os
+    import sys
+
+    others = [folder for folder in sys.path if os.path.realpath(folder or ".") != os.path.realpath(own)]
+    found = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if found is None or found.loader is None:
+        return
+    module = importlib.util.module_from_spec(found)
+    sys.modules["sitecustomize"] = module
+    found.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":
+    import contextlib
+    import os
+
+    with contextlib.suppress(Exception):
+        install()
+    chain(os.path.dirname(os.path.abspath(__file__)))

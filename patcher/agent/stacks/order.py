@@ -1,0 +1,24 @@
+"""What a request means: the job of the tree, or processes and a log that it names."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from patcher.agent import place
+from patcher.agent.jobs import folder
+from patcher.agent.stacks import hook
+from patcher.agent.stacks.finding import Order
+
+if TYPE_CHECKING:
+    from patcher.agent.serve import Request
+
+
+def ordered(request: Request) -> Order:
+    """The request's `order`, with the job that its `job` names in place of the name."""
+    order: Order = dict(request.args.get("order") or {})
+    if "job" in order:
+        at = folder.folder_of(place.root(request), order["job"])
+        order["job"] = folder.look(at)
+        order["stacks"] = os.path.join(at, hook.FOLDER)
+    return order

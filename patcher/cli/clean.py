@@ -1,0 +1,62 @@
+"""`uky-patch clean`: what a job has left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from patcher.cli.completing import host_names
+from patcher.cli.hosts import near_options, ordered_host
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.hosts.host import HERE
+from patcher.session import Session
+
+
+@click.command("clean")
+@click.argument("host", metavar="[HOST]", default=HERE, shell_complete=host_names)
+@click.option("--job", metavar="ID", help="Which job, by its id or an end of it; the newest by default.")
+@near_options
+@click.option("--caches", is_flag=True, help="Also caches of compilers and stale locks that lie in the tree.")
+@click.option("--running", is_flag=True, help="Also a job that is at work: it is stopped first.")
+@click.option("--grace", type=click.FloatRange(min=0), default=20.0, metavar="S", help="Seconds to end by itself.")
+@click.option("--yes", is_flag=True, help="Take it away without asking.")
+@click.option("--dry-run", is_flag=True, help="List it, and take nothing away. Exit code 1 if there is anything.")
+@with_session
+def command(
+    session: Session,
+    /,
+    host: str,
+    job: str | None,
+    caches: bool,
+    running: bool,
+    grace: float,
+    yes: bool,
+    dry_run: bool,
+    **given: Any,
+) -> int:
+    """Take away what a job has left: its processes, shared memory, sockets and sessions of Ray, and nobody else's.
+
+    HOST is this machine without a name. All is listed first, with the reason why it is thought to be the job's; what
+    others hold and stands in the way is shown and left alone.
+    """
+    from patcher.cli.asking import agreed
+    from patcher.jobs.link import linked
+    from patcher.language import phrase
+    from patcher.operations.cleaning import Cleaned, clean, look
+    from patcher.reporting.clean import show_cleaned, show_left
+    from patcher.reporting.jobs import show_stopping
+
+    machine = ordered_host(session, host, given)
+    with linked(machine, session.tree.root) as link:
+        found = look(link.open()[0], job, caches=caches, running=running)
+        if session.output == "text":
+            show_left(found)
+        done = Cleaned()
+        question = phrase("Take away {count} things of job {id}?", count=len(found.things), id=found.job)
+        if found.things and not dry_run and agreed(question, yes=yes):
+            options: dict[str, Any] = {"caches": caches, "running": running, "grace": grace}
+            done = clean(link.open()[0], found, on_list=show_stopping, **options)
+    show_cleaned(machine, found, done, session.output, dry=dry_run)
+    return ExitCode.CLEAN if len(done.done) == len(found.things) else ExitCode.FINDINGS

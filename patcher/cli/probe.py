@@ -1,0 +1,50 @@
+"""`uky-patch probe`: look into a live process that runs with probing; change it only when told to."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+
+@click.command("probe")
+@click.argument("question", metavar="[WHAT]", required=False)
+@click.argument("argument", metavar="[VALUE]", required=False)
+@click.option("--pid", "pids", type=click.IntRange(min=1), multiple=True, help="A process on this machine; repeatable.")
+@click.option(
+    "--target", "targets", metavar="HOST:PORT", multiple=True, help="Where a job's probing listens; repeatable."
+)
+@click.option("--write", "writes", is_flag=True, help="WHAT changes the process: its risk is said and agreed to first.")
+@click.option("--yes", is_flag=True, help="Agree to the risk.")
+@with_session
+def command(
+    session: Session,
+    /,
+    question: str | None,
+    argument: str | None,
+    pids: tuple[int, ...],
+    targets: tuple[str, ...],
+    writes: bool,
+    yes: bool,
+) -> int:
+    """Ask a live process for WHAT; without it, list what can be asked and what can be done."""
+    from patcher.errors import ExitCode, UsageError
+    from patcher.language import phrase
+    from patcher.operations.probing import read, write
+    from patcher.reporting.probe import agree, show_answers, show_questions
+
+    if question is None:
+        show_questions(session.output)
+        return ExitCode.CLEAN
+    named = (*map(str, pids), *targets)
+    if not named:
+        raise UsageError(phrase("no process is named"), advice=phrase("Name one with --pid PID or --target HOST:PORT."))
+    if writes:
+        answers = write(question, named, session.python, argument, lambda action: yes or agree(action, named))
+    else:
+        answers = read(question, named, session.python, argument)
+    if answers is None:
+        return ExitCode.FINDINGS
+    show_answers(question, answers, session.output)
+    return ExitCode.WORLD if any(answer.error for answer in answers) else ExitCode.CLEAN

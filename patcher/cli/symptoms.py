@@ -1,0 +1,31 @@
+"""`uky-patch symptoms`: the failures, stalls and bad courses that are known, and what to do."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from patcher.cli.completing import symptom_ids
+from patcher.cli.options import with_session
+from patcher.session import Session
+
+
+@click.command("symptoms")
+@click.argument("symptom_id", metavar="[ID]", required=False, shell_complete=symptom_ids)
+@click.option("--card", is_flag=True, help="The quick-fix card: the line to look for, the first thing to do.")
+@with_session
+def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
+    """The decision tree over all symptom records, or one of them in full."""
+    from patcher.language import language
+    from patcher.operations.symptoms import chosen
+    from patcher.reporting.symptoms import show_card, show_symptom, show_tree, symptom_json
+
+    symptoms = chosen(symptom_id)
+    if session.output == "json":
+        click.echo(json.dumps({"symptoms": [symptom_json(symptom) for symptom in symptoms]}, ensure_ascii=False))
+    elif symptom_id is not None:
+        show_symptom(symptoms[0], language())
+    else:
+        (show_card if card else show_tree)(symptoms, language())
+    return 0

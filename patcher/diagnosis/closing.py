@@ -1,0 +1,84 @@
+"""A log's last words: the last lines that say something, and what they are the sign of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from patcher.diagnosis.blocks import AROUND, Block
+from patcher.diagnosis.evidence import Hit, Place
+from patcher.diagnosis.labels import unlabelled
+from patcher.diagnosis.lines import said
+from patcher.records.symptoms import Symptom, Wait
+
+LAST = 40
+"""How many of the last lines are kept."""
+_BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
+_SAYS_NOTHING = re.compile(
+    r"\W*$|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
+    r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
+    r"|.*hostname of the client socket cannot be retrieved"
+)
+_COMPLAINT = re.compile(
+    r"(?:\S+: )?(?:fatal )?error: |srun: error|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
+    re.IGNORECASE,
+)
+_LEVELS = ("ERROR", "CRITICAL", "FATAL")
+
+
+class Waits:
+    """The lines after which logs stand still."""
+
+    def __init__(self, symptoms: Sequence[Symptom]) -> None:
+        self._waits = [
+            (symptom, wait, re.compile(wait.line, re.IGNORECASE)) for symptom in symptoms for wait in symptom.waits
+        ]
+
+    def found(self, last: Sequence[Place]) -> Hit | None:
+        """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
+        for place in reversed(last):
+            bare = unlabelled(place.text).text
+            for symptom, _, pattern in self._waits:
+                if pattern.search(place.text) or pattern.search(bare):
+                    return Hit(symptom, place, place, since=place, around=(place,))
+            if not says_nothing(place.text):
+                return None
+        return None
+
+
+def last_words(block: Block, name: str) -> tuple[Place, ...]:
+    """The last lines of a log's last block that are not empty; of a bar its last state."""
+    own = max(0, block.end - AROUND)
+    lines = block.content[own : block.end].split(b"\n")
+    number = block.number + block.lines
+    offset = block.offset + block.end - block.begin
+    found: list[Place] = []
+    for at, raw in enumerate(reversed(lines)):
+        offset -= len(raw) + (1 if at else 0)
+        state = raw.rstrip(b"\r").rpartition(b"\r")[2][-4000:]
+        told = said(state.decode("utf-8", "replace"))
+        if told.text.strip():
+            found.append(Place(name, number - at, max(offset, 0), told.text[:500], told.actors, told.speaker))
+            if len(found) == LAST:
+                break
+    return tuple(reversed(found))
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a line tells nothing of where the run stands: a bar, a warning."""
+    return bool(_BAR.search(text) or _SAYS_NOTHING.match(unlabelled(text).text))
+
+
+def complaints(last: Sequence[Place]) -> tuple[Place, ...]:
+    """Those of the last lines that call themselves errors, but raylets'."""
+    found = []
+    for place in last:
+        told = unlabelled(place.text)
+        if "raylet" in place.speaker or "(raylet)" in told.label:
+            continue
+        if told.level in _LEVELS or _COMPLAINT.match(told.text):
+            found.append(place)
+    return tuple(found)
+
+
+__all__ = ["LAST", "Wait", "Waits", "complaints", "last_words", "says_nothing"]

@@ -1,0 +1,62 @@
+"""Which files of a folder are logs of one run, and which of them are parts of one log."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patcher.errors import UsageError
+from patcher.language import phrase
+
+_NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
+_DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
+_HOUSEKEEPING = re.compile(
+    r"(?:raylet|gcs_server|dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent"
+    r"|event_|debug_state|redis|ray_process_exit|metrics)"
+)
+_LATEST = "session_latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One log: its parts, the oldest first."""
+
+    parts: tuple[str, ...]
+    housekeeping: bool = False
+    """Whether it is of Ray's own processes, whose errors are mostly harmless: only what is known counts in it."""
+
+
+def series(log: str) -> Sequence[Series]:
+    """The logs that a name stands for: a file, `-`, or all of a folder's, Ray's latest session first of all.
+
+    Raises UsageError for a folder without logs.
+    """
+    path = Path(log)
+    if log == "-" or not path.is_dir():
+        return [Series((log,))]
+    top = path / _LATEST if (path / _LATEST).is_dir() else path
+    top = top / "logs" if (top / "logs").is_dir() else top
+    parts: dict[str, list[tuple[int, float, str]]] = {}
+    for folder, _, names in os.walk(top):
+        for name in sorted(names):
+            if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
+                file = Path(folder) / name
+                with contextlib.suppress(OSError):
+                    told = file.stat()
+                    if stat.S_ISREG(told.st_mode) and told.st_size:
+                        turn = int(found.groupdict().get("turn") or 0)
+                        parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, told.st_mtime, str(file)))
+    if not parts:
+        raise UsageError(
+            phrase("there are no logs in {folder}", folder=path),
+            advice="Logs are files that end in .log, .out, .err or .txt, packed and rotated ones too.",
+        )
+    return [
+        Series(tuple(name for _, _, name in sorted(found)), bool(_HOUSEKEEPING.match(Path(stem).name)))
+        for stem, found in sorted(parts.items())
+    ]

@@ -1,0 +1,112 @@
+"""What may have ended a run, in the order in which it is to be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patcher.diagnosis.evidence import Evidence, Hit, Nature, Place, Raised
+from patcher.diagnosis.milestones import Phase
+from patcher.records.symptoms import Part, Symptom
+
+_KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
+_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
+"""An exception that no record covers is a better root than an effect, and a worse one than a cause."""
+_STALL = 1.7
+"""At best, for what makes a run stand still: what ended it in the end says more."""
+_SURVIVED = 1.5
+"""Added where the run went on for a while."""
+QUIET = 150
+"""Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
+_WHILE = 40
+"""Lines behind a failure in which a phase may begin that others were about to enter anyway."""
+_MESSAGE = 12
+"""Lines of an exception's message that a symptom's sign may stand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that may be the root. The least `rank` is, and among equals the earliest."""
+
+    rank: float
+    place: Place
+    count: int
+    survived: bool
+    symptom: Symptom | None = None
+    phase: Phase | None = None
+    about: tuple[Place, ...] = ()
+    """Lines that show it."""
+    weight: int = 0
+
+
+def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
+    """Failures that the run did not get over, the likeliest root first. `hits`: those that the versions allow."""
+    failures = [hit for hit in hits if hit.symptom.kind in ("failure", "stall") and _counts(hit.start, evidence)]
+    seen = {hit.symptom.id for hit in failures}
+    known = evidence.hits
+    unknown = [
+        one
+        for one in evidence.raised
+        if not one.chained and not one.handled and _counts(one.place, evidence) and not _covered(one, known)
+    ]
+    bad = _last_bad(evidence, failures, unknown)
+    found = [_of_hit(hit, seen, evidence) for hit in failures]
+    found += [_of_raised(one, evidence, bad) for one in unknown]
+    return sorted(found, key=lambda one: (one.rank, one.place.offset, -one.weight))
+
+
+def _counts(place: Place, evidence: Evidence) -> bool:
+    """Whether the run neither went on training afterwards nor had come to its end before."""
+    if evidence.finished is not None:
+        return False
+    return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
+
+
+def _of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
+    symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
+    rank = 2.0 if seen & set(symptom.follows) - {symptom.id} else _KNOWN[symptom.part]
+    rank = max(rank, _STALL) if symptom.kind == "stall" else rank
+    rank += _SURVIVED if survived and rank < _SURVIVED else 0
+    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight)
+
+
+def _of_raised(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
+    lines, _ = evidence.ends.get(one.last.file, (0, 0))
+    quiet = lines - bad.get(one.last.file, lines) > QUIET
+    survived = quiet or _phase_later(one.place, evidence)
+    rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
+    return Candidate(rank, one.place, one.count, survived, None, one.phase, (*one.before, *one.frames, one.place))
+
+
+def _phase_later(place: Place, evidence: Evidence) -> bool:
+    """Whether a phase began a good while afterwards."""
+    return any(
+        begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
+        for begun in evidence.begun.values()
+    )
+
+
+def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised]) -> Mapping[str, int]:
+    """By file, the last line in which anything is wrong."""
+    places = [hit.last for hit in hits] + [one.last for one in raised] + list(evidence.complained)
+    found: dict[str, int] = {}
+    for place in places:
+        found[place.file] = max(found.get(place.file, 0), place.number)
+    return found
+
+
+def _covered(one: Raised, hits: Sequence[Hit]) -> bool:
+    """Whether a symptom speaks of this exception: on its line, or as a cause anywhere in its traceback or message."""
+    begin = one.frames[0].number if one.frames else one.place.number
+    for hit in hits:
+        for place in {hit.start, hit.last}:
+            if place.file == one.place.file and place.number == one.place.number:
+                return True
+            within = begin <= place.number <= one.place.number + _MESSAGE
+            if (
+                within
+                and hit.symptom.part == "cause"
+                and (place.file, place.speaker) == (one.place.file, one.place.speaker)
+            ):
+                return True
+    return False

@@ -1,0 +1,61 @@
+"""The signs of symptoms in the lines of a log. A pattern is compiled when one of its words is first seen."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from patcher.diagnosis.blocks import Block
+from patcher.diagnosis.labels import unlabelled
+from patcher.diagnosis.lines import said
+from patcher.diagnosis.needles import needles, width
+from patcher.records.symptoms import Match, Symptom
+
+_BEGINNING = re.compile(r"(?<![\[\\])\^")
+
+
+class Sign:
+    """One match of one symptom."""
+
+    def __init__(self, symptom: Symptom, match: Match) -> None:
+        self.symptom = symptom
+        self.match = match
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Of which each line that it is found in holds one, in lower case."""
+        return needles(self.match.line)
+
+    @cached_property
+    def weight(self) -> int:
+        """How particular it is."""
+        return width(self.match.line) + 20 * len(self.match.near)
+
+    def found(self, text: str, block: Block, start: int, steps: int) -> bool:
+        """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
+        if steps < self.match.after_steps:
+            return False
+        if not _says(self._line, text):
+            return False
+        if not self._near:
+            return True
+        within = self.match.within
+        around = [said(line).text for line in (*block.before(start, within), *block.behind(start, within))]
+        return all(any(_says(pattern, line) for line in around) for pattern in self._near)
+
+    @cached_property
+    def _line(self) -> re.Pattern[str]:
+        return re.compile(self.match.line, re.IGNORECASE)
+
+    @cached_property
+    def _near(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.match.near)
+
+
+def _says(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
+    if _BEGINNING.search(pattern.pattern) is None:
+        return pattern.search(text) is not None
+    if pattern.search(unlabelled(text).text) is not None:
+        return True
+    return not pattern.pattern.startswith("^(?!") and pattern.search(text) is not None

@@ -1,0 +1,199 @@
+"""Watch a log, a process or a job on hosts: what is meant, where its processes are, and what it came to."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patcher.agent.jobs import processes
+from patcher.agent.jobs.folder import look
+from patcher.agent.stacks.hook import FOLDER
+from patcher.diagnosis.model import Diagnosis, Verdict
+from patcher.errors import UsageError
+from patcher.hosts.host import Profile
+from patcher.hosts.redaction import Redactor
+from patcher.language import NOTHING, Phrase, Phrases, phrase
+from patcher.profiles.expectations import EXPECTED
+from patcher.records.symptom_parse import load_symptoms
+from patcher.watching import local
+from patcher.watching.diagnosing import of_log, with_stacks
+from patcher.watching.local import Local
+from patcher.watching.loop import Ears, Outcome, Watcher
+from patcher.watching.model import Report
+from patcher.watching.places import Here, Place, There
+from patcher.watching.source import Source
+from patcher.watching.state import State
+
+if TYPE_CHECKING:
+    from patcher.hosts.host import Host
+    from patcher.records.symptoms import Symptom
+    from patcher.session import Session
+
+HERE = "here"
+DEFAULT: Profile = "standard"
+"""Whose expectations count where nobody says which: the most patient ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `watch` was asked for: a log, a process, or hosts, of which the first has the job."""
+
+    log: Path | None = None
+    pid: int | None = None
+    hosts: Sequence[Host] = ()
+    job: str | None = None
+    profile: Profile | None = None
+    limit: float | None = None
+    native: bool = False
+    once: bool = False
+    ray: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    source: Source
+    places: Sequence[Place]
+    profile: str | None
+    redactor: Redactor
+    close: Any
+
+
+def watch(session: Session, asked: Asked, ears: Ears) -> Report:
+    """Until the run ends, stalls or is left by an interrupt; with `once` one look.
+
+    Raises UsageError where nothing is there to be watched, HostError where a host cannot be reached again, RecordError
+    for a bad symptom.
+    """
+    symptoms = load_symptoms()
+    with _found(session, asked, ears) as found:
+        state = State(_profile(asked.profile or found.profile), asked.limit)
+
+        def is_over() -> bool:
+            return _diagnosed(found, symptoms, session, ended=False).verdict in ("ok", "failed")
+
+        watcher = Watcher(found.source, found.places, state, ears, native=asked.native, is_over=is_over)
+        left = False
+        try:
+            outcome = watcher.once() if asked.once else watcher.watch()
+        except KeyboardInterrupt:
+            left = True
+            outcome = Outcome(state.standing(found.source.now()), found.source.end())
+        ended = outcome.end is not None
+        diagnosis = _diagnosed(found, symptoms, session, ended=ended, silent=outcome.stalled)
+        verdict, detail = _verdict(outcome, diagnosis)
+        if outcome.sight is not None and outcome.stalled:
+            odd = [pid for group in outcome.sight.grouped.odd for pid in group.pids]
+            diagnosis = with_stacks(diagnosis, symptoms, outcome.sight.processes, odd)
+        return Report(
+            verdict,
+            outcome.standing,
+            found.source.now(),
+            tuple(state.reached),
+            state.activity,
+            outcome.sight,
+            _redacted(diagnosis, found.redactor),
+            outcome.end,
+            detail,
+            left,
+        )
+
+
+def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | Phrases]:
+    end = outcome.end
+    if end is None:
+        if outcome.stalled:
+            return "stalled", NOTHING
+        return ("failed", NOTHING) if diagnosis.verdict == "failed" else ("running", NOTHING)
+    if end.stopped:
+        return "failed", phrase("it was told to stop")
+    if end.code is not None:
+        return ("ok", NOTHING) if end.code == 0 else ("failed", phrase("exit code {code}", code=end.code))
+    if diagnosis.verdict in ("failed", "stalled"):
+        return "failed", phrase("it is gone, and nobody noted its exit code")
+    return "ok", phrase("it is gone, and nobody noted its exit code; its log names no failure")
+
+
+def _diagnosed(
+    found: _Found, symptoms: Sequence[Symptom], session: Session, *, ended: bool, silent: bool = False
+) -> Diagnosis:
+    return of_log(symptoms, found.source.content(), session.assume, ended=ended, silent=silent)
+
+
+def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
+    """The same without secrets in the lines of the log."""
+    findings = tuple(
+        replace(one, place=replace(one.place, text=redactor.text(one.place.text))) for one in diagnosis.findings
+    )
+    telling = tuple(replace(place, text=redactor.text(place.text)) for place in diagnosis.telling)
+    return replace(diagnosis, findings=findings, telling=telling)
+
+
+def _profile(name: str | None) -> Profile:
+    return next((profile for profile in EXPECTED if profile == name), DEFAULT)
+
+
+@contextlib.contextmanager
+def _found(session: Session, asked: Asked, ears: Ears) -> Iterator[_Found]:
+    with ExitStack() as stack:
+        if asked.hosts:
+            found = _on_hosts(session, asked, ears, stack)
+        elif asked.pid is not None:
+            found = _of_process(asked, asked.pid, ears)
+        else:
+            assert asked.log is not None
+            found = _of_log(asked, asked.log)
+        stack.callback(found.close)
+        yield found
+
+
+def _of_process(asked: Asked, pid: int, ears: Ears) -> _Found:
+    process = processes.one(pid)
+    if process is None:
+        raise UsageError(phrase("there is no process {pid}", pid=pid))
+    log = local.log_of(pid)
+    if log is None:
+        ears.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
+    source = Local(log, local.started_at(process.start))
+    order = {"pids": [[pid, process.start]], "ray": asked.ray}
+    return _Found(source, [Here(order, HERE)], source.profile, Redactor(()), source.close)
+
+
+def _of_log(asked: Asked, log: Path) -> _Found:
+    if log.is_dir():
+        raise UsageError(phrase("{path} is a folder; watch one log of it", path=log))
+    source = Local(log)
+    order: dict[str, Any] = {"log": str(log), "ray": asked.ray}
+    if source.profile is not None:
+        order |= {"job": look(str(log.parent)), "stacks": str(log.parent / FOLDER)}
+    return _Found(source, [Here(order, HERE)], source.profile, Redactor(()), source.close)
+
+
+def _on_hosts(session: Session, asked: Asked, ears: Ears, stack: ExitStack) -> _Found:
+    from patcher import jobs
+    from patcher.jobs.following import Lasting
+    from patcher.jobs.link import linked
+    from patcher.watching.remote import Remote
+
+    places: list[Place] = []
+    source: Remote | None = None
+    for host in asked.hosts:
+        link = stack.enter_context(linked(host, session.tree.root))
+        connection, place = link.open()
+        lasting = Lasting(link.again, connection, ears.trouble)
+        if source is None:
+            job, _ = jobs.look(connection, asked.job)
+            source = Remote(host, job, lasting)
+            order: dict[str, Any] = {"job": job.id, "ray": asked.ray}
+            address = asked.ray
+            if len(asked.hosts) > 1 and address is None:
+                told = connection.channel.ask("pulse", order=order)["rays"]
+                address = told[0] if told else None
+            ours = {"mark": job.id, "ray": address}
+        places.append(There(host.name, order if not places else ours, lasting.do, place.path))
+    assert source is not None
+    secrets = [value for host in asked.hosts for value in host.secrets.values()]
+    return _Found(source, places, source.profile, Redactor(secrets), source.close)

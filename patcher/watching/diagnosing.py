@@ -1,0 +1,51 @@
+"""What the log says, by the engine of `diagnose`, and what the stacks add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from patcher.diagnosis.evidence import Place
+from patcher.diagnosis.fixing import Fitting, offers
+from patcher.diagnosis.judging import judge
+from patcher.diagnosis.model import Diagnosis, Finding
+from patcher.diagnosis.scanning import Scanner
+from patcher.records.symptoms import Symptom
+from patcher.stacks.model import Process
+from patcher.stacks.symptoms import Seen, seen
+
+
+def of_log(
+    symptoms: Sequence[Symptom],
+    files: Sequence[tuple[str, BinaryIO]],
+    versions: Mapping[str, str],
+    *,
+    ended: bool,
+    silent: bool | None,
+) -> Diagnosis:
+    """The diagnosis of a log. `silent`: whether it has said nothing for longer than it may."""
+    evidence = Scanner(symptoms).scan(files)
+    for _, stream in files:
+        stream.close()
+    return judge(evidence, Fitting({**evidence.versions, **versions}), ended=ended, silent=silent)
+
+
+def with_stacks(
+    found: Diagnosis, symptoms: Sequence[Symptom], processes: Sequence[Process], odd: Sequence[int]
+) -> Diagnosis:
+    """The diagnosis of a stalled run with what its stacks show: they say better than its last words why it stands."""
+    signs = seen(symptoms, processes, odd, found.versions)
+    known = {sign.symptom.id for sign in signs}
+    rest = [finding for finding in found.findings if finding.id not in known]
+    fitting = Fitting(found.versions)
+    shown = [_finding(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
+    if shown:
+        rest = [replace(finding, role="cascade") for finding in rest]
+    return replace(found, findings=(*shown, *rest))
+
+
+def _finding(sign: Seen, role: str, fitting: Fitting) -> Finding:
+    rank = f", rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
+    place = Place(f"stack of process {sign.process.pid}{rank}", 0, 0, f"{sign.frame.place}:{sign.frame.line}")
+    return Finding(sign.symptom, role, place, 1, offers(sign.symptom, fitting))  # type: ignore[arg-type]

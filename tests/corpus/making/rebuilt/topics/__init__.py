@@ -1,0 +1,1 @@
+"""The rebuilt logs, by what goes wrong, or by how all is well."""
