@@ -12,6 +12,8 @@ from tests.corpus.making.standing_in import stand_in
 from tests.runtime.environment import interpreter
 
 RELEASES = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1")
+OVERLAYS = ("ray==2.55.1", "wandb==0.23.0")
+"""Releases that some scenes put before the runtime environment's own."""
 TINY = Path(__file__).parents[2] / "runtime" / "tiny.py"
 
 
@@ -35,3 +37,7 @@ def lay(scratch: Path) -> None:
     if not tree.exists():
         shutil.copytree(scratch / "trees" / "verl-0.8.0-patched", tree)
         stand_in(tree)
+    for overlay in OVERLAYS:
+        folder = scratch / "overlays" / overlay.replace("==", "-")
+        if not folder.exists():
+            subprocess.run([python, "-m", "pip", "install", "--no-deps", "--target", str(folder), overlay], check=True)

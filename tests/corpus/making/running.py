@@ -52,8 +52,7 @@ def run(scene: Scene, scratch: Path) -> str:
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             env={**_environment(scene, scratch), "LOG": str(raw), "GROUP": str(group)}, start_new_session=True,
         )  # fmt: skip
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(scene.seconds)
+        _wait(child, scene, raw)
         kept = raw.read_bytes()
         _end(group)
         child.wait()
@@ -61,6 +60,16 @@ def run(scene: Scene, scratch: Path) -> str:
     if scene.verdict in ("stalled", "running"):
         raw.write_bytes(kept)
     return raw.read_bytes().decode("utf-8", "replace")
+
+
+def _wait(child: subprocess.Popen[bytes], scene: Scene, raw: Path) -> None:
+    """Until it has ended by itself, has said what it is to be cut at, or has had its time."""
+    deadline = time.monotonic() + scene.seconds
+    while child.poll() is None and time.monotonic() < deadline:
+        if scene.until and raw.read_text("utf-8", "replace").count(scene.until) >= scene.times:
+            time.sleep(scene.linger)
+            return
+        time.sleep(0.5)
 
 
 def _environment(scene: Scene, scratch: Path) -> dict[str, str]:

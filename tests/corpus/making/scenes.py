@@ -28,6 +28,11 @@ class Scene:
     environment: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 120
     """After so long it is ended. For a stall that is when the log is cut."""
+    until: str = ""
+    """Text after which it is ended, once the log holds it as often as `times`."""
+    times: int = 1
+    linger: float = 3
+    """Seconds after `until`."""
     memory: int = 0
     """Megabytes that its control group may use; 0 for as much as there is."""
     network: bool = False

@@ -13,6 +13,10 @@ from tests.corpus.making.scenes import Scene
 from tests.runtime.environment import interpreter
 
 
+_CODE = re.compile(r"(?:\([^)]*pid=\d+[^)]*\) ?)*(?:[A-Z]+ [\d-]+ [\d:]+ \[\S+\])?\s+(?:raise|assert|return) ")
+"""A traceback's line of source, which holds a message's words without being the message."""
+
+
 def write(scene: Scene, text: str, scratch: Path) -> list[int]:
     """Keep the log and its label; the lines that show the cause. Raises ValueError where a sign is nowhere."""
     text = neutral(text, scratch, scene.name)
@@ -33,7 +37,8 @@ def signs(scene: Scene, text: str) -> list[int]:
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.split("\n")]
     found: set[int] = set()
     for sign in scene.signs:
-        numbers = [number for number, line in enumerate(lines, 1) if re.search(sign, line)]
+        found_in = (number for number, line in enumerate(lines, 1) if re.search(sign, line))
+        numbers = [number for number in found_in if not _CODE.match(lines[number - 1])]
         if not numbers:
             raise ValueError(f"{scene.name}: no line is like {sign}")
         found |= set(numbers if scene.all_signs else numbers[:1])

@@ -38,7 +38,7 @@ scene(
     made="Rank 1 sleeps instead of joining the all-reduce; the group's timeout is 5 s.",
     command=f"PG_TIMEOUT=5 {TORCHRUN} 2 train.py",
     files=trainer("    if step == 2 and rank == 1:\n        time.sleep(40)\n    return loss"),
-    root=["collective-timeout"],
+    root=["gloo-timeout"],
     phase="loop",
     signs=[r"Timed out waiting \d+ms for recv operation"],
     all_signs=True,
@@ -49,7 +49,7 @@ scene(
     made="Rank 0 of 2 waits at init_process_group for a rank 1 that is never started; timeout 5 s.",
     command="MASTER_ADDR=127.0.0.1 MASTER_PORT=29511 RANK=0 WORLD_SIZE=2 PG_TIMEOUT=5 $PYTHON train.py",
     files=trainer(),
-    root=["distributed-store-timeout"],
+    root=["c10d-store-timeout"],
     signs=[r"DistStoreError: Timed out after", r"torch.distributed.DistStoreError"],
 )
 scene(
@@ -57,7 +57,7 @@ scene(
     made="Rank 1 of 2 starts alone: nothing listens at MASTER_ADDR and MASTER_PORT; timeout 5 s.",
     command="MASTER_ADDR=127.0.0.1 MASTER_PORT=29512 RANK=1 WORLD_SIZE=2 PG_TIMEOUT=5 $PYTHON train.py",
     files=trainer(),
-    root=["distributed-store-timeout"],
+    root=["c10d-connect-timeout"],
     signs=[r"DistNetworkError|DistStoreError"],
 )
 scene(
@@ -65,7 +65,7 @@ scene(
     made="MASTER_ADDR is a host name that cannot be resolved.",
     command="MASTER_ADDR=gpu-head-01 MASTER_PORT=29512 RANK=1 WORLD_SIZE=2 PG_TIMEOUT=5 $PYTHON train.py",
     files=trainer(),
-    root=["distributed-host-unknown"],
+    root=["c10d-connect-timeout"],
     signs=[r"gpu-head-01.*(Name or service not known|Temporary failure)|DistNetworkError"],
 )
 scene(
@@ -88,7 +88,7 @@ scene(
 import torch.distributed as dist
 print('Initializing process group', flush=True)
 dist.init_process_group('gloo')" """,
-    root=["distributed-variable-missing"],
+    root=["rank-env-missing"],
     signs=[r"environment variable RANK expected"],
 )
 scene(
@@ -118,7 +118,7 @@ scene(
     "torchrun-script-missing",
     made="torchrun is given a script that does not exist.",
     command=f"{TORCHRUN} 2 examples/grpo_trainer/run_train.py",
-    root=["unknown", "file-missing"],
+    root=["unknown", "command-not-found"],
     signs=[r"can't open file"],
     all_signs=True,
 )
@@ -129,7 +129,7 @@ scene(
 import torch.distributed as dist
 print('Initializing process group', flush=True)
 dist.init_process_group('nccl')" """,
-    root=["nccl-no-gpu", "cuda-not-available"],
+    root=["nccl-not-built", "cuda-no-device"],
     signs=[r"NCCL.*(not available|no GPUs found|not built)|doesn't have NCCL"],
 )
 scene(
@@ -137,7 +137,7 @@ scene(
     made="GLOO_SOCKET_IFNAME names an interface that this machine lacks.",
     command=f"GLOO_SOCKET_IFNAME=ib0 {TORCHRUN} 2 train.py",
     files=trainer(),
-    root=["distributed-interface-unknown"],
+    root=["gloo-no-interface"],
     signs=[r"Unable to find address for: ib0|ib0"],
     all_signs=True,
 )
@@ -148,7 +148,8 @@ scene(
     files=trainer("    if step == 3 and rank == 1:\n        time.sleep(4000)\n    return loss"),
     verdict="running",
     phase="loop",
-    seconds=30,
+    until="step:2 - ",
+    linger=15,
 )
 scene(
     "store-stalls-at-init",
@@ -156,7 +157,8 @@ scene(
     command="MASTER_ADDR=127.0.0.1 MASTER_PORT=29515 RANK=0 WORLD_SIZE=2 $PYTHON train.py",
     files=trainer(),
     verdict="stalled",
-    root=["distributed-init-stalls"],
-    signs=[r"Initializing process group"],
-    seconds=25,
+    root=["process-group-init"],
+    signs=[r"Initializing process group", r"hostname of the client socket"],
+    until="Initializing process group",
+    linger=15,
 )

@@ -8,9 +8,9 @@ scene(
     made="Checkpoints go to a file system of 300 kB, which is full in step 3.",
     command="mkdir ckpt; mount -t tmpfs -o size=300k none ckpt; $PYTHON train.py --save ckpt",
     files=trainer(),
-    root=["disk-full"],
+    root=["disk-full", "checkpoint-save-failed"],
     phase="loop",
-    signs=[r"No space left on device|PytorchStreamWriter failed writing file|unexpected pos \d+ vs"],
+    signs=[r"No space left on device|PytorchStreamWriter failed writing file|basic_ios::clear|unexpected pos \d+ vs"],
     all_signs=True,
 )
 scene(
@@ -35,7 +35,7 @@ scene(
     made="The checkpoint folder is on a file system that is mounted read-only.",
     command="mkdir ckpt; mount -t tmpfs -o ro none ckpt; $PYTHON train.py --save ckpt",
     files=trainer(),
-    root=["read-only-file-system"],
+    root=["read-only-filesystem", "checkpoint-save-failed"],
     phase="loop",
     signs=[r"Read-only file system|Parent directory .* (does not exist|is not writable)|cannot be opened"],
     all_signs=True,
@@ -49,7 +49,7 @@ print("local_global_step_folder: ckpt/global_step_20", flush=True)
 os.makedirs("ckpt/global_step_20/actor")
 END
 setpriv --reuid 65534 --clear-groups /usr/bin/python3 save.py""",
-    root=["permission-denied"],
+    root=["no-permission"],
     signs=[r"PermissionError: \[Errno 13\]"],
     versions=[],
 )
@@ -71,9 +71,9 @@ END""",
 scene(
     "threads-openblas",
     made="numpy is imported by a user under a tight ulimit -u, with OpenBLAS asking for 64 threads.",
-    command="""cp -r "$(dirname $(dirname $PYTHON))"/lib/python3.11/site-packages/numpy* . ; chmod -R a+rX .
-export OPENBLAS_NUM_THREADS=64 HOME=/tmp; setpriv --reuid 64999 --clear-groups prlimit --nproc=8:8 $PYTHON -c "import numpy; print(numpy.__version__)" """,
-    root=["too-many-threads", "pthread-create"],
+    command="""chmod 755 .
+export OPENBLAS_NUM_THREADS=64 HOME=/tmp; setpriv --reuid 64999 --clear-groups prlimit --nproc=1:1 $PYTHON -c "import numpy; print(numpy.__version__)" """,
+    root=["process-limit", "pthread-create"],
     signs=[r"pthread_create failed"],
     all_signs=True,
     versions=["numpy"],
@@ -88,7 +88,7 @@ print("Starting 64 reward workers", flush=True)
 pool = ThreadPoolExecutor(64)
 list(pool.map(lambda i: time.sleep(0.5), range(64)))
 END""",
-    root=["too-many-threads", "pthread-create"],
+    root=["process-limit", "pthread-create"],
     signs=[r"can't start new thread"],
     versions=[],
 )
@@ -101,7 +101,7 @@ scene(
         "run.sh": "set -x\nexport VLLM_LOGGING_LEVEL=WARN\n$PYTHON train.py --steps 50\necho \"exit code $?\"\n",
     },
     memory=1200,
-    root=["process-killed", "host-memory-out"],
+    root=["process-killed", "host-oom-killed"],
     phase="loop",
     signs=[r"Killed"],
 )
@@ -110,7 +110,7 @@ scene(
     made="Under ulimit -v a tensor is asked for that torch's CPU allocator cannot get.",
     command="ulimit -v 12000000; $PYTHON train.py",
     files=trainer("    if step == 3:\n        torch.empty(1 << 34)\n    return loss"),
-    root=["host-memory-out"],
+    root=["cannot-allocate-memory"],
     phase="loop",
     signs=[r"DefaultCPUAllocator: can't allocate memory|not enough memory"],
 )
@@ -123,7 +123,7 @@ held = []
 while True:
     held.append("x" * (64 << 20))
 END""",
-    root=["host-memory-out"],
+    root=["cannot-allocate-memory"],
     signs=[r"^MemoryError"],
     versions=[],
 )
@@ -132,7 +132,7 @@ scene(
     made="A batch system ends the training with SIGTERM in step 4; torchrun says so.",
     command="$PYTHON -m torch.distributed.run --nproc_per_node 2 train.py --steps 60 --pause 1 & p=$!; sleep 14; kill -TERM $p; wait $p",
     files=trainer(),
-    root=["ended-by-signal"],
+    root=["terminated-by-signal"],
     phase="loop",
     signs=[r"got signal: 15|Received Signals.SIGTERM|Received 15 death signal"],
     all_signs=True,
@@ -142,7 +142,7 @@ scene(
     made="Ctrl-C in step 4 of a training.",
     command="""set -m; $PYTHON train.py --steps 60 --pause 1 & p=$!; sleep 12; kill -INT $p; wait $p""",
     files=trainer(),
-    root=["interrupted", "ended-by-signal"],
+    root=["interrupted-by-user", "terminated-by-signal"],
     phase="loop",
     signs=[r"^KeyboardInterrupt"],
 )
@@ -187,7 +187,7 @@ for n, batch in enumerate(DataLoader(Prompts(), batch_size=8, num_workers=2)):
     print("batch", n, tuple(batch.shape), flush=True)
 """,
     },
-    root=["shared-memory-too-small"],
+    root=["shm-bus-error"],
     signs=[r"bus error|Bus error|insufficient shared memory|No space left on device"],
     all_signs=True,
 )
@@ -209,7 +209,7 @@ for n, batch in enumerate(DataLoader(Prompts(), batch_size=8, num_workers=2)):
     print("batch", n, batch.tolist(), flush=True)
 """,
     },
-    root=["unknown", "dataset-column-missing"],
+    root=["unknown", "data-column-missing"],
     phase="dataset",
     signs=[r"^KeyError: 'prompt'", r"Caught KeyError in DataLoader worker"],
 )
@@ -232,7 +232,7 @@ if __name__ == "__main__":
         print("batch", n, tuple(batch.shape), flush=True)
 """,
     },
-    root=["dataloader-worker-died", "process-killed"],
+    root=["dataset-worker-died", "process-killed"],
     phase="dataset",
     signs=[r"DataLoader worker \(pid.*\) (is killed by signal|exited unexpectedly)"],
     all_signs=True,
@@ -243,7 +243,7 @@ scene(
     command="$PYTHON train.py --steps 12",
     files=trainer("    return loss * float('nan') if step >= 4 else loss"),
     verdict="ok",
-    root=["nan-loss"],
+    root=["loss-or-gradient-nan"],
     phase="loop",
     signs=[r"actor/pg_loss:nan", r"actor/grad_norm:nan"],
     all_signs=True,
@@ -253,6 +253,6 @@ scene(
     made="A training script imports a package that is not installed.",
     command="$PYTHON main.py",
     files={"main.py": "import torch\nprint('torch', torch.__version__, flush=True)\nfrom lightrft.trainer import PPOTrainer\n"},
-    root=["module-not-found", "module-missing"],
+    root=["module-missing"],
     signs=[r"ModuleNotFoundError: No module named 'lightrft'"],
 )
