@@ -30,11 +30,11 @@ COMMANDS = {
     "run": "the training job of a profile, here or on a host",
     "job": "a host's jobs: status, logs, attach, stop",
     "diagnose": "why a run failed, or where it stands still, from its log",
+    "watch": "a run as it goes, and where each of its processes stands when it hangs",
     "probe": "look into a live process that runs with probing",
     "bundle": "one archive for a bug report, without secrets, listed before it is written",
     "clean": "what a job has left behind: processes, shared memory, sockets, sessions of Ray, caches",
     "symptoms": "the failures, stalls and bad courses that are known, and what to do",
-    "watch": "a run as it goes, and where each of its processes stands when it hangs",
     "completion": "a completion script for bash, zsh or fish",
 }
 

@@ -86,7 +86,7 @@ T = TypeVar("T")
 
 
 class Lasting:
-    """A connection that is opened anew where it is cut."""
+    """A connection that is opened anew where it is cut: `link`, None while it is."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Lasting:
         on_trouble: Callable[[Phrase], object] = _tell,
     ) -> None:
         self._reconnect = reconnect
-        self._link: Connection | None = connection
+        self.link: Connection | None = connection
         self._on_trouble = on_trouble
 
     def do(self, work: Callable[[Connection], T], progress: Callable[[], int] = lambda: 0) -> T:
@@ -107,12 +107,12 @@ class Lasting:
         while True:
             before = progress()
             try:
-                self._link = self._link or self._reconnect()
-                return work(self._link)
+                self.link = self.link or self._reconnect()
+                return work(self.link)
             except HostError as error:
-                if not isinstance(error, CutError) and (self._link is not None or type(error) is not HostError):
+                if not isinstance(error, CutError) and (self.link is not None or type(error) is not HostError):
                     raise
-                self._link = None
+                self.link = None
                 if progress() > before:
                     since, tries = time.monotonic(), 0
                 if time.monotonic() - since > PATIENCE:

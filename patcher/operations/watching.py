@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from patcher.watching.local import Local
 from patcher.watching.loop import Ears, Outcome, Watcher
 from patcher.watching.model import Report
 from patcher.watching.places import Here, Place, There
-from patcher.watching.source import Source
+from patcher.watching.source import End, Source
 from patcher.watching.state import State
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class _Found:
     profile: str | None
     redactor: Redactor
     close: Any
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """What the host has, as the job's start noted it."""
 
 
 def watch(session: Session, asked: Asked, ears: Ears) -> Report:
@@ -73,7 +75,7 @@ def watch(session: Session, asked: Asked, ears: Ears) -> Report:
         state = State(_profile(asked.profile or found.profile), asked.limit)
 
         def is_over() -> bool:
-            return _diagnosed(found, symptoms, session, ended=False).verdict in ("ok", "failed")
+            return _diagnosed(found, symptoms, session, ended=None).verdict in ("ok", "failed")
 
         watcher = Watcher(found.source, found.places, state, ears, native=asked.native, is_over=is_over)
         left = False
@@ -82,8 +84,8 @@ def watch(session: Session, asked: Asked, ears: Ears) -> Report:
         except KeyboardInterrupt:
             left = True
             outcome = Outcome(state.standing(found.source.now()), found.source.end())
-        ended = outcome.end is not None
-        diagnosis = _diagnosed(found, symptoms, session, ended=ended, silent=outcome.stalled)
+        ended = outcome.end is not None and _early(outcome.end, state)
+        diagnosis = _diagnosed(found, symptoms, session, ended=ended or None, silent=outcome.stalled)
         verdict, detail = _verdict(outcome, diagnosis)
         if outcome.sight is not None and outcome.stalled:
             odd = [pid for group in outcome.sight.grouped.odd for pid in group.pids]
@@ -102,6 +104,11 @@ def watch(session: Session, asked: Asked, ears: Ears) -> Report:
         )
 
 
+def _early(end: End, state: State) -> bool:
+    """Whether an end that the log does not tell is a failure: by its exit code, else where a training had begun."""
+    return end.code != 0 if end.code is not None else state.phase not in (None, "config")
+
+
 def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | Phrases]:
     end = outcome.end
     if end is None:
@@ -118,9 +125,10 @@ def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | 
 
 
 def _diagnosed(
-    found: _Found, symptoms: Sequence[Symptom], session: Session, *, ended: bool, silent: bool = False
+    found: _Found, symptoms: Sequence[Symptom], session: Session, *, ended: bool | None, silent: bool = False
 ) -> Diagnosis:
-    return of_log(symptoms, found.source.content(), session.assume, ended=ended, silent=silent)
+    versions = {**found.versions, **session.assume}
+    return of_log(symptoms, found.source.content(), versions, ended=ended, silent=silent)
 
 
 def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
@@ -173,9 +181,9 @@ def _of_log(asked: Asked, log: Path) -> _Found:
 
 
 def _on_hosts(session: Session, asked: Asked, ears: Ears, stack: ExitStack) -> _Found:
-    from patcher import jobs
     from patcher.jobs.following import Lasting
     from patcher.jobs.link import linked
+    from patcher.jobs.model import job_of
     from patcher.watching.remote import Remote
 
     places: list[Place] = []
@@ -185,15 +193,15 @@ def _on_hosts(session: Session, asked: Asked, ears: Ears, stack: ExitStack) -> _
         connection, place = link.open()
         lasting = Lasting(link.again, connection, ears.trouble)
         if source is None:
-            job, _ = jobs.look(connection, asked.job)
+            told = connection.channel.ask("job_look", id=asked.job).values
+            job, versions = job_of(told), dict(told.get("facts", {}).get("versions", {}))
             source = Remote(host, job, lasting)
             order: dict[str, Any] = {"job": job.id, "ray": asked.ray}
             address = asked.ray
             if len(asked.hosts) > 1 and address is None:
-                told = connection.channel.ask("pulse", order=order)["rays"]
-                address = told[0] if told else None
+                address = next(iter(connection.channel.ask("pulse", order=order)["rays"]), None)
             ours = {"mark": job.id, "ray": address}
         places.append(There(host.name, order if not places else ours, lasting.do, place.path))
     assert source is not None
     secrets = [value for host in asked.hosts for value in host.secrets.values()]
-    return _Found(source, places, source.profile, Redactor(secrets), source.close)
+    return _Found(source, places, source.profile, Redactor(secrets), source.close, versions)

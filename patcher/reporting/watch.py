@@ -9,10 +9,10 @@ from typing import Literal
 import click
 
 from patcher.diagnosis.milestones import Phase
-from patcher.diagnosis.model import Finding
 from patcher.diagnosis.naming import name
 from patcher.errors import ExitCode
-from patcher.language import Language, Phrase, Phrases, language, phrase, show
+from patcher.language import Phrase, Phrases, language, phrase, show
+from patcher.reporting.diagnose import lines
 from patcher.reporting.jobs import Live
 from patcher.reporting.stacks import stack_lines
 from patcher.watching.activity import Activity
@@ -82,8 +82,8 @@ def show_report(report: Report, output: Literal["text", "json"]) -> None:
             )
         for line in stack_lines(report.sight):
             click.echo(f"  {show(line, tongue)}")
-    for finding in report.diagnosis.findings:
-        _show(finding, tongue)
+    if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
+        click.echo("\n".join(lines(report.diagnosis, "", tongue)[1:]))
 
 
 def exit_code(report: Report) -> int:
@@ -140,21 +140,3 @@ def _activity(activity: Activity) -> Phrases | None:
         for gpu in activity.gpus
     ]
     return Phrases(tuple(parts))
-
-
-def _show(finding: Finding, tongue: Language) -> None:
-    symptom = finding.symptom
-    place = f"{finding.place.file}:{finding.place.number}" if finding.place.number else finding.place.file
-    text = finding.place.text
-    if symptom is None:
-        click.echo(f"  {show(finding.role, tongue)}  {place}: {text}")
-        return
-    words = symptom.zh if tongue == "zh" else symptom
-    click.echo(f"  {show(finding.role, tongue)}  {words.title}  ({place}: {text[:_LONGEST]})")
-    if finding.role != "root":
-        return
-    click.echo(f"    {show('cause', tongue)}  {words.cause}")
-    for offer in finding.fixes:
-        click.echo(f"    {show('fix', tongue)}  {offer.zh if tongue == 'zh' else offer.text}")
-        for command in offer.commands:
-            click.echo(f"         {command}")

@@ -11,7 +11,7 @@ from patcher.stacks.kernel import call, waits_for
 from patcher.stacks.meaning import Doing, doing
 from patcher.stacks.model import Frame, Lock, Process, Role
 
-_ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "helper", "system")
+ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "helper", "system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def grouped(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> Grouped
     absent, size = _absent(found)
     holders = {pid for lock in locks if lock.waiters for pid in lock.holders}
     groups = [_with_oddness(group, groups, absent, holders) for group in groups]
-    groups.sort(key=lambda group: (_ORDER.index(group.role), -len(group.processes)))
+    groups.sort(key=lambda group: (ORDER.index(group.role), -len(group.processes)))
     return Grouped(tuple(groups), absent, size)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from patcher.diagnosis.fixing import fits
 from patcher.records.symptoms import Stack, Symptom
+from patcher.stacks.grouping import ORDER
 from patcher.stacks.model import Frame, Process
 
 
@@ -23,14 +24,22 @@ class Seen:
 def seen(
     symptoms: Iterable[Symptom], processes: Sequence[Process], odd: Sequence[int], versions: Mapping[str, str]
 ) -> tuple[Seen, ...]:
-    """One sign of each symptom, those of odd processes (by number) first, then as the records are ordered."""
+    """One sign of each symptom, the most telling first. `odd` are processes by number."""
     found = []
     for symptom in symptoms:
         if symptom.stacks and fits(symptom.when, versions):
             signs = [sign for process in processes for sign in _signs(symptom, process)]
             if signs:
-                found.append(min(signs, key=lambda sign: sign.process.pid not in odd))
-    return tuple(sorted(found, key=lambda sign: (sign.process.pid not in odd, sign.symptom.part != "cause")))
+                found.append(min(signs, key=lambda sign: _rank(sign, odd)))
+    return tuple(sorted(found, key=lambda sign: (sign.symptom.part != "cause", _rank(sign, odd))))
+
+
+def _rank(sign: Seen, odd: Sequence[int]) -> tuple[bool, int, int]:
+    """Odd processes before others, those that do the work before those that wait for them, what is further in first."""
+    main = sign.process.main
+    frames = main.frames if main is not None else ()
+    depth = frames.index(sign.frame) if sign.frame in frames else len(frames)
+    return sign.process.pid not in odd, ORDER.index(sign.process.role), depth
 
 
 def _signs(symptom: Symptom, process: Process) -> Iterable[Seen]:

@@ -15,13 +15,16 @@ from patcher.records.symptoms import Symptom
 from patcher.stacks.model import Process
 from patcher.stacks.symptoms import Seen, seen
 
+NOWHERE = -1
+"""The offset of what no log says, but a stack."""
+
 
 def of_log(
     symptoms: Sequence[Symptom],
     files: Sequence[tuple[str, BinaryIO]],
     versions: Mapping[str, str],
     *,
-    ended: bool,
+    ended: bool | None,
     silent: bool | None,
 ) -> Diagnosis:
     """The diagnosis of a log. `silent`: whether it has said nothing for longer than it may."""
@@ -46,6 +49,6 @@ def with_stacks(
 
 
 def _finding(sign: Seen, role: str, fitting: Fitting) -> Finding:
-    rank = f", rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
-    place = Place(f"stack of process {sign.process.pid}{rank}", 0, 0, f"{sign.frame.place}:{sign.frame.line}")
+    rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
+    place = Place(f"pid {sign.process.pid}{rank}", sign.frame.line, NOWHERE, sign.frame.place)
     return Finding(sign.symptom, role, place, 1, offers(sign.symptom, fitting))  # type: ignore[arg-type]

@@ -79,7 +79,10 @@ class Report:
 
     def _symptoms(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.diagnosis.as_json()["symptoms"]
-        return [dict(one, line=one["line"] or None) for one in found]
+        return [
+            dict(one, line=None) if finding.place.offset < 0 else one
+            for one, finding in zip(found, self.diagnosis.findings, strict=True)
+        ]
 
 
 def _milestone(one: Milestone) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def test_a_job_that_works_without_a_word_is_not_called_stalled(stalled: Start) -
 
 
 def test_a_run_that_ends_well_and_one_that_fails(tmp_path: Path) -> None:
-    for name, ending, code in (("good", "echo done", 0), ("bad", "echo 'ValueError: no such thing'; exit 3", 1)):
+    bar = "echo 'Training Progress:   0%|  | 0/1 [00:00<?, ?it/s]'; echo 'step:1 - x:1'"
+    for name, ending, code in (("good", bar, 0), ("bad", "echo 'ValueError: no such thing'; exit 3", 1)):
         log = tmp_path / f"{name}.log"
         script = f"echo 'dataset len: 3'; sleep 1; {ending}"
         with log.open("wb") as out:
@@ -95,7 +96,16 @@ def test_a_run_that_ends_well_and_one_that_fails(tmp_path: Path) -> None:
         found = watch(log)
         job.wait()
         assert (found[0], found[1].split()[0]) == (code, ("ok", "failed")[code]), found
-        assert "dataset" in found[1]
+        assert ("loop", "dataset")[code] in found[1]
+
+
+def test_a_program_that_is_no_training_and_ends_without_a_word(tmp_path: Path) -> None:
+    log = tmp_path / "plain.log"
+    log.write_text("some words\n")
+    os.utime(log, (time.time() - 60,) * 2)
+    code, out, _ = watch(log)
+    assert (code, out.split()[0]) == (0, "ok")
+    assert "names no failure" in out
 
 
 def test_a_log_whose_job_is_long_over(tmp_path: Path) -> None:
