@@ -72,7 +72,7 @@ class Advance:
         before = milestones.step
         if any(role.milestone or role.config for role in roles):
             now = self._now(heard.line.text) if any(role.begins for role in roles) else milestones.at
-            line = Line(heard.line.speaker + text[:_HEAD], heard.number, 0)
+            line = Line(f"{heard.line.speaker} {text[:_HEAD]}".lstrip(), heard.number, 0)
             for milestone in milestones.feed(line, now):
                 self._begun.setdefault(milestone.phase, heard.place)
             if self._courses and text.startswith("step:"):

@@ -77,6 +77,11 @@ class Utf8:
         return self._decoder.decode(piece).encode("utf-8", "replace")
 
 
+def is_wide(head: bytes) -> bool:
+    """Whether what a log begins with has two or four bytes a character."""
+    return _wide(head) is not None
+
+
 def _wide(head: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if head.startswith(mark):

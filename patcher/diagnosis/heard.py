@@ -12,6 +12,7 @@ from patcher.diagnosis.evidence import Place
 from patcher.diagnosis.labels import Labelled, unlabelled
 from patcher.diagnosis.lines import Said, said
 from patcher.diagnosis.signs import Sign
+from patcher.diagnosis.speaking import spoken
 from patcher.diagnosis.times import time_of
 
 LENGTH = 500
@@ -69,7 +70,7 @@ class Heard:
 
     @cached_property
     def line(self) -> Said:
-        return said(self.raw.decode("utf-8", "replace"))
+        return spoken(self.block, self.begin, self.end)
 
     @cached_property
     def label(self) -> Labelled:

@@ -108,7 +108,7 @@ def said(text: str) -> Said:
         if found["actor"]:
             actors.append(found["actor"].strip())
         text = text[found.end() :]
-    speaker = whole[: len(whole) - len(text)]
+    speaker = whole[: len(whole) - len(text)].rstrip()
     if "[repeated " in text:
         text = _REPEATED.sub("", text)
     return Said(text, tuple(actors), speaker)

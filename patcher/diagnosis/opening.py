@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from patcher.diagnosis.cleaning import is_wide
 from patcher.errors import UsageError
 from patcher.language import listed, phrase
 
@@ -81,7 +82,8 @@ def unreadable(name: str, error: Exception) -> UsageError:
 
 
 def _is_text(head: bytes) -> bool:
-    return sum(byte in _ODD for byte in head) <= _FEW * len(head)
+    solid = head.replace(b"\x00", b"")
+    return is_wide(head) or sum(byte in _ODD for byte in solid) <= _FEW * len(solid)
 
 
 def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:

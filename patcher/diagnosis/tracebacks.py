@@ -11,6 +11,7 @@ from patcher.diagnosis.evidence import Nature, Place
 from patcher.diagnosis.exceptions import ALONE, ENDING, nature, shrugged
 from patcher.diagnosis.labels import is_native, unlabelled
 from patcher.diagnosis.lines import said
+from patcher.diagnosis.speaking import spoken
 
 HEADER = "traceback (most recent call last)"
 LINES = 800
@@ -70,11 +71,12 @@ def walk(block: Block, start: int, name: str, number: int) -> Chain:
 class _Walker:
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
-        head = said(block.content[start : block.bounds(start)[1]].decode("utf-8", "replace"))
+        head = spoken(block, start, block.bounds(start)[1])
         found = _HEADER.search(head.text)
         label = head.text[: found.start()] if found else ""
         if group := _GROUP.match(label):
             label = group["margin"] + "  | " if group["margin"].strip() else label.partition("+")[0] + "| "
+        self._head = head
         self._speaker = head.speaker
         self._label = label
         self._own = _pattern(label)
@@ -121,7 +123,7 @@ class _Walker:
         for count in range(LINES):
             end = content.find(b"\n", begin, self._start + AROUND)
             line = content[begin : end if end >= 0 else min(begin + 4000, self._start + AROUND)][:4000]
-            told = said(line.decode("utf-8", "replace"))
+            told = said(line.decode("utf-8", "replace")) if count else self._head
             if told.speaker == self._speaker:
                 text = self._unlabelled(told.text)
                 if text is not None:

@@ -87,7 +87,7 @@ def test_a_later_step_of_any_trainer_counts() -> None:
     [
         "Exception ignored in: <function Pool.__del__ at 0x7f>\n" + TRACEBACK + "AttributeError: 'Pool'\n",
         "Error in atexit._run_exitfuncs:\n" + TRACEBACK + "RuntimeError: closed\n",
-        "/usr/lib/python3.12/multiprocessing/resource_tracker.py:254: UserWarning: There appear to be 1 leaked semaphore\n",
+        "/usr/lib/python3.12/multiprocessing/resource_tracker.py:254: UserWarning: There appears to be 1 object\n",
         "[rank0]:[W1120 21:05:00.1 ProcessGroupNCCL.cpp:1538] Warning: destroy_process_group() was not called before\n",
     ],
 )

@@ -47,7 +47,7 @@ def test_speakers_are_told_apart() -> None:
         "\x1b[36m(vLLMHttpServer pid=9, ip=192.0.2.2)\x1b[0m (VllmWorker rank=0 pid=8) x [repeated 3x across cluster]"
     )
     assert (told.actors, told.text) == (("vLLMHttpServer", "VllmWorker rank=0"), "x")
-    assert told.speaker == "(vLLMHttpServer pid=9, ip=192.0.2.2) (VllmWorker rank=0 pid=8) "
+    assert told.speaker == "(vLLMHttpServer pid=9, ip=192.0.2.2) (VllmWorker rank=0 pid=8)"
     assert said("(raylet, ip=10.0.0.2) x").text == "x"
     assert said("(autoscaler +1m2s) x").text == "x"
     assert said("(see below) x").speaker == ""

@@ -50,7 +50,7 @@ def root(log: str) -> tuple[str, int]:
         ),
         (
             f"{TRACEBACK}KeyError: Caught KeyError in DataLoader worker process 0.\n"
-            f"Original Traceback (most recent call last):\n  File \"/app/d.py\", line 3, in get\n    y\nKeyError: 'q'\n",
+            "Original Traceback (most recent call last):\n  File \"/app/d.py\", line 3, in get\n    y\nKeyError: 'q'\n",
             "KeyError: 'q'",
             8,
         ),
