@@ -18,9 +18,8 @@ CONFIG = (
 )
 """Words by which a log is known to be of a training by verl, in its first phase."""
 STEPS = ("training progress: ", "step:")
-_STEP = re.compile(
-    rb"(?:^|[\s)\]m])step:(?P<step>\d+) - |Training Progress: +\d+%\|[^|]*\| (?P<done>\d+)/(?P<all>\d+) \["
-)
+_STEP = re.compile(rb"(?:^|[\s)\]m])step:(?P<step>\d+) - ")
+_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
 _HEAD = 400
 """Characters of a line in which a phase or a step is told."""
 
@@ -75,8 +74,8 @@ class Advance:
             line = Line(f"{heard.line.speaker} {text[:_HEAD]}".lstrip(), heard.number, 0)
             for milestone in milestones.feed(line, now):
                 self._begun.setdefault(milestone.phase, heard.place)
-            if self._courses and text.startswith("step:"):
-                self._courses.feed(text.encode(), lambda: heard.place, milestones.step or 0)
+            if self._courses and (metrics := _STEP.search(heard.raw)) is not None:
+                self._courses.feed(heard.raw[metrics.start("step") - 5 :], lambda: heard.place, milestones.step or 0)
         if milestones.step != before:
             self._moved(heard)
             self.complete = heard.place if milestones.step == milestones.steps else None
@@ -86,17 +85,17 @@ class Advance:
     def take_step(self, heard: Heard) -> None:
         """A line that holds words of steps alone, of a run in its loop: the short way, as most lines are such."""
         raw = heard.raw
-        found = _STEP.search(raw, 0, _HEAD)
-        milestones = self._milestones
+        metrics, bar = _STEP.search(raw, 0, _HEAD), _BAR.search(raw, 0, _HEAD)
+        milestones, found = self._milestones, metrics or bar
         if found is None:
             if any(role.bar for _, role in heard.words) and self._bars.moved(heard.line.text, milestones):
                 self._moved(heard)
             return
-        step = int(found["step"] or found["done"])
-        if found["all"]:
-            milestones.steps = int(found["all"])
-        elif self._courses:
-            self._courses.feed(raw[found.start("step") - 5 :], lambda: heard.place, step)
+        step = int(found["step"])
+        if bar is not None:
+            milestones.steps = int(bar["all"])
+        if metrics is not None and self._courses:
+            self._courses.feed(raw[metrics.start("step") - 5 :], lambda: heard.place, step)
         if step > (milestones.step or 0):
             milestones.step, self.progress = step, heard.offset
             self.complete = heard.place if step == milestones.steps else None

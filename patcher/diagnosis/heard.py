@@ -42,6 +42,11 @@ class Role:
     version: bool = False
 
     @property
+    def matters(self) -> bool:
+        """Whether it may tell of something wrong, or of an end."""
+        return bool(self.signs) or self.header or self.raised or self.ending
+
+    @property
     def bar(self) -> bool:
         """Whether it is the sign of any bar, and of nothing else."""
         return self.progress and not self.signs

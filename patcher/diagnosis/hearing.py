@@ -12,6 +12,7 @@ from patcher.diagnosis.endings import ending
 from patcher.diagnosis.evidence import Evidence, Hit, Nature, Place
 from patcher.diagnosis.exceptions import ALONE, nature
 from patcher.diagnosis.heard import Heard
+from patcher.diagnosis.quoting import is_quoted
 from patcher.diagnosis.raising import Exceptions
 from patcher.diagnosis.signs import Sign
 from patcher.diagnosis.telling_versions import told
@@ -50,6 +51,8 @@ class Hearing:
             return
         if any(role.milestone or role.progress or role.config for role in roles):
             self.advance.take(heard)
+        if any(role.matters for role in roles) and is_quoted(heard.block, heard.begin, heard.end, heard.line.speaker):
+            return
         if any(role.header for role in roles) and heard.offset not in self._headers:
             self._follow(heard)
         for sign in heard.signs():

@@ -24,7 +24,7 @@ def judge(evidence: Evidence, fitting: Fitting, *, ended: bool | None = None, si
         ended: whether the run is known to be over; None where only the log can tell.
         silent: whether it is known to have said nothing for longer than its phase may; None where that is not known.
     """
-    hits = [hit for hit in evidence.hits if fits(hit.symptom.when, fitting.versions)]
+    hits = [hit for hit in evidence.hits if hit.count >= hit.symptom.times and fits(hit.symptom.when, fitting.versions)]
     found = candidates(evidence, hits)
     if not found:
         found = _complained(evidence, ended)

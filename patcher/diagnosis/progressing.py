@@ -1,4 +1,4 @@
-"""Signs that a training goes on, whoever trains: steps, and bars and counters that move."""
+"""Signs that a training goes on, whoever trains: steps, bars and counters that move; and that a server goes on."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _COUNTED = re.compile(
     r"|\{'loss': .*'epoch': (?P<epoch>\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
+_SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
 COUNTED = "loss"
-NEEDLES = ("%|", COUNTED)
+NEEDLES = ("%|", COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are looked at."""
 MOST = 50
@@ -29,13 +30,15 @@ class Progress:
         self._done: dict[str, float] = {}
 
     def moved(self, text: str, milestones: Milestones) -> bool:
-        """Whether this line, without labels, shows more done than any of its kind before."""
+        """Whether this line, without labels, shows more done than any of its kind before, or a request answered."""
         at = text.find("%|")
         if at >= 0:
             found = _BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
             if found is None or not _TRAINING.search(found["name"]):
                 return False
             return self._more(found["name"].strip(), float(found["done"]))
+        if _SERVED.search(text[-_LENGTH:]):
+            return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
             return self._more("", float(counted["done"] or counted["epoch"]))
         return False

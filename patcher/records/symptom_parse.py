@@ -33,7 +33,7 @@ from patcher.records.symptoms import (
 from patcher.records.toml import decode
 
 _TOP = (
-    *("id", "title", "cause", "kind", "topic", "part", "phase", "follows", "source", "note", "zh", "when"),
+    *("id", "title", "cause", "kind", "topic", "part", "phase", "follows", "times", "source", "note", "zh", "when"),
     *("match", "wait", "trend", "stack", "fix", "example", "near-miss"),
 )
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -84,6 +84,7 @@ def parse_symptom(text: str, path: Path) -> Symptom | Sequence[Mistake]:
         part=_part(check, data),
         phase=_phases(check, data),
         follows=check.strings(data, (), "follows"),
+        times=check.count(data, (), "times") if "times" in data else 1,
         source=check.string(data, (), "source", required=False) or "",
         note=check.string(data, (), "note", required=False) or "",
         when=_when(check, data, ()),

@@ -113,6 +113,8 @@ class Symptom:
     """Where it belongs; empty for anywhere."""
     follows: tuple[str, ...] = ()
     """Symptoms that it is a consequence of, where both are seen, whatever their order."""
+    times: int = 1
+    """How often its matches must be found in all, for what is only worth a word when it comes again and again."""
     source: str = ""
     """Where the text was read: package, file, versions."""
     note: str = ""

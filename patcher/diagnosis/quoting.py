@@ -1,0 +1,22 @@
+"""Prompts and answers that a trainer prints as samples: what they say happened to nobody."""
+
+from __future__ import annotations
+
+from patcher.diagnosis.blocks import Block
+from patcher.diagnosis.speaking import spoken
+
+_OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
+_CLOSES = b"[score]"
+_FAR = 1 << 14
+"""Bytes that a sample is looked back over."""
+
+
+def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
+    """Whether the line between `begin` and `end` lies in a sample that the same speaker has begun and not yet ended."""
+    low = max(0, begin - _FAR)
+    opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
+    if opened < 0 or opened < block.content.rfind(_CLOSES, low, begin):
+        return False
+    at, until = block.bounds(opened)
+    first = spoken(block, at, until)
+    return first.speaker == speaker and first.text.startswith("[")
