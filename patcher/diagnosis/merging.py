@@ -32,13 +32,13 @@ def merged(parts: Sequence[Part]) -> Evidence:
     hits: dict[str, Hit] = {}
     for part in ordered:
         for hit in part.evidence.hits:
-            if _counts(hit.start, part.evidence, progress):
-                _join(hits, ranks.hit(hit, part))
+            if (start := _counting(hit.start, hit.last, part.evidence, progress)) is not None:
+                _join(hits, ranks.hit(replace(hit, since=start), part))
     raised = [
-        ranks.raised(one, part)
+        ranks.raised(replace(one, place=start), part)
         for part in own
         for one in part.evidence.raised
-        if _counts(one.place, part.evidence, progress)
+        if (start := _counting(one.place, one.last, part.evidence, progress)) is not None
     ]
     found = Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset))
     for part in own:
@@ -99,11 +99,13 @@ def _join(hits: dict[str, Hit], hit: Hit) -> None:
     hits[hit.symptom.id] = replace(early, last=last, count=early.count + late.count)
 
 
-def _counts(place: Place, own: Evidence, progress: float | None) -> bool:
-    """Whether the run did not go on afterwards, as far as the log itself or the times can tell."""
-    if place.offset < own.progress:
-        return False
-    return place.at is None or progress is None or place.at >= progress - _SLACK
+def _counting(first: Place, last: Place, own: Evidence, progress: float | None) -> Place | None:
+    """Of the first and the last place of something, the one that the run did not go on after, as far as is known."""
+    for place in (first, last):
+        late = place.at is None or progress is None or place.at >= progress - _SLACK
+        if place.offset >= own.progress and late:
+            return place
+    return None
 
 
 def _time(place: Place | None) -> float | None:

@@ -37,7 +37,18 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
     """
     scanner = Scanner(load_symptoms())
     logs = series(log)
-    evidence = merged([_part(scanner, one, timed=len(logs) > 1) for one in logs])
+    found = judged(session, [read(scanner, one, timed=len(logs) > 1) for one in logs], log)
+    if against is None:
+        return found
+    from patcher.diagnosis.comparing import compare
+
+    difference = compare(log_lines(logs), log_lines(series(against)))
+    return replace(found, missing=difference.missing, added=difference.added)
+
+
+def judged(session: Session, parts: Sequence[Part], log: str = STANDARD_INPUT) -> Diagnosis:
+    """What logs of one run come to, with the fixes that count for the versions and the tree at hand."""
+    evidence = merged(parts)
     silent = _silent(log, evidence)
     fitting = Fitting(_versions(session, evidence))
     found = judge(evidence, fitting, silent=silent)
@@ -45,11 +56,6 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
         root = str(session.root_option) if session.root_option is not None else ""
         fitting = replace(fitting, outcomes=_outcomes(session, fitting.versions), root=root)
         found = judge(evidence, fitting, silent=silent)
-    if against is not None:
-        from patcher.diagnosis.comparing import compare
-
-        difference = compare(log_lines(logs), log_lines(series(against)))
-        found = replace(found, missing=difference.missing, added=difference.added)
     return found
 
 
@@ -61,7 +67,8 @@ def log_lines(logs: Sequence[Series]) -> Iterator[tuple[str, BinaryIO]]:
                 yield name, stream
 
 
-def _part(scanner: Scanner, one: Series, *, timed: bool) -> Part:
+def read(scanner: Scanner, one: Series, *, timed: bool = False) -> Part:
+    """What one log says; `timed` where it is to be put in order with others."""
     evidence = scanner.scan(log_lines([one]), timed=timed)
     name = one.parts[-1]
     written = Path(name).stat().st_mtime if name != STANDARD_INPUT else time.time()
