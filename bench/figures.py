@@ -85,6 +85,9 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
     from bench.migration import migration
 
     yield from migration(folder, rounds)
+    from bench.watching import watching
+
+    yield from watching(folder)
     yield from checks(folder, rounds)
     yield from matrix(RELEASES if runner else RELEASES[:1])
     if runner:

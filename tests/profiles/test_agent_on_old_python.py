@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -79,3 +80,26 @@ def test_bundling_and_cleaning(channel: Channel, tmp_path: Path) -> None:
     done = channel.ask("clean_do", id=job, caches=True, keys=keys, grace=1.0)
     assert [item["kind"] for item in left["items"]] == ["process"]
     assert ([one["key"] for one in done["done"]], done["left"]) == (keys, [])
+
+
+def test_stacks(channel: Channel, tmp_path: Path, old_python: str) -> None:
+    from importlib import import_module
+
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "stacks").mkdir()
+    source = import_module("patcher.agent.stacks.hooked").__file__
+    (tmp_path / "hook" / "sitecustomize.py").write_text(Path(str(source)).read_text())
+    given = {"PYTHONPATH": str(tmp_path / "hook"), "UKY_PATCH_STACKS": str(tmp_path / "stacks"), "RANK": "3"}
+    code = "print('up', flush=True); import time; time.sleep(60)"
+    with subprocess.Popen([old_python, "-c", code], env={**os.environ, **given}, stdout=subprocess.PIPE) as job:
+        assert job.stdout is not None
+        job.stdout.readline()
+        start = int(Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        order = {"pids": [[job.pid, start]]}
+        pulse = channel.ask("pulse", order=order)
+        assert [one["pid"] for one in pulse["processes"]] == [job.pid]
+        found = channel.ask("stacks", order=order, bare=["py-spy"])
+        (process,) = found["processes"]
+        assert (process["how"], process["env"]["RANK"]) == ("faulthandler", "3")
+        assert "in <module>" in process["stack"]
+        job.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from patcher.stacks.grouping import Grouped, grouped
 from patcher.stacks.meaning import phase
 from patcher.stacks.model import Taken
+from patcher.stacks.reading import taken
 from tests.stacks.standins import ALL_REDUCE, COMPILES, QUEUE, heard, rank, told
 
 
@@ -84,6 +85,14 @@ def test_engines_by_their_titles() -> None:
     found = of(heard(told(1, QUEUE, title="VLLM::Worker_TP1"), told(2, QUEUE, title="VLLM::EngineCore_DP0")))
     ranks = {(group.role, group.processes[0].rank.group, group.ranks) for group in found.groups}
     assert ranks == {("engine", "TP", (1,)), ("engine", "DP", (0,))}
+
+
+def test_the_odd_rank_may_be_on_another_host() -> None:
+    first = heard(*(rank(number, 4, ALL_REDUCE) for number in (0, 1)))
+    second = taken({"processes": [rank(2, 4, ALL_REDUCE), rank(3, 4, COMPILES)], "locks": [], "spy": None}, "node b")
+    found = grouped([*first.processes, *second.processes])
+    assert [(group.ranks, group.processes[0].host) for group in found.odd] == [((3,), "node b")]
+    assert next(group for group in found.groups if not group.odd).ranks == (0, 1, 2)
 
 
 def test_frames_name_the_phase() -> None:

@@ -50,12 +50,17 @@ class Stalled:
         found = taken(take(Members(order), order, False, bare), "here")
         return grouped(found.processes, found.locks)
 
-    def soon(self, how: str, check: Callable[[Grouped], None], within: float = 60) -> None:
+    def each_way(self, check: Callable[[Grouped, str], None], within: float = 60) -> None:
+        """The check with every way in which stacks are come by here."""
+        for how in ways():
+            self.soon(how, check, within)
+
+    def soon(self, how: str, check: Callable[[Grouped, str], None], within: float = 60) -> None:
         """Look again until the check holds: a program needs its time to come to stand."""
         deadline = time.monotonic() + within
         while True:
             try:
-                return check(self.look(how))
+                return check(self.look(how), how)
             except (AssertionError, LookupError, StopIteration):
                 if time.monotonic() > deadline:
                     raise
@@ -102,8 +107,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def needs(how: str) -> None:
-    """Skip where py-spy is wanted and not there."""
+def ways() -> tuple[str, ...]:
+    """The ways that there are here: py-spy comes with the development group."""
     beside = Path(sys.executable).with_name("py-spy")
-    if how == "py-spy" and not beside.exists() and shutil.which("py-spy") is None:
-        pytest.skip("py-spy is not installed")
+    return WITH if beside.exists() or shutil.which("py-spy") is not None else WITH[1:]

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from patcher.agent.stacks.finding import Members
+from patcher.agent.stacks.taking import take
 from patcher.stacks.grouping import Group, Grouped
-from tests.watching.conftest import WITH, Stalled, needs
+from patcher.stacks.reading import taken
+from tests.watching.conftest import Stalled, ways
 
 Start = Callable[..., Stalled]
 
@@ -24,11 +27,8 @@ def of_ranks(found: Grouped, *ranks: int) -> Group:
     return next(group for group in found.groups if group.ranks == ranks and group.role == "rank")
 
 
-@pytest.mark.parametrize("how", WITH)
-def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path, how: str) -> None:
-    needs(how)
-
-    def check(found: Grouped) -> None:
+def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path) -> None:
+    def check(found: Grouped, how: str) -> None:
         assert odd_ranks(found) == [(1,)]
         assert str(found.odd[0].odd) == "holds the file lock that others wait for"
         others = of_ranks(found, 0, 2)
@@ -37,46 +37,56 @@ def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path, how: str) 
             assert found.odd[0].where.endswith("stalls.py:consume_batch")
             assert others.where.endswith("stalls.py:held_lock")
 
-    stalled("ranks:held_lock:3", str(tmp_path / "x")).soon(how, check)
+    stalled("ranks:held_lock:3", str(tmp_path / "x")).each_way(check)
 
 
-@pytest.mark.parametrize("how", WITH)
-def test_a_rank_is_stopped(stalled: Start, how: str) -> None:
-    needs(how)
-
-    def check(found: Grouped) -> None:
+def test_a_rank_is_stopped(stalled: Start) -> None:
+    def check(found: Grouped, how: str) -> None:
         assert odd_ranks(found) == [(2,)]
         assert str(found.odd[0].told) == "is stopped by a signal"
         assert of_ranks(found, 0, 1)
         state = Path(f"/proc/{found.odd[0].pids[0]}/stat").read_text().rpartition(")")[2].split()[0]
         assert state == "T"
 
-    stalled("ranks:stopped_rank:3").soon(how, check)
+    stalled("ranks:stopped_rank:3").each_way(check)
 
 
-@pytest.mark.parametrize("how", WITH[:2])
-def test_a_queue_stays_empty(stalled: Start, how: str) -> None:
-    needs(how)
-
-    def check(found: Grouped) -> None:
+def test_a_queue_stays_empty(stalled: Start) -> None:
+    def check(found: Grouped, how: str) -> None:
+        if how == "proc":
+            assert str(of_ranks(found, 0, 1, 2).told) == "waits for a lock or another thread"
+            return
         assert odd_ranks(found) == [(0,)]
         assert str(of_ranks(found, 1, 2).told) == "waits at an empty queue"
         assert str(found.odd[0].told) == "waits for another thread"
 
-    stalled("ranks:empty_queue:3").soon(how, check)
+    stalled("ranks:empty_queue:3").each_way(check)
 
 
-@pytest.mark.parametrize("how", WITH)
-def test_a_worker_of_a_pool_never_answers(stalled: Start, how: str) -> None:
-    needs(how)
-
-    def check(found: Grouped) -> None:
+def test_a_worker_of_a_pool_never_answers(stalled: Start) -> None:
+    def check(found: Grouped, how: str) -> None:
         assert "sleeps" in [str(group.told) for group in found.groups if group.role == "worker"]
         if how != "proc":
             (driver,) = (group for group in found.groups if group.role == "driver")
             assert [frame.function.rpartition(".")[2] for frame in driver.frames][:2] == ["apply", "pool"]
 
-    stalled("pool").soon(how, check)
+    stalled("pool").each_way(check)
+
+
+def test_frames_of_compiled_code_if_asked(stalled: Start) -> None:
+    if "py-spy" not in ways():
+        pytest.skip("py-spy is not installed")
+    run = stalled("empty_queue")
+
+    def check(found: Grouped, how: str) -> None:
+        assert found.groups[0].where.endswith("stalls.py:empty_queue")
+
+    run.soon("py-spy", check)
+    order = run.order
+    (process,) = taken(take(Members(order), order, True), "here").processes
+    assert process.main is not None
+    assert any(".so" in frame.path or "lock" in frame.function for frame in process.main.frames)
+    assert run.process.poll() is None
 
 
 def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: Path) -> None:
@@ -85,7 +95,7 @@ def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: P
         pytest.skip("only root can give up what root may do")
     run = stalled("ranks:held_lock:3", str(tmp_path / "x"))
 
-    def check(found: Grouped) -> None:
+    def check(found: Grouped, how: str) -> None:
         assert str(found.odd[0].odd) == "holds the file lock that others wait for"
         assert of_ranks(found, 0, 2)
 
@@ -103,6 +113,8 @@ def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: P
 
 LOOK = """
 import sys
+from patcher.agent.stacks.finding import Members
+from patcher.agent.stacks.taking import take
 from patcher.agent.stacks.finding import Members
 from patcher.agent.stacks.taking import take
 from patcher.stacks.grouping import grouped

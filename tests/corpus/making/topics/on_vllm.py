@@ -6,16 +6,20 @@ VERSIONS = ("vllm", "torch", "transformers")
 SERVE = "vllm serve {model} --enforce-eager --max-model-len {length} --port 8131 {options}"
 
 
-def serve(name: str, options: str = "", *, model: str = "$MODEL", length: object = 256, head: str = "", **told: object) -> None:
+def serve(
+    name: str, options: str = "", *, model: str = "$MODEL", length: object = 256, head: str = "", **told: object
+) -> None:
     """`vllm serve` of the tiny model; `head` goes before it in the shell."""
     command = head + SERVE.format(model=model, length=length, options=options)
     scene(
-        name, command=command, **{"versions": VERSIONS, "seconds": 300, "environment": {"TORCHDYNAMO_DISABLE": "1"}, **told}
+        name,
+        command=command,
+        **{"versions": VERSIONS, "seconds": 300, "environment": {"TORCHDYNAMO_DISABLE": "1"}, **told},
     )
 
 
 ASK = """(until grep -q 'Application startup complete' $LOG; do sleep 1; done; {ask}; sleep 3; {after}) & """
-CURL = "curl -s http://127.0.0.1:8131/v1/completions -H 'Content-Type: application/json' -d '{{\"model\": \"'$MODEL'\", \"prompt\": {prompt}, \"max_tokens\": {tokens}}}'"
+CURL = 'curl -s http://127.0.0.1:8131/v1/completions -H \'Content-Type: application/json\' -d \'{{"model": "\'$MODEL\'", "prompt": {prompt}, "max_tokens": {tokens}}}\''
 HELLO = CURL.format(prompt='"what is one plus two?"', tokens=16)
 STOP = "$END SIGINT 'vllm serve'"
 
