@@ -82,15 +82,18 @@ def _find(name: str, find: Callable[[], Any], answers: Any) -> None:
         answers.put((name, None, None, bug))
 
 
-def run(command: list[str], seconds: float) -> Output:
-    """Run a program that only looks. Raises Untold where it is not there or does not end in time."""
+def run(command: list[str], seconds: float, variables: Mapping[str, str] | None = None) -> Output:
+    """Run a program that only looks, with some variables more.
+
+    Raises Untold where it is not there or does not end in time.
+    """
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(os.environ, LC_ALL="C"),
+            env=dict(os.environ, LC_ALL="C", **(variables or {})),
             start_new_session=True,
         )
     except OSError as error:

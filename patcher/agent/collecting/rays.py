@@ -109,9 +109,9 @@ def _ask(
     if program is None:
         told["reason"] = "there is no ray"
         return told
-    settings = [f"{name}={value}" for name, value in environment.items() if name.startswith("RAY_")]
+    settings = {name: value for name, value in environment.items() if name.startswith("RAY_")}
     try:
-        output = run(["env", *settings, program, *words, "--address", address], EACH)
+        output = run([program, *words, "--address", address], EACH, settings)
     except Untold:
         told["reason"] = "no answer"
         return told
