@@ -83,7 +83,9 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
     )
     yield Figure(f"apply for vLLM {VLLM} / one ast-grep pattern", apply, searched, 4)
     from bench.migration import migration
+    from bench.reading import reading
 
+    yield from reading(folder, rounds)
     yield from migration(folder, rounds)
     from bench.watching import watching
 

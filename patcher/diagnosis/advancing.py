@@ -18,8 +18,10 @@ CONFIG = (
 )
 """Words by which a log is known to be of a training by verl, in its first phase."""
 STEPS = ("training progress: ", "step:")
-_STEP = re.compile(rb"(?:^|[\s)\]m])step:(?P<step>\d+) - ")
+_STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
+_BEFORE = frozenset(b" \t)]m")
+"""What may stand before a step, but for nothing."""
 _HEAD = 400
 """Characters of a line in which a phase or a step is told."""
 
@@ -74,8 +76,8 @@ class Advance:
             line = Line(f"{heard.line.speaker} {text[:_HEAD]}".lstrip(), heard.number, 0)
             for milestone in milestones.feed(line, now):
                 self._begun.setdefault(milestone.phase, heard.place)
-            if self._courses and (metrics := _STEP.search(heard.raw)) is not None:
-                self._courses.feed(heard.raw[metrics.start("step") - 5 :], lambda: heard.place, milestones.step or 0)
+            if self._courses and (metrics := _metrics(heard.raw)) is not None:
+                self._courses.feed(heard.raw[metrics.start() :], lambda: heard.place, milestones.step or 0)
         if milestones.step != before:
             self._moved(heard)
             self.complete = heard.place if milestones.step == milestones.steps else None
@@ -84,18 +86,19 @@ class Advance:
 
     def take_step(self, heard: Heard) -> None:
         """A line that holds words of steps alone, of a run in its loop: the short way, as most lines are such."""
-        raw = heard.raw
-        metrics, bar = _STEP.search(raw, 0, _HEAD), _BAR.search(raw, 0, _HEAD)
-        milestones, found = self._milestones, metrics or bar
-        if found is None:
+        raw, milestones = heard.raw, self._milestones
+        metrics, bar = _metrics(raw), _bar(raw)
+        if metrics is None and bar is None:
             if any(role.bar for _, role in heard.words) and self._bars.moved(heard.line.text, milestones):
                 self._moved(heard)
             return
-        step = int(found["step"])
+        step = 0
         if bar is not None:
-            milestones.steps = int(bar["all"])
-        if metrics is not None and self._courses:
-            self._courses.feed(raw[metrics.start("step") - 5 :], lambda: heard.place, step)
+            step, milestones.steps = int(bar["step"]), int(bar["all"])
+        if metrics is not None:
+            step = int(metrics["step"])
+            if self._courses:
+                self._courses.feed(raw[metrics.start() :], lambda: heard.place, step)
         if step > (milestones.step or 0):
             milestones.step, self.progress = step, heard.offset
             self.complete = heard.place if step == milestones.steps else None
@@ -120,3 +123,16 @@ class Advance:
         if self._zero is None:
             self._zero = at
         return at - self._zero
+
+
+def _metrics(raw: bytes) -> re.Match[bytes] | None:
+    """Where a line's metrics begin."""
+    at = raw.find(b"step:", 0, _HEAD)
+    while at > 0 and raw[at - 1] not in _BEFORE:
+        at = raw.find(b"step:", at + 1, _HEAD)
+    return _STEP.match(raw, at) if at >= 0 else None
+
+
+def _bar(raw: bytes) -> re.Match[bytes] | None:
+    at = raw.find(b"Training Progress: ", 0, _HEAD)
+    return _BAR.match(raw, at) if at >= 0 else None

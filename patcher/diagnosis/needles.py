@@ -21,6 +21,8 @@ _COMMON = re.compile(
 )
 """Words that healthy logs are full of: they count for little in the choice of what is looked for."""
 _WORDS = re.compile(r"[a-z]+|[^a-z]+")
+_LITERAL = re.compile(r"(?:[^\\.^$*+?{}\[\]|()\x80-\U0010ffff]|\\[^\w\s\x80-\U0010ffff])+")
+_ESCAPE = re.compile(r"\\(.)")
 _LEAST = 3
 """Letters of the shortest word that is looked for."""
 _MOST = 24
@@ -33,7 +35,8 @@ def needles(pattern: str) -> frozenset[str]:
 
     Raises ValueError for a pattern that can match a text without any word of three letters or more.
     """
-    found = _of_sequence(_parsed(pattern))
+    text = _literal(pattern)
+    found = frozenset({text.lower()}) if text is not None else _of_sequence(_parsed(pattern))
     if not found or min(map(len, found)) < _LEAST:
         raise ValueError(pattern)
     return found
@@ -41,7 +44,13 @@ def needles(pattern: str) -> frozenset[str]:
 
 def width(pattern: str) -> int:
     """How many characters a text must have at least for `pattern` to match. Raises re.error."""
-    return int(_parsed(pattern).getwidth()[0])
+    text = _literal(pattern)
+    return len(text) if text is not None else int(_parsed(pattern).getwidth()[0])
+
+
+def _literal(pattern: str) -> str | None:
+    """The one text that a pattern stands for, where it has nothing but escapes."""
+    return _ESCAPE.sub(r"\1", pattern) if _LITERAL.fullmatch(pattern) else None
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,8 @@ from patcher.diagnosis.blocks import Block
 from patcher.diagnosis.speaking import spoken
 
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
-_CLOSES = b"[score]"
+_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
+"""What ends a sample, or cannot be part of one."""
 _FAR = 1 << 14
 """Bytes that a sample is looked back over."""
 
@@ -15,7 +16,7 @@ def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
     """Whether the line between `begin` and `end` lies in a sample that the same speaker has begun and not yet ended."""
     low = max(0, begin - _FAR)
     opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
-    if opened < 0 or opened < block.content.rfind(_CLOSES, low, begin):
+    if opened < 0 or opened < max(block.content.rfind(mark, low, begin) for mark in _CLOSES):
         return False
     at, until = block.bounds(opened)
     first = spoken(block, at, until)

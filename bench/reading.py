@@ -1,0 +1,68 @@
+"""How fast `diagnose` reads, with every symptom there is, and what memory it takes for a log without end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from bench.clock import Times
+from bench.figures import Amount, Figure
+from bench.logs import begun, steps, write
+from bench.trees import UKY_PATCH
+from patcher.diagnosis.scanning import Scanner
+from patcher.records.symptom_parse import load_symptoms
+
+_SIZE = 100_000_000
+_PIPED = 1_000_000_000
+
+
+def reading(folder: Path, rounds: int) -> Iterator[Figure | Amount]:
+    """Against the automaton of all its words alone, and from a pipe. CPU time, as it is one core's that counts."""
+    log = folder / "train.log"
+    write(log, _SIZE)
+    scanner = Scanner(load_symptoms())
+    automaton = BytesAhoCorasick([word.encode() for word in scanner.words], implementation=Implementation.DFA)
+    scanned, searched = [], []
+    for _ in range(max(rounds // 2, 3)):
+        scanned.append(_seconds(log, lambda stream: scanner.scan([("train.log", stream)])))
+        searched.append(_seconds(log, lambda stream: _search(automaton, stream)))
+    ours = Times(tuple(scanned))
+    yield Figure(f"diagnose 100 MB / search for its {len(scanner.words)} words", ours, Times(tuple(searched)), 3)
+    name = f"the same, {_SIZE / 1e6 / min(scanned):.0f} MB/s: CPU time of 1 GB"
+    yield Amount(name, min(scanned) * 1e9 / _SIZE, "s", 1e9 / 150e6, ceiling=20)
+    yield Amount("diagnose of 1 GB from a pipe: peak memory", _piped(), "MB", 150)
+
+
+def _seconds(log: Path, read: Callable[[BinaryIO], object]) -> float:
+    with log.open("rb") as stream:
+        began = time.process_time()
+        read(stream)
+        return time.process_time() - began
+
+
+def _search(automaton: BytesAhoCorasick, stream: BinaryIO) -> None:
+    """Lower the case of a log and look for the words, block by block, and do nothing with them."""
+    while block := stream.read(1 << 20):
+        automaton.find_matches_as_indexes(block.lower(), overlapping=True)
+
+
+def _piped() -> float:
+    """Megabytes that a diagnosis takes at most. Raises SystemExit where it fails."""
+    piece = "".join(steps(1, 400)).encode()
+    with subprocess.Popen([UKY_PATCH, "diagnose", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        process.stdin.write(begun().encode())
+        for _ in range(_PIPED // len(piece)):
+            process.stdin.write(piece)
+        process.stdin.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"uky-patch diagnose -: exit code {process.returncode}")
+    return used.ru_maxrss / 1024
