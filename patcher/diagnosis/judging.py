@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from patcher.diagnosis.closing import says_nothing
 from patcher.diagnosis.evidence import Evidence, Hit, Place
 from patcher.diagnosis.fixing import Fitting, fits, offers
-from patcher.diagnosis.milestones import Phase
+from patcher.diagnosis.milestones import PHASES, Phase
 from patcher.diagnosis.model import Diagnosis, Finding, Role, Verdict
 from patcher.diagnosis.ranking import Candidate, candidates
 
@@ -59,13 +59,15 @@ def judge(evidence: Evidence, fitting: Fitting, *, ended: bool | None = None, si
 
 
 def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
+    """Where it ended: as the log tells, or the next phase, where what ended it belongs to that one."""
     if root is None:
         return evidence.phase
-    if root.phase is not None:
-        return root.phase
-    if evidence.phase is None and root.symptom is not None and root.symptom.phase:
-        return root.symptom.phase[0]
-    return evidence.phase
+    own = root.symptom.phase if root.symptom is not None else ()
+    told = root.phase or evidence.phase
+    if told is None:
+        return own[0] if own else None
+    following = PHASES[PHASES.index(told) + 1 :][:1]
+    return following[0] if told not in own and following and following[0] in own else told
 
 
 def _complained(evidence: Evidence, ended: bool | None) -> list[Candidate]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnosis.evidence import Evidence, Hit, Nature, Place, Raised
+from patcher.diagnosis.labels import unlabelled
 from patcher.diagnosis.milestones import Phase
 from patcher.records.symptoms import Part, Symptom
 
@@ -20,6 +22,12 @@ QUIET = 150
 """Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
 _WHILE = 40
 """Lines behind a failure in which a phase may begin that others were about to enter anyway."""
+_SILENT = 2.1
+"""The rank from which on a sign tells of an end, and not of its cause."""
+_WRONG = re.compile(
+    r"\b(?:errors?|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|cannot|could not|unable|invalid|denied|refused|expired)\b",
+    re.IGNORECASE,
+)
 _MESSAGE = 12
 """Lines of an exception's message that a symptom's sign may stand in."""
 
@@ -52,7 +60,8 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     bad = _last_bad(evidence, failures, unknown)
     found = [_of_hit(hit, seen, evidence) for hit in failures]
     found += [_of_raised(one, evidence, bad) for one in unknown]
-    return sorted(found, key=lambda one: (one.rank, one.place.offset, -one.weight))
+    found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
+    return [*_announced(found), *found]
 
 
 def _counts(place: Place, evidence: Evidence) -> bool:
@@ -76,6 +85,20 @@ def _of_raised(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candi
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
     return Candidate(rank, one.place, one.count, survived, None, one.phase, (*one.before, *one.frames, one.place))
+
+
+def _announced(found: Sequence[Candidate]) -> list[Candidate]:
+    """The last words before the first sign, where all signs only tell that something has ended, and not why."""
+    if not found or (found[0].symptom is not None and found[0].symptom.part != "wrapper") or found[0].rank < _SILENT:
+        return []
+    first = min(found, key=lambda one: one.place.offset)
+    for place in reversed([place for place in first.about if place.number < first.place.number]):
+        told = unlabelled(place.text)
+        if told.level in ("DEBUG", "INFO", "WARNING"):
+            return []
+        if _WRONG.search(told.text):
+            return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
+    return []
 
 
 def _phase_later(place: Place, evidence: Evidence) -> bool:

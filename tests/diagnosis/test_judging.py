@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
-from tests.diagnosis.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, unfinished
+from patcher.diagnosis.fixing import Fitting
+from patcher.diagnosis.judging import judge
+from patcher.diagnosis.scanning import Scanner
+from tests.diagnosis.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
 
 STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"
 INNER = f"{TRACEBACK}ValueError: 3 rows, not 4\n"
@@ -212,3 +217,28 @@ def test_versions_are_those_that_the_log_tells() -> None:
         "ray": "2.51.1",
     }
     assert diagnosed('{"transformers_version": "4.1.0"}\nCollecting vllm>=0.8\n').versions == {}
+
+
+def test_where_only_a_launcher_tells_of_an_end_the_words_before_it_are_the_root() -> None:
+    launcher = (
+        "E0302 08:32:24.101000 7711 torch/distributed/elastic/api.py:869] failed (exitcode: 31) local_rank: 0\n"
+        f"{TRACEBACK}torch.distributed.elastic.errors.ChildFailedError: \n  exitcode  : 31 (pid: 7790)\n"
+    )
+    log = "2026-03-02 08:31:11,402 - trainer - INFO - iteration 11\n"
+    found = diagnosed(log + "simulator: fatal: the seat was withdrawn\n" + launcher)
+    assert root(found) == ("unknown", 2)
+    assert found.root is not None
+    assert found.root.place.text == "simulator: fatal: the seat was withdrawn"
+    told = diagnosed(log + launcher).root
+    assert told is not None
+    assert told.place.number > 1
+
+
+def test_the_phase_is_the_one_that_was_about_to_begin_where_the_symptom_belongs_to_it() -> None:
+
+    begun = healthy()[: healthy().index("(vLLMHttpServer")]
+    begun = begun[: begun.rindex("\n") + 1]
+    for phases, phase in (("[]", "actor"), ('["rollout"]', "rollout"), ('["loop"]', "actor"), ('["actor"]', "actor")):
+        one = symptom("engine", "no engine today", more=f"phase = {phases}")
+        evidence = Scanner([one]).scan([("log", io.BytesIO((begun + "no engine today\n").encode()))])
+        assert judge(evidence, Fitting()).phase == phase
