@@ -28,6 +28,8 @@ class Activity:
     seconds: float = 0.0
     cpu: Mapping[Name, float] = field(default_factory=dict)
     """Percent of a core by process, Ray's own left out."""
+    wanted: Mapping[Name, float] = field(default_factory=dict)
+    """The same with the time for which it could have run, and others did."""
     disk: float = 0.0
     called: float = 0.0
     grown: float = 0.0
@@ -43,7 +45,7 @@ class Activity:
     @property
     def busy(self) -> tuple[Name, ...]:
         """The processes that compute, or wait by looking again and again."""
-        return tuple(name for name, share in self.cpu.items() if share >= BUSY)
+        return tuple(name for name, share in self.wanted.items() if share >= BUSY)
 
     @property
     def still(self) -> bool:
@@ -83,12 +85,15 @@ def between(first: Mapping[str, Any], last: Mapping[str, Any], gpus: Sequence[Ma
     seconds = max(last["at"] - first["at"], 0.1)
     before = {(one["host"], one["pid"], one["start"]): one for one in first["processes"]}
     cpu: dict[Name, float] = {}
+    wanted: dict[Name, float] = {}
     total = {"disk": 0.0, "called": 0.0, "memory": 0.0}
     own = [one for one in last["processes"] if not one["system"]]
     for one in own:
         earlier = before.get((one["host"], one["pid"], one["start"]), {})
-        cpu[one["host"], one["pid"]] = max(0.0, one["cpu"] - earlier.get("cpu", 0.0)) / seconds * 100
-        for name in total:
-            total[name] += max(0.0, one.get(name, 0) - earlier.get(name, 0)) / seconds
+        name = one["host"], one["pid"]
+        cpu[name] = max(0.0, one["cpu"] - earlier.get("cpu", 0.0)) / seconds * 100
+        wanted[name] = cpu[name] + max(0.0, one.get("ready", 0.0) - earlier.get("ready", 0.0)) / seconds * 100
+        for kind in total:
+            total[kind] += max(0.0, one.get(kind, 0) - earlier.get(kind, 0)) / seconds
     memory = sum(one["memory"] for one in own)
-    return Activity(seconds, cpu, total["disk"], total["called"], total["memory"], memory, len(own), gpus)
+    return Activity(seconds, cpu, wanted, total["disk"], total["called"], total["memory"], memory, len(own), gpus)

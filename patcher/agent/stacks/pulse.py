@@ -29,7 +29,7 @@ class Watch:
         self._rays: list[str] = []
 
     def look(self, gpus: bool = False) -> dict[str, Any]:
-        """The processes, each with `cpu` in seconds and bytes so far; `rays`: their clusters. With `gpus` those too."""
+        """The processes, each with `cpu` in seconds, and bytes; `rays`: their clusters. With `gpus` those too."""
         if time.monotonic() - self._walked >= WALK:
             found = self.members.all()
             self._rays = rays.addresses([process.pid for process in found], processes.table())
@@ -44,7 +44,7 @@ class Watch:
         if key not in self._system:
             self._system[key] = rays.is_system(process.name, facts.title(process.pid))
         told = {"pid": process.pid, "start": process.start, "cpu": process.cpu, "memory": process.memory}
-        return dict(told, name=process.name, system=self._system[key], **_io(process.pid))
+        return dict(told, ready=_ready(process.pid), name=process.name, system=self._system[key], **_io(process.pid))
 
 
 def pulse(request: Request) -> dict[str, Any]:
@@ -56,6 +56,15 @@ def pulse(request: Request) -> dict[str, Any]:
         watch = request.kept[key] = Watch(Members(order))
     found: dict[str, Any] = watch.look(bool(request.args.get("gpus")))
     return found
+
+
+def _ready(pid: int) -> float:
+    """Seconds for which the main thread could have run, and others did: a full machine makes nobody idle."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as stream:
+            return int(stream.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _io(pid: int) -> dict[str, int]:
