@@ -1,4 +1,4 @@
-"""Prompts and answers that a trainer prints as samples: what they say happened to nobody."""
+"""Prompts and answers that a trainer prints as samples, and a server's answers to its clients: what they say is quoted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from patcher.diagnosis.speaking import spoken
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
 _CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
 """What ends a sample, or cannot be part of one."""
+_ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
 _FAR = 1 << 14
 """Bytes that a sample is looked back over."""
 
 
 def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
-    """Whether the line between `begin` and `end` lies in a sample that the same speaker has begun and not yet ended."""
+    """Whether the line from `begin` to `end` is an answer, or in a sample that its speaker has begun and not yet ended."""
+    if block.content.startswith(_ANSWERS, begin):
+        return True
     low = max(0, begin - _FAR)
     opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
     if opened < 0 or opened < max(block.content.rfind(mark, low, begin) for mark in _CLOSES):

@@ -14,6 +14,8 @@ from patcher.records.symptoms import Part, Symptom
 _KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
 _UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
 """An exception that no record covers is a better root than an effect, and a worse one than a cause."""
+_FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
+"""At best, for what follows from something else that was seen; an effect that does is behind those that do not."""
 _STALL = 1.7
 """At best, for what makes a run stand still: what ended it in the end says more."""
 _SURVIVED = 1.5
@@ -73,7 +75,9 @@ def _counts(place: Place, evidence: Evidence) -> bool:
 
 def _of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
     symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
-    rank = 2.0 if seen & set(symptom.follows) - {symptom.id} else _KNOWN[symptom.part]
+    rank = _KNOWN[symptom.part]
+    if seen & set(symptom.follows) - {symptom.id}:
+        rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight)

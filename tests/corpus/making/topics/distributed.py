@@ -27,9 +27,7 @@ scene(
     "gloo-peer-raises",
     made="Of two ranks under torchrun, rank 1 raises a ValueError of its own in step 3.",
     command=f"{TORCHRUN} 2 train.py",
-    files=trainer(
-        "    if step == 3 and rank == 1:\n        raise ValueError('reward of sample 17 is not a number: None')\n    return loss"
-    ),
+    files=trainer("    if step == 3 and rank == 1:\n        raise ValueError('reward of sample 17 is not a number: None')\n    return loss"),
     root=["unknown"],
     phase="loop",
     signs=[r"ValueError: reward of sample 17"],
@@ -60,7 +58,8 @@ scene(
     command="MASTER_ADDR=127.0.0.1 MASTER_PORT=29512 RANK=1 WORLD_SIZE=2 PG_TIMEOUT=5 $PYTHON train.py",
     files=trainer(),
     root=["c10d-connect-timeout"],
-    signs=[r"DistNetworkError|DistStoreError"],
+    signs=[r"The client socket has timed out|TCP client failed to connect|DistNetworkError: "],
+    all_signs=True,
 )
 scene(
     "store-master-unresolvable",
@@ -68,7 +67,8 @@ scene(
     command="MASTER_ADDR=gpu-head-01 MASTER_PORT=29512 RANK=1 WORLD_SIZE=2 PG_TIMEOUT=5 $PYTHON train.py",
     files=trainer(),
     root=["c10d-connect-timeout"],
-    signs=[r"gpu-head-01.*(Name or service not known|Temporary failure)|DistNetworkError"],
+    signs=[r"gpu-head-01.*(Name or service not known|Temporary failure)|gpu-head-01"],
+    all_signs=True,
 )
 scene(
     "store-port-in-use",

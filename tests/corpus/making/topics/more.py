@@ -32,17 +32,8 @@ scene("native-abort", made="A C++ library throws an exception that nobody catche
       files={"throw.cpp": '#include <stdexcept>\nextern "C" void go() { throw std::runtime_error("ring buffer overrun"); }\nextern "C" void quiet() noexcept { go(); }\n',
              "main.py": "import ctypes\nprint('Initializing sampler', flush=True)\nctypes.CDLL('./libthrow.so').quiet()\n", "run.sh": "$PYTHON main.py\nexit $?\n"},
       root=["native-abort"], signs=[r"terminate called|what\(\)|Aborted|ring buffer"], all_signs=True, versions=[])  # fmt: skip
-scene("quota-exceeded", made="Checkpoints go to a file system on which the user has a quota of 200 kB.",
-      command="""dd if=/dev/zero of=disk bs=1M count=24 status=none; mkfs.ext4 -q -O quota disk; mkdir ckpt; mount -o loop,usrquota disk ckpt || exit 9
-chmod 777 ckpt . ; setquota -u 65533 200 200 0 0 ckpt; HOME=/tmp setpriv --reuid 65533 --clear-groups $PYTHON save.py""",
-      files={"save.py": """import os
-print("local_global_step_folder: ckpt/global_step_20", flush=True)
-with open("ckpt/model_world_size_8_rank_0.pt", "wb") as out:
-    for _ in range(64):
-        out.write(os.urandom(1 << 16)); out.flush()
-"""}, root=["disk-quota-exceeded"], signs=[r"Disk quota exceeded"], versions=[])  # fmt: skip
 scene("rendezvous-fails", made="torchrun for two nodes, of which the second never comes; it waits 8 s.",
-      command="$PYTHON -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --rdzv-backend c10d --rdzv-endpoint 127.0.0.1:29611 --rdzv-conf join_timeout=8 train.py",
+      command=f"$PYTHON -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --rdzv-backend c10d --rdzv-endpoint 127.0.0.1:29611 --rdzv-conf join_timeout=8 train.py",
       files=trainer(), root=["rendezvous-failed"], signs=[r"RendezvousTimeoutError|RendezvousClosedError|RendezvousConnectionError"], all_signs=True, seconds=60)  # fmt: skip
 scene("monitored-barrier", made="Rank 1 does not come to a monitored barrier within 5 s.", command=f"{TORCHRUN} 2 train.py",
       files=trainer("    if step == 2:\n        from datetime import timedelta\n        if rank == 1: time.sleep(25)\n        dist.monitored_barrier(timeout=timedelta(seconds=5))\n    return loss"),
@@ -85,9 +76,12 @@ def pick(level):
 print("curriculum: hard", flush=True)
 pick("hard")
 """, made="An error of a fork's own, raised from a KeyError.", root=["unknown"], signs=[r"CurriculumError: no such level|^KeyError: 'hard'"], all_signs=True)  # fmt: skip
-scene("wandb-no-key", made="wandb.init without a key and without a terminal.", command="PYTHONPATH=$OVERLAYS/wandb-0.23.0 WANDB_DIR=$PWD $PYTHON main.py",
+scene("wandb-protobuf", made="wandb 0.23 with a protobuf that is too new for it.", command="PYTHONPATH=$OVERLAYS/wandb-0.23.0 $PYTHON main.py",
+      files={"main.py": "import wandb\nprint('tracking with wandb', flush=True)\nwandb.init(project='verl_examples')\n"}, root=["package-version-mismatch", "unknown"],
+      signs=[r"Failed to import protobufs for protobuf version"], versions=["wandb==0.23.0", "protobuf"])  # fmt: skip
+scene("wandb-no-key", made="wandb.init without a key and without a terminal.", command="PYTHONPATH=$OVERLAYS/wandb-0.31.0 WANDB_DIR=$PWD $PYTHON main.py",
       files={"main.py": "import wandb\nprint('tracking with wandb', flush=True)\nwandb.init(project='verl_examples')\n"}, root=["wandb-not-logged-in"],
-      signs=[r"No API key configured|api_key not configured"], all_signs=True, versions=["wandb==0.23.0"], seconds=60)  # fmt: skip
+      signs=[r"No API key configured|api_key not configured"], all_signs=True, versions=["wandb==0.31.0"], seconds=60)  # fmt: skip
 verl("verl-reward-file-missing", "verl-0.7.1-patched", "custom_reward_function.path=/home/user/rewards/mcq.py custom_reward_function.name=compute_score",
      made="The file of the reward function does not exist.", root=["reward-function-not-found", "data-file-missing"], signs=[r"FileNotFoundError|not found"], all_signs=True)  # fmt: skip
 verl("verl-logger-unknown", "verl-0.8.0-patched", "'trainer.logger=[console,wandbb]'", made="The name of a logger is misspelt.",

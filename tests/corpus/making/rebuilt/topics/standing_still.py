@@ -61,7 +61,6 @@ def channels() -> str:
 @log(
     "stalled-graph-capture",
     "cuda-graph-capture",
-    "cuda-graph-capture",
     "rollout-init",
     verdict="stalled",
     phase="rollout",
