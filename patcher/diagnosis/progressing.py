@@ -8,6 +8,8 @@ from patcher.diagnosis.milestones import Milestones
 
 _BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
 _TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch", re.IGNORECASE)
+_VERL = "Training Progress"
+"""verl's own bar, whose steps are milestones; drawn again at an exit, it shows no progress."""
 _COUNTED = re.compile(
     r"(?:global[_ ]?step|step|iteration|iter|episode|epoch)s?\s*[:=#\[( ]\s*(?P<done>\d+(?:\.\d+)?)\b"
     r".*(?:loss|reward|lr|grad)"
@@ -34,7 +36,7 @@ class Progress:
         at = text.find("%|")
         if at >= 0:
             found = _BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
-            if found is None or not _TRAINING.search(found["name"]):
+            if found is None or not _TRAINING.search(found["name"]) or found["name"].endswith(_VERL):
                 return False
             return self._more(found["name"].strip(), float(found["done"]))
         if _SERVED.search(text[-_LENGTH:]):
