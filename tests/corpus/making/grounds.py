@@ -12,7 +12,7 @@ from tests.corpus.making.standing_in import stand_in
 from tests.runtime.environment import interpreter
 
 RELEASES = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1")
-OVERLAYS = ("ray==2.55.1", "wandb==0.23.0")
+OVERLAYS = ("ray==2.55.1", "wandb==0.23.0", "wandb==0.31.0")
 """Releases that some scenes put before the runtime environment's own."""
 TINY = Path(__file__).parents[2] / "runtime" / "tiny.py"
 

@@ -41,18 +41,37 @@ def neutral(text: str, scratch: Path, name: str) -> str:
     return re.sub(r"^Looking in indexes.*\n", "", text, flags=re.MULTILINE)
 
 
+_DULL = re.compile(r"(?:\x1b\[\d+m)?\((?:TaskRunner\w*|vLLMHttpServer|pid=\d+)[^)]*\)(?:\x1b\[0m)? +['{\[\]}\"-]|\s+\S+: \S+$|.*Route: /")
+"""A configuration or a table that is printed whole."""
+_DULL_KEPT = 60
+"""Lines of it that stay."""
+
+
 def trimmed(text: str, size: int, around: list[int]) -> str:
-    """At most about `size` bytes: the first lines, the last, and those near the lines of `around`, numbered from 1."""
+    """At most about `size` bytes: less of what is printed whole, then less of what is far from both ends and `around`."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
-    part = len(lines)
+    if len(text.encode()) <= size:
+        return text
+    near = {number + shift for number in around[:3] for shift in range(-12, 6)}
+    dull = [number for number, line in enumerate(lines) if _DULL.match(line) and number + 1 not in near]
+    left = [number for number in range(len(lines)) if number not in set(dull[_DULL_KEPT:-10])]
+    part = len(left)
     while True:
-        wanted = {*range(part), *range(max(0, len(lines) - part), len(lines))}
+        wanted = {*left[:part], *left[-part:]}
         for number in around[:3]:
-            wanted |= set(range(max(0, number - part // 2), min(len(lines), number + part // 4)))
-        kept = "".join(line for number, line in enumerate(lines) if number in wanted)
+            wanted |= {each for each in left if number - part // 2 <= each + 1 <= number + part // 4}
+        wanted |= {number for number in left if _TELLING.search(lines[number])}
+        kept = "".join(lines[number] for number in sorted(wanted))
         if len(kept.encode()) <= size or part < 10:
             return kept
         part = part * 9 // 10
+
+
+_TELLING = re.compile(
+    r"Training from scratch|Total training steps|dataset len|Using dataset class|step:\d+ - |Training Progress|"
+    r"Started a local Ray|Loading safetensors|Application startup complete"
+)
+"""Lines that say how far a run has come."""
 
 
 def _addresses() -> list[str]:

@@ -22,6 +22,8 @@ ALONE = "; ".join(
         "ip route add 8.8.8.8/32 dev lo src 10.0.0.5",
         "mkdir -p /tmp/ray",
         "mount -t tmpfs none /tmp/ray",
+        "(cat /etc/hosts; echo 10.0.0.5 node-1) > .hosts",
+        "mount --bind .hosts /etc/hosts",
     ]
 )
 """A machine of its own, as far as names, addresses and Ray's folder go. Ray asks for the way to 8.8.8.8 to find its own

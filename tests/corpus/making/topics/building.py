@@ -12,17 +12,17 @@ int reward(int n) { return n + undeclared_thing; }
 }
 PIP = "$PYTHON -m pip install --disable-pip-version-check --target site"
 scene("pip-compiler-error", made="pip builds a source package whose C code does not compile.",
-      command=f"{PIP} --no-build-isolation --no-index ./package", files=SDIST, root=["wheel-build-failed", "python-headers-missing"],
-      signs=[r"Failed building wheel for fast-reward|error: command .* failed|fatal error: Python.h"], all_signs=True, versions=["pip", "setuptools"])  # fmt: skip
+      command=f"{PIP} --no-build-isolation --no-index ./package", files=SDIST, root=["wheel-build-failed"],
+      signs=[r"subprocess-exited-with-error|did not run successfully|undeclared_thing|Failed building wheel for fast-reward|error: command .* failed|fatal error: Python.h"], all_signs=True, versions=["pip", "setuptools"])  # fmt: skip
 scene("pip-no-compiler", made="pip builds a source package and there is no C compiler.",
       command=f"CC=gcc-absent {PIP} --no-build-isolation --no-index ./package", files=SDIST,
-      root=["c-compiler-missing", "wheel-build-failed"], signs=[r"gcc-absent|Failed building wheel"], all_signs=True, versions=["pip", "setuptools"])  # fmt: skip
+      root=["c-compiler-missing"], signs=[r"gcc-absent"], all_signs=True, versions=["pip", "setuptools"])  # fmt: skip
 scene("pip-setup-raises", made="pip builds a source package whose setup.py imports a module that is not there.",
       command="$PYTHON -I -m pip install --disable-pip-version-check --target site --no-index --no-build-isolation ./package",
       files={"package/setup.py": "from setuptools import setup\nimport torch_not_there as torch\nsetup(name='flash-attn', version='2.8.3')\n"},
       root=["wheel-build-failed", "flash-attn-build-failed", "module-missing"], signs=[r"No module named 'torch|metadata-generation-failed|subprocess-exited-with-error"], all_signs=True, versions=["pip"])  # fmt: skip
 scene("pip-no-network", made="pip install without a network.", command=f"{PIP} verl==0.8.0 --retries 1 --timeout 3 --index-url https://pypi.org/simple --no-deps",
-      root=["package-not-installed", "unknown", "proxy-refused"], signs=[r"No matching distribution|Could not find a version|NewConnectionError|name resolution"], all_signs=True, versions=["pip"])  # fmt: skip
+      root=["package-index-unreachable"], signs=[r"No matching distribution|Could not find a version|NewConnectionError|name resolution"], all_signs=True, versions=["pip"])  # fmt: skip
 scene("pip-hash", made="pip install of a wheel that is no wheel.", command=f"echo no > vllm-0.20.2-py3-none-any.whl; {PIP} --no-deps ./vllm-0.20.2-py3-none-any.whl",
       root=["unknown", "wheel-build-failed"], signs=[r"(?i)invalid|has an invalid wheel|is not a zip"], all_signs=True, versions=["pip"])  # fmt: skip
 scene("pip-managed", made="pip install into a Python that the system manages.", command="/usr/bin/python3 -m pip install --no-index tensordict || $PYTHON -c pass; /usr/bin/python3 -c 'import sys; print(sys.version)'",
@@ -85,4 +85,4 @@ logging.info('reward server on 8125')
 b = http.server.HTTPServer(('127.0.0.1', 8125), http.server.BaseHTTPRequestHandler)" """,
       root=["port-in-use"], signs=[r"Address already in use"], versions=[])  # fmt: skip
 scene("compile-ok", made="pip installs a source package from its folder, to the end.", command=f"{PIP} --no-build-isolation --no-index ./package",
-      files={"package/setup.py": "from setuptools import setup\nsetup(name='error-reporting', version='0.1', py_modules=[])\n"}, verdict="running", versions=["pip", "setuptools"])  # fmt: skip
+      files={"package/setup.py": "from setuptools import setup\nsetup(name='error-reporting', version='0.1', py_modules=[])\n"}, verdict="ok", versions=["pip", "setuptools"])  # fmt: skip

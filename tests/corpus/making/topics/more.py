@@ -32,15 +32,6 @@ scene("native-abort", made="A C++ library throws an exception that nobody catche
       files={"throw.cpp": '#include <stdexcept>\nextern "C" void go() { throw std::runtime_error("ring buffer overrun"); }\nextern "C" void quiet() noexcept { go(); }\n',
              "main.py": "import ctypes\nprint('Initializing sampler', flush=True)\nctypes.CDLL('./libthrow.so').quiet()\n", "run.sh": "$PYTHON main.py\nexit $?\n"},
       root=["native-abort"], signs=[r"terminate called|what\(\)|Aborted|ring buffer"], all_signs=True, versions=[])  # fmt: skip
-scene("quota-exceeded", made="Checkpoints go to a file system on which the user has a quota of 200 kB.",
-      command="""dd if=/dev/zero of=disk bs=1M count=24 status=none; mkfs.ext4 -q -O quota disk; mkdir ckpt; mount -o loop,usrquota disk ckpt || exit 9
-chmod 777 ckpt . ; setquota -u 65533 200 200 0 0 ckpt; HOME=/tmp setpriv --reuid 65533 --clear-groups $PYTHON save.py""",
-      files={"save.py": """import os
-print("local_global_step_folder: ckpt/global_step_20", flush=True)
-with open("ckpt/model_world_size_8_rank_0.pt", "wb") as out:
-    for _ in range(64):
-        out.write(os.urandom(1 << 16)); out.flush()
-"""}, root=["disk-quota-exceeded"], signs=[r"Disk quota exceeded"], versions=[])  # fmt: skip
 scene("rendezvous-fails", made="torchrun for two nodes, of which the second never comes; it waits 8 s.",
       command=f"$PYTHON -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --rdzv-backend c10d --rdzv-endpoint 127.0.0.1:29611 --rdzv-conf join_timeout=8 train.py",
       files=trainer(), root=["rendezvous-failed"], signs=[r"RendezvousTimeoutError|RendezvousClosedError|RendezvousConnectionError"], all_signs=True, seconds=60)  # fmt: skip
@@ -59,7 +50,7 @@ scene("ray-actor-name-taken", made="Two actors are given the same name.", comman
 scene("ray-actor-missing", made="An actor is asked for by a name that none has.", command="$PYTHON main.py",
       files=driver("ray.get_actor('vllm_server_0_0')\n"), root=["ray-actor-missing"], signs=[r"Failed to look up actor"], versions=["ray"])  # fmt: skip
 scene("ray-init-twice", made="ray.init is called twice.", command="$PYTHON main.py", files=driver("ray.init(num_cpus=1)\n"), root=["ray-init-twice"],
-      signs=[r"calling ray.init\(\) again"], versions=["ray"])  # fmt: skip
+      signs=[r"Maybe you called ray.init twice by accident"], versions=["ray"])  # fmt: skip
 scene("ray-not-initialised", made="ray.init with a client address that nobody serves.", command="$PYTHON main.py", files={"main.py": HEAD + "ray.init('ray://127.0.0.1:10001')\n"},
       root=["ray-gcs-unreachable", "ray-not-started"], signs=[r"ConnectionError|ray client connection timeout|ModuleNotFoundError"], versions=["ray"], seconds=90)  # fmt: skip
 scene("ray-auth-token", made="A driver without the token of a cluster that was started with one.", command="""ray start --head --port 6383 --num-cpus 1 --include-dashboard=false
@@ -85,9 +76,12 @@ def pick(level):
 print("curriculum: hard", flush=True)
 pick("hard")
 """, made="An error of a fork's own, raised from a KeyError.", root=["unknown"], signs=[r"CurriculumError: no such level|^KeyError: 'hard'"], all_signs=True)  # fmt: skip
-scene("wandb-no-key", made="wandb.init without a key and without a terminal.", command="PYTHONPATH=$OVERLAYS/wandb-0.23.0 WANDB_DIR=$PWD $PYTHON main.py",
+scene("wandb-protobuf", made="wandb 0.23 with a protobuf that is too new for it.", command="PYTHONPATH=$OVERLAYS/wandb-0.23.0 $PYTHON main.py",
+      files={"main.py": "import wandb\nprint('tracking with wandb', flush=True)\nwandb.init(project='verl_examples')\n"}, root=["package-version-mismatch", "unknown"],
+      signs=[r"Failed to import protobufs for protobuf version"], versions=["wandb==0.23.0", "protobuf"])  # fmt: skip
+scene("wandb-no-key", made="wandb.init without a key and without a terminal.", command="PYTHONPATH=$OVERLAYS/wandb-0.31.0 WANDB_DIR=$PWD $PYTHON main.py",
       files={"main.py": "import wandb\nprint('tracking with wandb', flush=True)\nwandb.init(project='verl_examples')\n"}, root=["wandb-not-logged-in"],
-      signs=[r"No API key configured|api_key not configured"], all_signs=True, versions=["wandb==0.23.0"], seconds=60)  # fmt: skip
+      signs=[r"No API key configured|api_key not configured"], all_signs=True, versions=["wandb==0.31.0"], seconds=60)  # fmt: skip
 verl("verl-reward-file-missing", "verl-0.7.1-patched", "custom_reward_function.path=/home/user/rewards/mcq.py custom_reward_function.name=compute_score",
      made="The file of the reward function does not exist.", root=["reward-function-not-found", "data-file-missing"], signs=[r"FileNotFoundError|not found"], all_signs=True)  # fmt: skip
 verl("verl-logger-unknown", "verl-0.8.0-patched", "'trainer.logger=[console,wandbb]'", made="The name of a logger is misspelt.",

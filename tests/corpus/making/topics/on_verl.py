@@ -193,7 +193,7 @@ scene(
     "verl-nested-checkout",
     made="A module of the fork is run from one folder too high: no module verl.",
     command="mkdir verl_Uky && cp -r $TREES/verl-0.8.0/verl verl_Uky/ && $PYTHON -m verl.trainer.main_ppo trainer.nnodes=1",
-    root=["verl-module-missing", "module-missing"], signs=[r"No module named 'verl|No module named verl|ModuleNotFoundError"],
+    root=["verl-module-missing", "module-missing", "package-not-installed", "nested-checkout"], signs=[r"No module named 'verl|No module named verl|ModuleNotFoundError"],
     versions=("verl==0.8.0",),
 )  # fmt: skip
 # On a CPU that stands in for a GPU.
@@ -241,7 +241,13 @@ on_cpu(
 on_cpu(
     "verl-cpu-max-model-len", "actor_rollout_ref.rollout.max_model_len=8192 data.max_prompt_length=4096 data.max_response_length=2048",
     made="The rollout is to be longer than the model can take.", root=["max-model-len-too-long"], phase="rollout",
-    signs=[r"User-specified max_model_len"], all_signs=True,
+    signs=[r"User-specified max_model_len|should be less than or equal to max_position_embeddings"], all_signs=True,
+)  # fmt: skip
+on_cpu(
+    "verl-node-lost-under-load",
+    made="The machine was so loaded that Ray took its own node for dead while the rollout started; such a run cannot be had to order.",
+    root=["ray-node-died", "ray-actor-died", "ray-owner-died"], phase="actor", signs=[r"Owner's node has crashed", r"ActorDiedError: The actor died"],
+    all_signs=True,
 )  # fmt: skip
 on_cpu(
     "verl-cpu-engine-killed", epochs=400, head="$END SIGKILL VLLM::EngineCore 'step:1 - ' & ",
@@ -251,7 +257,7 @@ on_cpu(
 )  # fmt: skip
 on_cpu(
     "verl-cpu-reward-raises",
-    "+reward.custom_reward_function.path=reward.py +reward.custom_reward_function.name=compute_score",
+    "reward.custom_reward_function.path=reward.py reward.custom_reward_function.name=compute_score",
     files={"reward.py": "def compute_score(data_source, solution_str, ground_truth, extra_info=None):\n    return float(extra_info['target'])\n"},
     made="The fork's own reward function raises KeyError.", root=["reward-function-raised", "unknown"], phase="loop",
     signs=[r"KeyError: 'target'"], all_signs=True,

@@ -253,6 +253,6 @@ scene(
     made="A training script imports a package that is not installed.",
     command="$PYTHON main.py",
     files={"main.py": "import torch\nprint('torch', torch.__version__, flush=True)\nfrom lightrft.trainer import PPOTrainer\n"},
-    root=["module-missing"],
+    root=["module-missing", "package-not-installed"],
     signs=[r"ModuleNotFoundError: No module named 'lightrft'"],
 )

@@ -1,14 +1,10 @@
 """Processes left standing, cut where they stand: the last words say at what."""
 
 from tests.corpus.making.scenes import scene
+from tests.corpus.making.topics.distributed import TORCHRUN
 from tests.corpus.making.topics.on_vllm import ASK, HELLO, serve
+from tests.corpus.making.topics.programs import trainer
 
-scene("split-from-a-pipe", made="The training file is on a file system that never answers, a pipe here; cut after 40 s.",
-      command="mkfifo train.jsonl; $PYTHON main.py", files={"main.py": """import datasets
-print("Using dataset class: RLHFDataset", flush=True)
-datasets.load_dataset("json", data_files="train.jsonl", cache_dir="cache")
-"""}, verdict="stalled", phase="dataset", root=["generating-train-split", "data-loading-stuck"], signs=[r"Generating train split|Using dataset class"], all_signs=True,
-      versions=["datasets"], seconds=40)  # fmt: skip
 scene("split-slow-disk", made="A reader of the training data blocks in its first row; cut after 40 s.",
       command="$PYTHON main.py", files={"main.py": """import threading
 import datasets
@@ -62,3 +58,6 @@ print("building fused kernels", flush=True)
 load("fused", ["fused.cpp"], verbose=True, build_directory="b")
 """, "fused.cpp": "int f() { return 1; }\n"}, verdict="stalled", root=["lock-held", "file-lock", "compile-on-one-rank"],
       signs=[r"(?i)lock|building fused|extension"], all_signs=True, seconds=45)  # fmt: skip
+scene("own-name-unresolvable", made="torchrun on a machine whose own name nobody resolves: the ranks never find the store; cut after some attempts.",
+      command=f"umount /etc/hosts; {TORCHRUN} 2 train.py", files=trainer(), verdict="stalled", root=["process-group-init", "c10d-connect-timeout"],
+      signs=[r"network addresses of \(node-1, \d+\) cannot be retrieved"], all_signs=True, until="cannot be retrieved", times=9)  # fmt: skip
