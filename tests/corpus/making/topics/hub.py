@@ -58,13 +58,13 @@ hub("hub-repo-missing", "missing", LOAD, made="The hub knows no such model.", ro
 hub("hub-gated", "gated", made="The hub refuses a gated model.", root=["hf-access-denied"],
     signs=[r"GatedRepoError|Access to model org/tiny is restricted|gated repo|403"], all_signs=True)  # fmt: skip
 hub("hub-rate-limit", "many", made="The hub answers 429.", root=["hf-rate-limit"], signs=[r"429|LocalEntryNotFoundError"], all_signs=True, seconds=150)  # fmt: skip
-hub("hub-broken-download", "broken", made="The hub breaks off in the middle of a file.", root=["hf-download-incomplete", "hf-no-connection", "unknown"],
-    signs=[r"(?i)incomplete|peer closed|Consistency check failed|RemoteProtocolError|ChunkedEncodingError|Connection broken"], all_signs=True, seconds=150)  # fmt: skip
+hub("hub-broken-download", "broken", made="The hub stops answering in the middle of a file.", root=["hf-download-incomplete", "hf-no-connection"],
+    signs=[r"ReadTimeout|timed out|(?i)incomplete|peer closed|Consistency check failed|RemoteProtocolError|ChunkedEncodingError|Connection broken"], all_signs=True, seconds=150)  # fmt: skip
 hub("hub-certificate", "tls", scheme="https", made="The hub's certificate is signed by nobody that this machine knows.",
     head="openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=hub 2>/dev/null; ",
     root=["tls-certificate"], signs=[r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|self-signed"], all_signs=True, seconds=90)  # fmt: skip
 hub("hub-lock-held", "well", made="Another process holds the lock of the file that is to be downloaded; cut after 60 s.",
-    head="""mkdir -p hf/hub/.locks/models--org--tiny; $PYTHON -c "
+    head="""export HF_HUB_VERBOSITY=info; mkdir -p hf/hub/.locks/models--org--tiny; $PYTHON -c "
 import fcntl, time
 lock = open('hf/hub/.locks/models--org--tiny/5f1e2d.lock', 'w'); fcntl.flock(lock, fcntl.LOCK_EX); time.sleep(300)" & """,
     verdict="stalled", root=["lock-held", "file-lock"], signs=[r"Still waiting to acquire lock on"], all_signs=True, seconds=75)  # fmt: skip

@@ -50,7 +50,7 @@ scene("ray-actor-name-taken", made="Two actors are given the same name.", comman
 scene("ray-actor-missing", made="An actor is asked for by a name that none has.", command="$PYTHON main.py",
       files=driver("ray.get_actor('vllm_server_0_0')\n"), root=["ray-actor-missing"], signs=[r"Failed to look up actor"], versions=["ray"])  # fmt: skip
 scene("ray-init-twice", made="ray.init is called twice.", command="$PYTHON main.py", files=driver("ray.init(num_cpus=1)\n"), root=["ray-init-twice"],
-      signs=[r"calling ray.init\(\) again"], versions=["ray"])  # fmt: skip
+      signs=[r"Maybe you called ray.init twice by accident"], versions=["ray"])  # fmt: skip
 scene("ray-not-initialised", made="ray.init with a client address that nobody serves.", command="$PYTHON main.py", files={"main.py": HEAD + "ray.init('ray://127.0.0.1:10001')\n"},
       root=["ray-gcs-unreachable", "ray-not-started"], signs=[r"ConnectionError|ray client connection timeout|ModuleNotFoundError"], versions=["ray"], seconds=90)  # fmt: skip
 scene("ray-auth-token", made="A driver without the token of a cluster that was started with one.", command="""ray start --head --port 6383 --num-cpus 1 --include-dashboard=false

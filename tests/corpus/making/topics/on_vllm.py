@@ -136,7 +136,7 @@ print(llm.generate(["one plus two"], SamplingParams(max_tokens=8)))
 """
     },
     root=["spawn-without-main-guard"],
-    signs=[r"before the current process has finished its bootstrapping"],
+    signs=[r"An attempt has been made to start a new process|current process has finished its bootstrapping"],
     all_signs=True,
     versions=VERSIONS,
 )
