@@ -32,6 +32,8 @@ class Advance:
     def __init__(self, courses: Courses) -> None:
         self.progress = 0
         """The offset of the last sign that training goes on."""
+        self.progress_before = 0
+        """Of the one before."""
         self.progressed: Place | None = None
         self.complete: Place | None = None
         self._begun: dict[Phase, Place] = {}
@@ -64,6 +66,7 @@ class Advance:
         found.spans = {name: span for name, span in milestones.spans().items() if name in self._begun}
         found.begun, found.trends = self._begun, self._courses.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
+        found.progress_before = self.progress_before
 
     def take(self, heard: Heard) -> None:
         """A line that may be the sign of a phase, a step or a bar."""
@@ -100,7 +103,7 @@ class Advance:
             if self._courses:
                 self._courses.feed(raw[metrics.start() :], lambda: heard.place, step)
         if step > (milestones.step or 0):
-            milestones.step, self.progress = step, heard.offset
+            milestones.step, self.progress_before, self.progress = step, self.progress, heard.offset
             self.complete = heard.place if step == milestones.steps else None
             if heard.timed:
                 self.progressed = heard.place
@@ -113,7 +116,9 @@ class Advance:
         return True
 
     def _moved(self, heard: Heard) -> None:
-        self.progress, self.progressed = max(self.progress, heard.offset), heard.place
+        if heard.offset > self.progress:
+            self.progress_before, self.progress = self.progress, heard.offset
+        self.progressed = heard.place
 
     def _now(self, text: str) -> float:
         """Seconds since the first line that told a time, as far as this one does."""

@@ -103,6 +103,8 @@ class Evidence:
     """The offset of the last sign that training went on: a step, a bar that moved."""
     progressed: Place | None = None
     """That sign."""
+    progress_before: int = 0
+    """The offset of the sign before that one."""
     finished: Place | None = None
     """The sign that the run came to its end; whatever comes behind it is no failure."""
     complete: Place | None = None

@@ -62,6 +62,8 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     bad = _last_bad(evidence, failures, unknown)
     found = [_of_hit(hit, seen, evidence) for hit in failures]
     found += [_of_raised(one, evidence, bad) for one in unknown]
+    if found and min(one.rank for one in found) >= _FOLLOWS:
+        found += [_of_raised(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)]
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
     return [*_announced(found), *found]
 
@@ -71,6 +73,14 @@ def _counts(place: Place, evidence: Evidence) -> bool:
     if evidence.finished is not None:
         return False
     return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
+
+
+def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
+    """Whether an exception may be what effects follow from: other ranks can make one step more before they notice."""
+    plain = one.nature == "exception" and not one.chained and not one.handled
+    return (
+        plain and evidence.progress_before <= one.place.offset < evidence.progress and not _covered(one, evidence.hits)
+    )
 
 
 def _of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:

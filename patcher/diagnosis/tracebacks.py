@@ -29,6 +29,9 @@ _DIRECT = "The above exception was the direct cause"
 _HANDLING = "During handling of the above exception"
 _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>")
 
+_EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
+"""The label of a logger that puts it before each line: a traceback without one is not what it announces."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -111,6 +114,8 @@ class _Walker:
         for line in reversed(self._block.before(self._start, 6)):
             told = said(line)
             if told.speaker == self._speaker and told.text.strip():
+                if own is None and _EACH_LINE.match(told.text):
+                    break
                 before = unlabelled(told.text)
                 loud = "" if is_native(before.label) else before.level
                 return shrugged(own.level if own else "", before.text, loud)

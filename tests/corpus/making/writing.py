@@ -72,4 +72,8 @@ def versions(scene: Scene) -> dict[str, str]:
 
 
 def _table(held: dict[str, str]) -> str:
-    return "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in held.items()) + " }" if held else "{}"
+    return (
+        "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in held.items()) + " }"
+        if held
+        else "{}"
+    )

@@ -6,16 +6,20 @@ VERSIONS = ("vllm", "torch", "transformers")
 SERVE = "vllm serve {model} --enforce-eager --max-model-len {length} --port 8131 {options}"
 
 
-def serve(name: str, options: str = "", *, model: str = "$MODEL", length: object = 256, head: str = "", **told: object) -> None:
+def serve(
+    name: str, options: str = "", *, model: str = "$MODEL", length: object = 256, head: str = "", **told: object
+) -> None:
     """`vllm serve` of the tiny model; `head` goes before it in the shell."""
     command = head + SERVE.format(model=model, length=length, options=options)
     scene(
-        name, command=command, **{"versions": VERSIONS, "seconds": 300, "environment": {"TORCHDYNAMO_DISABLE": "1"}, **told}
+        name,
+        command=command,
+        **{"versions": VERSIONS, "seconds": 300, "environment": {"TORCHDYNAMO_DISABLE": "1"}, **told},
     )
 
 
 ASK = """(until grep -q 'Application startup complete' $LOG; do sleep 1; done; {ask}; sleep 3; {after}) & """
-CURL = "curl -s http://127.0.0.1:8131/v1/completions -H 'Content-Type: application/json' -d '{{\"model\": \"'$MODEL'\", \"prompt\": {prompt}, \"max_tokens\": {tokens}}}'"
+CURL = 'curl -s http://127.0.0.1:8131/v1/completions -H \'Content-Type: application/json\' -d \'{{"model": "\'$MODEL\'", "prompt": {prompt}, "max_tokens": {tokens}}}\''
 HELLO = CURL.format(prompt='"what is one plus two?"', tokens=16)
 STOP = "$END SIGINT 'vllm serve'"
 
@@ -48,7 +52,7 @@ serve("vllm-model-missing", model="/data/models/Qwen3-4B-uky", made="The model's
       signs=[r"Repo id must be in the form|OSError|HFValidationError|does not exist|Invalid repository ID"], all_signs=True)  # fmt: skip
 serve("vllm-hub-unreachable", model="Qwen/Qwen2.5-0.5B-Instruct", made="A model of the hub, on a machine without a network.",
       root=["hf-no-connection"], signs=[r"couldn't connect|Can't load the configuration|Failed to resolve|Name resolution|name resolution|LocalEntryNotFound|OfflineModeIsEnabled|Cannot send a request"], all_signs=True)  # fmt: skip
-serve("vllm-config-missing", model="bare", head="cp -r $MODEL bare; rm bare/config.json; ", made="The model's folder lacks config.json.",
+serve("vllm-config-json-missing", model="bare", head="cp -r $MODEL bare; rm bare/config.json; ", made="The model's folder lacks config.json.",
       root=["model-files-incomplete", "model-path-wrong"], signs=[r"ValueError|OSError|config.json"], all_signs=True)  # fmt: skip
 serve("vllm-architecture", model="odd", head="""cp -r $MODEL odd; sed -i 's/LlamaForCausalLM/Qwen9MoeForCausalLM/' odd/config.json; """,
       made="The model's architecture is unknown to this vLLM.", root=["model-architecture-unsupported"],
