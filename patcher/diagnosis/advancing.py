@@ -17,6 +17,8 @@ CONFIG = (
     "error executing job with overrides",
 )
 """Words by which a log is known to be of a training by verl, in its first phase."""
+ACTOR = ":actor_name:"
+"""By which a worker's log tells whose it is."""
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
@@ -76,7 +78,7 @@ class Advance:
         before = milestones.step
         if any(role.milestone or role.config for role in roles):
             now = self._now(heard.line.text) if any(role.begins for role in roles) else milestones.at
-            line = Line(f"{heard.line.speaker} {text[:_HEAD]}".lstrip(), heard.number, 0)
+            line = Line(_as_ray_says(heard.line.speaker, text[:_HEAD]), heard.number, 0)
             for milestone in milestones.feed(line, now):
                 self._begun.setdefault(milestone.phase, heard.place)
             if self._courses and (metrics := _metrics(heard.raw)) is not None:
@@ -128,6 +130,13 @@ class Advance:
         if self._zero is None:
             self._zero = at
         return at - self._zero
+
+
+def _as_ray_says(speaker: str, text: str) -> str:
+    """A line with its speaker before it; in a worker's own log its actor is told once, at the beginning."""
+    if text.startswith(ACTOR):
+        return f"({text.removeprefix(ACTOR)} pid=0) {text}"
+    return f"{speaker} {text}".lstrip()
 
 
 def _metrics(raw: bytes) -> re.Match[bytes] | None:

@@ -15,7 +15,8 @@ LAST = 40
 """How many of the last lines are kept."""
 _BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
 _SAYS_NOTHING = re.compile(
-    r"\W*$|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
+    r"\W*$|:(?:job_id|actor_name|task_name):"
+    r"|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
     r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
     r"|.*hostname of the client socket cannot be retrieved"
 )

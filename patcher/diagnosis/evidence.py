@@ -42,6 +42,8 @@ class Hit:
     """The first one after the last sign of progress before `last`."""
     phase: Phase | None = None
     """The phase that the log was in at `since`."""
+    aside: bool = False
+    """Whether it was said by a process that only keeps house, so that it may be why something else ended."""
     weight: int = 0
     """How particular the sign is: of two on one line, the greater counts."""
     around: tuple[Place, ...] = ()

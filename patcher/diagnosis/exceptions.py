@@ -41,7 +41,7 @@ _SOFT = re.compile(
 def nature(name: str, of: str | None, text: str) -> Nature:
     """What an exception of this name is to others."""
     last = name.rpartition(".")[2]
-    if of or last in _WRAPPERS or _CARRIED.search(text):
+    if of or last in _WRAPPERS or last.endswith("CalledProcessError") or _CARRIED.search(text):
         return "wrapper"
     return "effect" if last in _EFFECTS else "exception"
 

@@ -15,10 +15,14 @@ from patcher.language import phrase
 
 _NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
 _DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
-_HOUSEKEEPING = re.compile(
-    r"(?:raylet|gcs_server|dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent"
-    r"|event_|debug_state|redis|ray_process_exit|metrics)"
+_HOUSEKEEPING = re.compile(r"raylet\.|gcs_server\.")
+"""Logs of Ray's own processes that tell why workers ended; most of their errors are of no account."""
+_ASIDE = re.compile(
+    r"(?:dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent|event_|debug_state|redis"
+    r"|ray_process_exit|metrics|nsight)"
 )
+"""Those that tell nothing of a run."""
+_EVENTS = ("events", "export_events")
 _LATEST = "session_latest"
 
 
@@ -28,7 +32,7 @@ class Series:
 
     parts: tuple[str, ...]
     housekeeping: bool = False
-    """Whether it is of Ray's own processes, whose errors are mostly harmless: only what is known counts in it."""
+    """Whether it is of Ray's own processes: only symptoms count in it, and those for why something else ended."""
 
 
 def series(log: str) -> Sequence[Series]:
@@ -42,8 +46,11 @@ def series(log: str) -> Sequence[Series]:
     top = path / _LATEST if (path / _LATEST).is_dir() else path
     top = top / "logs" if (top / "logs").is_dir() else top
     parts: dict[str, list[tuple[int, float, str]]] = {}
-    for folder, _, names in os.walk(top):
+    for folder, folders, names in os.walk(top):
+        folders[:] = [one for one in folders if one not in _EVENTS]
         for name in sorted(names):
+            if _ASIDE.match(name):
+                continue
             if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
                 file = Path(folder) / name
                 with contextlib.suppress(OSError):

@@ -27,10 +27,34 @@ def merged(parts: Sequence[Part]) -> Evidence:
         return parts[0].evidence
     ordered = sorted(parts, key=lambda part: part.written)
     own = [part for part in ordered if not part.housekeeping]
-    progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
-    ranks = _Ranks(ordered)
-    hits: dict[str, Hit] = {}
+    found = _said(own, [part for part in ordered if part.housekeeping], _Ranks(ordered))
+    for part in own:
+        some = part.evidence
+        found.wait = some.wait or found.wait
+        found.finished, found.complete = some.finished or found.finished, found.complete or some.complete
+        found.step, found.steps = _greater(found.step, some.step), _greater(found.steps, some.steps)
+        found.phase = max((phase for phase in (found.phase, some.phase) if phase), key=PHASES.index, default=None)
+        found.spans = {
+            phase: max(found.spans.get(phase, 0.0), some.spans.get(phase, 0.0))
+            for phase in PHASES
+            if phase in found.spans or phase in some.spans
+        }
+        found.last, found.complained = some.last or found.last, some.complained if some.last else found.complained
+    if found.complete is not None:
+        found.complete = replace(found.complete, offset=-1)
     for part in ordered:
+        some = part.evidence
+        found.versions = {**found.versions, **some.versions}
+        found.ends = {**found.ends, **some.ends}
+        found.lines, found.size = found.lines + some.lines, found.size + some.size
+    return found
+
+
+def _said(own: Sequence[Part], aside: Sequence[Part], ranks: _Ranks) -> Evidence:
+    """What was wrong, by the run's own logs; and where anything was, what others said before that may be why."""
+    progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
+    hits: dict[str, Hit] = {}
+    for part in own:
         for hit in part.evidence.hits:
             if (start := _counting(hit.start, hit.last, part.evidence, progress)) is not None:
                 _join(hits, ranks.hit(replace(hit, since=start), part))
@@ -40,26 +64,15 @@ def merged(parts: Sequence[Part]) -> Evidence:
         for one in part.evidence.raised
         if (start := _counting(one.place, one.last, part.evidence, progress)) is not None
     ]
-    found = Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset))
-    for part in own:
-        some = part.evidence
-        found.trends += [ranks.hit(hit, part) for hit in some.trends]
-        found.wait = some.wait or found.wait
-        found.finished, found.complete = some.finished or found.finished, found.complete or some.complete
-        found.step, found.steps = _greater(found.step, some.step), _greater(found.steps, some.steps)
-        found.phase = max((phase for phase in (found.phase, some.phase) if phase), key=PHASES.index, default=None)
-        found.spans = {**some.spans, **found.spans}
-    if found.complete is not None:
-        found.complete = replace(found.complete, offset=-1)
-    for part in ordered:
-        some = part.evidence
-        found.versions = {**found.versions, **some.versions}
-        found.ends = {**found.ends, **some.ends}
-        found.lines, found.size = found.lines + some.lines, found.size + some.size
-    if own:
-        latest = own[-1].evidence
-        found.last, found.complained = latest.last, latest.complained
-    return found
+    trends = [ranks.hit(hit, part) for part in own for hit in part.evidence.trends]
+    bad = [hit.start for hit in hits.values() if hit.symptom.kind == "failure"]
+    bad += [one.place for one in raised if not one.handled]
+    for part in aside if bad else ():
+        for hit in part.evidence.hits:
+            one = replace(ranks.hit(hit, part), aside=True)
+            if hit.symptom.id not in hits and hit.symptom.part == "cause" and _led(one.first, bad):
+                hits[hit.symptom.id] = one
+    return Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset), trends=trends)
 
 
 class _Ranks:
@@ -106,6 +119,12 @@ def _counting(first: Place, last: Place, own: Evidence, progress: float | None) 
         if place.offset >= own.progress and late:
             return place
     return None
+
+
+def _led(place: Place, bad: Sequence[Place]) -> bool:
+    """Whether something was said in time to be why anything else ended, as far as times tell."""
+    times = [other.at for other in bad if other.at is not None]
+    return place.at is None or not times or place.at <= max(times) + _SLACK
 
 
 def _time(place: Place | None) -> float | None:

@@ -18,6 +18,8 @@ _FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
 """At best, for what follows from something else that was seen; an effect that does is behind those that do not."""
 _STALL = 1.7
 """At best, for what makes a run stand still: what ended it in the end says more."""
+_ASIDE = 1.6
+"""At best, for what a process says that only keeps house."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
 QUIET = 150
@@ -89,6 +91,7 @@ def _of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
     if seen & set(symptom.follows) - {symptom.id}:
         rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
+    rank = max(rank, _ASIDE) if hit.aside else rank
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from patcher.diagnosis import endings, progressing, telling_versions
-from patcher.diagnosis.advancing import CONFIG, STEPS
+from patcher.diagnosis.advancing import ACTOR, CONFIG, STEPS
 from patcher.diagnosis.blocks import SIZE, Block, blocks
 from patcher.diagnosis.cleaning import Utf8
 from patcher.diagnosis.closing import Waits
@@ -21,7 +21,7 @@ from patcher.diagnosis.tracebacks import HEADER
 from patcher.diagnosis.words import Words
 from patcher.records.symptoms import Symptom
 
-_MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ")
+_MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR)
 _ENDS = (b"", b"\n", b"\r")
 _OVERLAP = 256
 """Bytes before a block that begins within a line, in which a word may begin."""

@@ -23,6 +23,7 @@ _FRAMES = 6
 
 _HEADER = re.compile(re.escape(HEADER), re.IGNORECASE)
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+_TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
 _TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
 _GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
 _DIRECT = "The above exception was the direct cause"
@@ -99,7 +100,7 @@ class _Walker:
     def chain(self) -> Chain:
         links = self._links
         root = 0
-        while root < len(links) - 1 and (links[root].then == "handling" or links[root].nature == "wrapper"):
+        while root < len(links) - 1 and _gives_way(links[root], links[root + 1]):
             root += 1
         if links and links[root].nature != "exception":
             root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
@@ -194,6 +195,14 @@ class _Walker:
             return True
         self._since += 1
         return self._since <= _BEHIND
+
+
+def _gives_way(one: _Link, other: _Link) -> bool:
+    """Whether the next of a chain is nearer to the root: what came of handling one, unless in tidying up after it."""
+    if one.nature == "wrapper":
+        return True
+    tidying = any(_TIDYING.search(place.text) for place in other.frames[-2:])
+    return one.then == "handling" and not tidying
 
 
 def _pattern(label: str) -> re.Pattern[str]:

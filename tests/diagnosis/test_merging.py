@@ -43,13 +43,31 @@ def test_training_that_went_on_in_another_log_counts_where_times_tell(tmp_path: 
     assert (found.verdict, found.step, root(found)) == ("failed", 2, ("memory", 2))
 
 
-def test_errors_of_rays_own_processes_count_where_they_are_known(tmp_path: Path) -> None:
-    raylet = f"[2026-01-11 10:00:03,000 E 7 7] (raylet) agent died\n{TRACEBACK}ValueError: odd\n"
-    out = "(A pid=1) ready\n"
-    assert diagnosed(tmp_path, {"raylet.out": raylet, "worker-1.out": out}).findings == ()
-    found = diagnosed(tmp_path, {"raylet.out": raylet + "CUDA out of memory\n", "worker-1.out": out})
-    assert root(found) == ("memory", 6)
-    assert root(diagnosed(tmp_path, {"raylet.out": "x\n", "worker-1.out": out + raylet})) == ("unknown", 6)
+def test_what_rays_own_processes_say_counts_where_a_worker_has_ended(tmp_path: Path) -> None:
+    raylet = (
+        f"[2026-01-11 10:00:03,000 E 7 7] (raylet) agent died\n{TRACEBACK}ValueError: odd\n"
+        "[2026-01-11 10:00:04,000 I 7 7] (raylet) CUDA out of memory\n"
+    )
+    ready = "2026-01-11 10:00:01,000 INFO ready\n"
+    assert diagnosed(tmp_path, {"raylet.out": raylet, "worker-1.out": ready}).findings == ()
+    gone = ready + "2026-01-11 10:00:06,000 ERROR engine is gone\n"
+    assert root(diagnosed(tmp_path, {"raylet.out": raylet, "worker-1.out": gone})) == ("memory", 6)
+    own = gone + f"{TRACEBACK}KeyError: 'x'\n"
+    assert root(diagnosed(tmp_path, {"raylet.out": raylet, "worker-1.out": own})) == ("unknown", 6)
+    late = raylet.replace("10:00:04", "10:09:04")
+    assert root(diagnosed(tmp_path, {"raylet.out": late, "worker-1.out": gone})) == ("engine-dead", 2)
+
+
+def test_a_worker_s_own_log_tells_its_actor_once(tmp_path: Path) -> None:
+    found = diagnosed(
+        tmp_path,
+        {
+            "worker-1.out": ":job_id:01000000\n:actor_name:TaskRunner\nUsing dataset class: RLHFDataset\n",
+            "worker-2.out": ":job_id:01000000\n:actor_name:WorkerDict\nloading\n:task_name:init\n",
+        },
+    )
+    assert (found.phase, list(found.spans)) == ("actor", ["config", "dataset", "actor"])
+    assert [place.text for place in found.telling] == ["loading"]
 
 
 def test_parts_of_a_rotated_log_are_one_log(tmp_path: Path) -> None:

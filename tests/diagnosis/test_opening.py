@@ -126,7 +126,7 @@ def test_a_session_of_ray_and_its_rotated_logs(tmp_path: Path) -> None:
         ["worker-1-01-7.out.2", "worker-1-01-7.out.1", "worker-1-01-7.out"],
     ]
     kept = sorted(Path(part).name for one in found if one.housekeeping for part in one.parts)
-    assert kept == ["dashboard.log", "gcs_server.out", "python-core-worker-1_7.log", "raylet.out"]
+    assert kept == ["gcs_server.out", "raylet.out"]
 
 
 def test_whether_a_file_is_being_written(tmp_path: Path) -> None:

@@ -38,6 +38,11 @@ def root(log: str) -> tuple[str, int]:
         (f"{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}RuntimeError: 2\n", "RuntimeError: 2", 11),
         (f"{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}SystemExit: 1\n", "KeyError: 1", 4),
         (
+            f'{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}  File "a.py", line 9, in _cleanup\nBufferError: 2\n',
+            "KeyError: 1",
+            4,
+        ),
+        (
             f"{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}OSError: 2\n{DIRECT}{TRACEBACK}RuntimeError: 3\n",
             "OSError: 2",
             11,
