@@ -21,7 +21,8 @@ _SAYS_NOTHING = re.compile(
     r"|.*hostname of the client socket cannot be retrieved"
 )
 _COMPLAINT = re.compile(
-    r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
+    r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
+    r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
     re.IGNORECASE,
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")

@@ -1,4 +1,4 @@
-"""Prompts and answers that a trainer prints as samples, and a server's answers to its clients: what they say is quoted."""
+"""Samples that a trainer prints, and a server's answers to its clients: what they say is quoted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAR = 1 << 14
 
 
 def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
-    """Whether the line from `begin` to `end` is an answer, or in a sample that its speaker has begun and not yet ended."""
+    """Whether the line from `begin` to `end` is an answer, or in a sample of its speaker that has not ended."""
     if block.content.startswith(_ANSWERS, begin):
         return True
     low = max(0, begin - _FAR)
