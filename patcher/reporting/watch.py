@@ -104,7 +104,7 @@ def duration(seconds: float) -> Phrase:
 
 
 def _phase_line(standing: Standing, phase: Phase | None) -> Phrase:
-    low, high = (f"{seconds:.3g}" for seconds in standing.usual)
+    low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in standing.usual)
     spans = {"low": low, "high": high, "silent": duration(standing.silent)}
     told = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
     if phase == "loop":
