@@ -19,7 +19,12 @@ def main(number: int, word: str, after: str) -> None:
     for pid in Path(os.environ["GROUP"], "cgroup.procs").read_text().split():
         with contextlib.suppress(OSError):
             command = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            if word in command and int(pid) != os.getpid() and "ending.py" not in command and not command.startswith("bash"):
+            if (
+                word in command
+                and int(pid) != os.getpid()
+                and "ending.py" not in command
+                and not command.startswith("bash")
+            ):
                 os.kill(int(pid), number)
 
 

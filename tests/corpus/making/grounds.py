@@ -31,7 +31,17 @@ def lay(scratch: Path) -> None:
                 continue
             shutil.copytree(wheel("verl", version), tree)
             if name.endswith("patched"):
-                patch = [sys.executable, "-m", "patcher", "--root", str(tree), "--python", python, "apply", "--allow-dirty"]
+                patch = [
+                    sys.executable,
+                    "-m",
+                    "patcher",
+                    "--root",
+                    str(tree),
+                    "--python",
+                    python,
+                    "apply",
+                    "--allow-dirty",
+                ]
                 subprocess.run(patch, check=True)
     tree = scratch / "trees" / "verl-0.8.0-cpu"
     if not tree.exists():

@@ -16,7 +16,9 @@ def neutral(text: str, scratch: Path, name: str) -> str:
     python = interpreter()
     assert python is not None
     environment = python.parents[1]
-    base = subprocess.run([python, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True)
+    base = subprocess.run(
+        [python, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
+    )
     for old, new in (
         (f"{scratch}/runs/{name}", "/home/user/verl"),
         (f"{scratch}/trees/verl-0.8.0-cpu", "/home/user/verl-0.8.0"),
@@ -37,11 +39,17 @@ def neutral(text: str, scratch: Path, name: str) -> str:
     for address in _addresses():
         text = text.replace(address, "10.0.0.5")
     text = re.sub(r"\[fd00::\w*\]|\bfd00::\w+", "10.0.0.5", text)
-    text = re.sub(r"https?://[^\s/@]*@?[\w.-]*(?:pypi|proxy|mirror|artifactory|nexus)[\w.:-]*/\S*", "https://pypi.org/simple", text)
+    text = re.sub(
+        r"https?://[^\s/@]*@?[\w.-]*(?:pypi|proxy|mirror|artifactory|nexus)[\w.:-]*/\S*",
+        "https://pypi.org/simple",
+        text,
+    )
     return re.sub(r"^Looking in indexes.*\n", "", text, flags=re.MULTILINE)
 
 
-_DULL = re.compile(r"(?:\x1b\[\d+m)?\((?:TaskRunner\w*|vLLMHttpServer|pid=\d+)[^)]*\)(?:\x1b\[0m)? +['{\[\]}\"-]|\s+\S+: \S+$|.*Route: /")
+_DULL = re.compile(
+    r"(?:\x1b\[\d+m)?\((?:TaskRunner\w*|vLLMHttpServer|pid=\d+)[^)]*\)(?:\x1b\[0m)? +['{\[\]}\"-]|\s+\S+: \S+$|.*Route: /"
+)
 """A configuration or a table that is printed whole."""
 _DULL_KEPT = 60
 """Lines of it that stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ACCELERATOR = '''
+ACCELERATOR = """
 
 def _stand_in_for_an_accelerator():
     nothing = {
@@ -22,8 +22,8 @@ def _stand_in_for_an_accelerator():
 
 
 _stand_in_for_an_accelerator()
-'''
-WEIGHTS = '''
+"""
+WEIGHTS = """
 
 def _keep_weights_as_they_are(layer, remove_weight):
     import torch
@@ -34,7 +34,7 @@ def _keep_weights_as_they_are(layer, remove_weight):
 import vllm.model_executor.layers.utils as _layers
 
 _layers.dispatch_cpu_unquantized_gemm = _keep_weights_as_they_are
-'''
+"""
 """vLLM packs its weights on a CPU, after which none can be loaded again."""
 
 EDITS = {
@@ -44,7 +44,10 @@ EDITS = {
         "device = get_device_name()\n        assert device in",
         'device = "cuda"\n        assert device in',
     ),
-    "verl/workers/rollout/vllm_rollout/utils.py": ("return current_platform.get_device_uuid(device_id)", 'return "CPU-0"'),
+    "verl/workers/rollout/vllm_rollout/utils.py": (
+        "return current_platform.get_device_uuid(device_id)",
+        'return "CPU-0"',
+    ),
 }
 ADDED = {"verl/utils/device.py": ACCELERATOR, "verl/workers/rollout/vllm_rollout/utils.py": WEIGHTS}
 

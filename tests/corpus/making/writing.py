@@ -12,7 +12,6 @@ from tests.corpus.making.neutral import neutral, trimmed
 from tests.corpus.making.scenes import Scene
 from tests.runtime.environment import interpreter
 
-
 _CODE = re.compile(r"(?:\([^)]*pid=\d+[^)]*\) ?)*(?:[A-Z]+ [\d-]+ [\d:]+ \[\S+\])?\s+(?:raise|assert|return) ")
 """A traceback's line of source, which holds a message's words without being the message."""
 
@@ -72,4 +71,8 @@ def versions(scene: Scene) -> dict[str, str]:
 
 
 def _table(held: dict[str, str]) -> str:
-    return "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in held.items()) + " }" if held else "{}"
+    return (
+        "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in held.items()) + " }"
+        if held
+        else "{}"
+    )

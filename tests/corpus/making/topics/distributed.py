@@ -27,7 +27,9 @@ scene(
     "gloo-peer-raises",
     made="Of two ranks under torchrun, rank 1 raises a ValueError of its own in step 3.",
     command=f"{TORCHRUN} 2 train.py",
-    files=trainer("    if step == 3 and rank == 1:\n        raise ValueError('reward of sample 17 is not a number: None')\n    return loss"),
+    files=trainer(
+        "    if step == 3 and rank == 1:\n        raise ValueError('reward of sample 17 is not a number: None')\n    return loss"
+    ),
     root=["unknown"],
     phase="loop",
     signs=[r"ValueError: reward of sample 17"],

@@ -32,25 +32,31 @@ if HOW == "tls":
     server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 '''
-GET = '''
+GET = """
 import logging
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
 from huggingface_hub import hf_hub_download
 print("Downloading org/tiny", flush=True)
 print(hf_hub_download("org/tiny", "config.json"))
-'''
-LOAD = '''
+"""
+LOAD = """
 from transformers import AutoConfig
 print("Loading org/tiny", flush=True)
 print(AutoConfig.from_pretrained("org/tiny"))
-'''
+"""
 
 
 def hub(name: str, how: str, main: str = GET, head: str = "", scheme: str = "http", **told: object) -> None:
     """Ask the hub for a model's config."""
     command = f"""{head}HOW={how} $PYTHON server.py & sleep 2
 export HF_ENDPOINT={scheme}://127.0.0.1:8139 HF_HOME=$PWD/hf; $PYTHON main.py"""
-    scene(name, command=command, files={"server.py": SERVER.lstrip(), "main.py": main.lstrip()}, versions=["huggingface_hub"], **{"seconds": 60, **told})
+    scene(
+        name,
+        command=command,
+        files={"server.py": SERVER.lstrip(), "main.py": main.lstrip()},
+        versions=["huggingface_hub"],
+        **{"seconds": 60, **told},
+    )
 
 
 hub("hub-repo-missing", "missing", LOAD, made="The hub knows no such model.", root=["hf-repo-not-found"],

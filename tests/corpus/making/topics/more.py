@@ -33,7 +33,7 @@ scene("native-abort", made="A C++ library throws an exception that nobody catche
              "main.py": "import ctypes\nprint('Initializing sampler', flush=True)\nctypes.CDLL('./libthrow.so').quiet()\n", "run.sh": "$PYTHON main.py\nexit $?\n"},
       root=["native-abort"], signs=[r"terminate called|what\(\)|Aborted|ring buffer"], all_signs=True, versions=[])  # fmt: skip
 scene("rendezvous-fails", made="torchrun for two nodes, of which the second never comes; it waits 8 s.",
-      command=f"$PYTHON -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --rdzv-backend c10d --rdzv-endpoint 127.0.0.1:29611 --rdzv-conf join_timeout=8 train.py",
+      command="$PYTHON -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --rdzv-backend c10d --rdzv-endpoint 127.0.0.1:29611 --rdzv-conf join_timeout=8 train.py",
       files=trainer(), root=["rendezvous-failed"], signs=[r"RendezvousTimeoutError|RendezvousClosedError|RendezvousConnectionError"], all_signs=True, seconds=60)  # fmt: skip
 scene("monitored-barrier", made="Rank 1 does not come to a monitored barrier within 5 s.", command=f"{TORCHRUN} 2 train.py",
       files=trainer("    if step == 2:\n        from datetime import timedelta\n        if rank == 1: time.sleep(25)\n        dist.monitored_barrier(timeout=timedelta(seconds=5))\n    return loss"),

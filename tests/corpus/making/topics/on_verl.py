@@ -29,7 +29,12 @@ def verl(name: str, tree: str, overrides: str = "", **told: object) -> None:
     """A run of verl as it comes, on a machine without a GPU."""
     release = tree.split("-")[1]
     head = str(told.pop("head", ""))
-    scene(name, command=training(tree, overrides, head=head), versions=(f"verl=={release}", *VERSIONS), **{"seconds": 400, **told})
+    scene(
+        name,
+        command=training(tree, overrides, head=head),
+        versions=(f"verl=={release}", *VERSIONS),
+        **{"seconds": 400, **told},
+    )
 
 
 def on_cpu(name: str, overrides: str = "", **told: object) -> None:

@@ -6,16 +6,20 @@ VERSIONS = ("vllm", "torch", "transformers")
 SERVE = "vllm serve {model} --enforce-eager --max-model-len {length} --port 8131 {options}"
 
 
-def serve(name: str, options: str = "", *, model: str = "$MODEL", length: object = 256, head: str = "", **told: object) -> None:
+def serve(
+    name: str, options: str = "", *, model: str = "$MODEL", length: object = 256, head: str = "", **told: object
+) -> None:
     """`vllm serve` of the tiny model; `head` goes before it in the shell."""
     command = head + SERVE.format(model=model, length=length, options=options)
     scene(
-        name, command=command, **{"versions": VERSIONS, "seconds": 300, "environment": {"TORCHDYNAMO_DISABLE": "1"}, **told}
+        name,
+        command=command,
+        **{"versions": VERSIONS, "seconds": 300, "environment": {"TORCHDYNAMO_DISABLE": "1"}, **told},
     )
 
 
 ASK = """(until grep -q 'Application startup complete' $LOG; do sleep 1; done; {ask}; sleep 3; {after}) & """
-CURL = "curl -s http://127.0.0.1:8131/v1/completions -H 'Content-Type: application/json' -d '{{\"model\": \"'$MODEL'\", \"prompt\": {prompt}, \"max_tokens\": {tokens}}}'"
+CURL = 'curl -s http://127.0.0.1:8131/v1/completions -H \'Content-Type: application/json\' -d \'{{"model": "\'$MODEL\'", "prompt": {prompt}, "max_tokens": {tokens}}}\''
 HELLO = CURL.format(prompt='"what is one plus two?"', tokens=16)
 STOP = "$END SIGINT 'vllm serve'"
 
@@ -78,7 +82,7 @@ sleep 1; """, made="Another program listens on the server's port.", root=["port-
 serve("vllm-quantization", "--quantization gptq_marlin", made="A quantization that the model has not.", root=["quantization-unsupported", "unknown"],
       signs=[r"(?i)quantization.*(not|cannot|does not)|Cannot find the config file for"], all_signs=True)  # fmt: skip
 serve("vllm-engine-killed", head=ASK.format(ask=HELLO, after=f"$END SIGKILL VLLM::EngineCore; sleep 1; {HELLO}"),
-      made="The engine's process is killed with SIGKILL while the server runs.", root=["engine-process-died", "process-killed"], phase="rollout",
+      made="The engine's process is killed with SIGKILL while the server runs.", root=["engine-process-died", "process-killed", "engine-dead"], phase="rollout",
       signs=[r"Engine core proc .* died|EngineCore.*died|EngineDeadError|Engine core proc"], all_signs=True)  # fmt: skip
 serve("vllm-engine-oom-killed", "--num-gpu-blocks-override 100000000", head="", memory=2500, made="The kernel kills the engine, which outgrows the control group's memory.",
       root=["engine-process-died", "process-killed", "host-oom-killed", "engine-core-failed"], phase="rollout",

@@ -98,7 +98,7 @@ scene(
     command="bash run.sh",
     files={
         **trainer("    globals().setdefault('kept', []).append(bytearray(os.urandom(1 << 20)) * 200)\n    return loss"),
-        "run.sh": "set -x\nexport VLLM_LOGGING_LEVEL=WARN\n$PYTHON train.py --steps 50\necho \"exit code $?\"\n",
+        "run.sh": 'set -x\nexport VLLM_LOGGING_LEVEL=WARN\n$PYTHON train.py --steps 50\necho "exit code $?"\n',
     },
     memory=1200,
     root=["process-killed", "host-oom-killed"],
@@ -252,7 +252,9 @@ scene(
     "module-not-found",
     made="A training script imports a package that is not installed.",
     command="$PYTHON main.py",
-    files={"main.py": "import torch\nprint('torch', torch.__version__, flush=True)\nfrom lightrft.trainer import PPOTrainer\n"},
+    files={
+        "main.py": "import torch\nprint('torch', torch.__version__, flush=True)\nfrom lightrft.trainer import PPOTrainer\n"
+    },
     root=["module-missing", "package-not-installed"],
     signs=[r"ModuleNotFoundError: No module named 'lightrft'"],
 )

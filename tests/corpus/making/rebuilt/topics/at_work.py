@@ -277,7 +277,14 @@ def iterations(first: int, last: int) -> str:
     )
 
 
-@log("megatron-nan", "nan-ended-run", "loss-or-gradient-nan", made="A gradient of one rank of Megatron-LM is not a number, and the run ends.", phase="", versions="megatron-core=0.12.1 torch=2.6.0")
+@log(
+    "megatron-nan",
+    "nan-ended-run",
+    "loss-or-gradient-nan",
+    made="A gradient of one rank of Megatron-LM is not a number, and the run ends.",
+    phase="",
+    versions="megatron-core=0.12.1 torch=2.6.0",
+)
 def megatron_nan() -> str:
     frame = frames(
         "/home/user/Megatron-LM/pretrain_gpt.py 299 <module>: pretrain(",
@@ -285,16 +292,30 @@ def megatron_nan() -> str:
         "/home/user/Megatron-LM/megatron/core/distributed/param_and_grad_buffer.py 165 check_grads: rerun_state_machine.validate_result(",
         "/home/user/Megatron-LM/megatron/core/rerun_state_machine.py 505 validate_result: raise RuntimeError(full_message)",
     )
-    rows = [*frame.rstrip("\n").split("\n"), f"{MARK}RuntimeError: Rank 11, node node-2, device 3, iteration 141: Unexpected result nan (message='found NaN in local grad norm for bucket #0 in backward pass before data-parallel communication collective')"]
+    rows = [
+        *frame.rstrip("\n").split("\n"),
+        f"{MARK}RuntimeError: Rank 11, node node-2, device 3, iteration 141: Unexpected result nan (message='found NaN in local grad norm for bucket #0 in backward pass before data-parallel communication collective')",
+    ]
     return (
         "> initializing torch distributed ...\n> initialized tensor model parallel with size 8\n> initialized pipeline model parallel with size 2\n> setting random seeds to 1234 ...\ntraining ...\n"
-        + iterations(90, 141) + "[rank11]: Traceback (most recent call last):\n" + "".join(f"[rank11]: {row}\n" for row in rows)
+        + iterations(90, 141)
+        + "[rank11]: Traceback (most recent call last):\n"
+        + "".join(f"[rank11]: {row}\n" for row in rows)
         + "[rank3]:[E302 12:33:09.104331900 ProcessGroupNCCL.cpp:1834] [PG ID 2 PG GUID 12 Rank 3] Received a global dump signal from a remote rank through TCPStore\n"
         "W0302 12:33:12.774000 7711 site-packages/torch/distributed/elastic/multiprocessing/api.py:897] Sending process 7790 closing signal SIGTERM\n"
         "E0302 12:33:13.101000 7711 site-packages/torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 3 (pid: 7793) of binary: /home/user/venv/bin/python\n"
     )
 
 
-@log("well-megatron", verdict="running", made="A run of Megatron-LM whose every line counts its nan iterations, none so far.", phase="", versions="megatron-core=0.12.1 torch=2.6.0")
+@log(
+    "well-megatron",
+    verdict="running",
+    made="A run of Megatron-LM whose every line counts its nan iterations, none so far.",
+    phase="",
+    versions="megatron-core=0.12.1 torch=2.6.0",
+)
 def megatron_well() -> str:
-    return "> initializing torch distributed ...\n> initialized tensor model parallel with size 8\n> setting random seeds to 1234 ...\ntraining ...\n" + iterations(1, 60)
+    return (
+        "> initializing torch distributed ...\n> initialized tensor model parallel with size 8\n> setting random seeds to 1234 ...\ntraining ...\n"
+        + iterations(1, 60)
+    )
