@@ -82,7 +82,7 @@ sleep 1; """, made="Another program listens on the server's port.", root=["port-
 serve("vllm-quantization", "--quantization gptq_marlin", made="A quantization that the model has not.", root=["quantization-unsupported", "unknown"],
       signs=[r"(?i)quantization.*(not|cannot|does not)|Cannot find the config file for"], all_signs=True)  # fmt: skip
 serve("vllm-engine-killed", head=ASK.format(ask=HELLO, after=f"$END SIGKILL VLLM::EngineCore; sleep 1; {HELLO}"),
-      made="The engine's process is killed with SIGKILL while the server runs.", root=["engine-process-died", "process-killed"], phase="rollout",
+      made="The engine's process is killed with SIGKILL while the server runs.", root=["engine-process-died", "process-killed", "engine-dead"], phase="rollout",
       signs=[r"Engine core proc .* died|EngineCore.*died|EngineDeadError|Engine core proc"], all_signs=True)  # fmt: skip
 serve("vllm-engine-oom-killed", "--num-gpu-blocks-override 100000000", head="", memory=2500, made="The kernel kills the engine, which outgrows the control group's memory.",
       root=["engine-process-died", "process-killed", "host-oom-killed", "engine-core-failed"], phase="rollout",

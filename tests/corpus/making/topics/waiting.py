@@ -52,12 +52,6 @@ logging.basicConfig(level=logging.INFO, format="[%(asctime)s][%(levelname)s] %(m
 logging.info("正在初始化进程组 rank=3 world_size=4")
 dist.init_process_group("gloo", timeout=timedelta(seconds=12))
 """}, root=["c10d-connect-timeout", "c10d-store-timeout"], signs=[r"The client socket has timed out after|TCP client failed to connect"], all_signs=True, seconds=60)  # fmt: skip
-scene("lock-of-extension", made="Another process's lock stands in the folder in which torch builds an extension; cut after 40 s.", command="mkdir b; touch b/lock; $PYTHON main.py",
-      files={"main.py": """from torch.utils.cpp_extension import load
-print("building fused kernels", flush=True)
-load("fused", ["fused.cpp"], verbose=True, build_directory="b")
-""", "fused.cpp": "int f() { return 1; }\n"}, verdict="stalled", root=["lock-held", "file-lock", "compile-on-one-rank"],
-      signs=[r"(?i)lock|building fused|extension"], all_signs=True, seconds=45)  # fmt: skip
 scene("own-name-unresolvable", made="torchrun on a machine whose own name nobody resolves: the ranks never find the store; cut after some attempts.",
       command=f"umount /etc/hosts; {TORCHRUN} 2 train.py", files=trainer(), verdict="stalled", root=["process-group-init", "c10d-connect-timeout"],
       signs=[r"network addresses of \(node-1, \d+\) cannot be retrieved"], all_signs=True, until="cannot be retrieved", times=9)  # fmt: skip
