@@ -41,7 +41,7 @@ def neutral(text: str, scratch: Path, name: str) -> str:
     text = re.sub(r"\[fd00::\w*\]|\bfd00::\w+", "10.0.0.5", text)
     text = re.sub(
         r"https?://[^\s/@]*@?[\w.-]*(?:pypi|proxy|mirror|artifactory|nexus)[\w.:-]*/\S*",
-        "https://pypi.org/simple",
+        "https://index.example.org/simple",
         text,
     )
     return re.sub(r"^Looking in indexes.*\n", "", text, flags=re.MULTILINE)

@@ -21,7 +21,7 @@ scene("pip-setup-raises", made="pip builds a source package whose setup.py impor
       command="$PYTHON -I -m pip install --disable-pip-version-check --target site --no-index --no-build-isolation ./package",
       files={"package/setup.py": "from setuptools import setup\nimport torch_not_there as torch\nsetup(name='flash-attn', version='2.8.3')\n"},
       root=["wheel-build-failed", "flash-attn-build-failed", "module-missing"], signs=[r"No module named 'torch|metadata-generation-failed|subprocess-exited-with-error"], all_signs=True, versions=["pip"])  # fmt: skip
-scene("pip-no-network", made="pip install without a network.", command=f"{PIP} verl==0.8.0 --retries 1 --timeout 3 --index-url https://pypi.org/simple --no-deps",
+scene("pip-no-network", made="pip install without a network.", command=f"{PIP} verl==0.8.0 --retries 1 --timeout 3 --index-url https://index.example.org/simple --no-deps",
       root=["package-index-unreachable"], signs=[r"No matching distribution|Could not find a version|NewConnectionError|name resolution"], all_signs=True, versions=["pip"])  # fmt: skip
 scene("pip-hash", made="pip install of a wheel that is no wheel.", command=f"echo no > vllm-0.20.2-py3-none-any.whl; {PIP} --no-deps ./vllm-0.20.2-py3-none-any.whl",
       root=["unknown", "wheel-build-failed"], signs=[r"(?i)invalid|has an invalid wheel|is not a zip"], all_signs=True, versions=["pip"])  # fmt: skip
