@@ -16,10 +16,10 @@ from typing import TextIO
 from bench.clock import Times
 from bench.figures import Amount, Figure
 
-WATCHED = 20.0
+WATCHED = 12.0
 """Seconds for which the processor is measured, once a command has started."""
-WARM = 6.0
-TURNS, TURN = 15, 1.5
+WARM = 5.0
+TURNS, TURN = 10, 1.5
 """How often the watcher is held and let go, and for how many seconds."""
 _GREP = r"\[ACTOR\]|\[ROLLOUT\]|\[SYNC\]|ERROR|NCCL|Traceback"
 _JOB = """
