@@ -79,6 +79,10 @@ class Pulses:
             return Activity()
         return between(self._looks[0], self._looks[-1], self.gpus)
 
+    def recent(self) -> Activity:
+        """What has been done in the last few seconds: since the look before the last."""
+        return between(self._looks[max(0, len(self._looks) - 3)], self._looks[-1]) if self._looks else Activity()
+
 
 def between(first: Mapping[str, Any], last: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]] = ()) -> Activity:
     """What was done from one look to the other. What is new since then counts from its beginning."""
