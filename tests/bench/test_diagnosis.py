@@ -13,7 +13,7 @@ from bench.diagnosis.report import met, misses, table
 from patcher.records.symptom_parse import load_symptoms
 
 LABELS = load()
-LARGEST = 64_000
+LARGEST = 90_000
 GOOD = """
 verdict = "failed"
 phase = "rollout"
