@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 Name: TypeAlias = tuple[str, int]
 """A process by its host and its number."""
-WINDOW = 30.0
-"""Seconds over which work is counted."""
+WINDOW = 9.0
+"""Seconds over which work is counted: what was done before a run came to stand must not pass for work of now."""
 BUSY = 10.0
 """Percent of a core from which on a process computes."""
 DISK = 256 << 10
@@ -23,7 +23,7 @@ GROWN = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Per second, over the last half minute at most. None of it is known (`seconds` 0) after a single look."""
+    """Per second, over the last seconds. None of it is known (`seconds` 0) after a single look."""
 
     seconds: float = 0.0
     cpu: Mapping[Name, float] = field(default_factory=dict)
@@ -78,10 +78,6 @@ class Pulses:
         if len(self._looks) < 2:
             return Activity()
         return between(self._looks[0], self._looks[-1], self.gpus)
-
-    def recent(self) -> Activity:
-        """What has been done in the last few seconds: since the look before the last."""
-        return between(self._looks[max(0, len(self._looks) - 3)], self._looks[-1]) if self._looks else Activity()
 
 
 def between(first: Mapping[str, Any], last: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]] = ()) -> Activity:

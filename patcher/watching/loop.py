@@ -148,7 +148,7 @@ class Watcher:
         if standing.pace != "suspect":
             return None
         sight = self.sight()
-        busy = self.state.pulses.recent().busy
+        busy = self.state.activity.busy
         if busy and standing.over < MOVING:
             goes_on, sight = self._goes_on(sight, busy)
             standing = self.state.standing(self.source.now())

@@ -118,6 +118,14 @@ def reads() -> None:
                 time.sleep(0.01)
 
 
+def bursts() -> None:
+    """Takes much memory at once, and then nothing is done."""
+    content = Path(sys.argv[2]).read_bytes()
+    begun()
+    queue.Queue[int]().get()
+    print(len(content))
+
+
 def all_reduce() -> None:
     """torch, gloo: rank 1 does not come to the third all-reduce."""
     import torch
@@ -127,6 +135,7 @@ def all_reduce() -> None:
     rank = begun()
     for step in range(3):
         if rank == 1 and step == 2:
+            print("[ROLLOUT] rank 1 goes elsewhere", flush=True)
             prepare_batch()
         dist.all_reduce(torch.ones(4))
 
@@ -153,6 +162,7 @@ def loader() -> None:
         if number == 4 and rank == 0:
             for child in multiprocessing.active_children()[:1]:
                 os.kill(int(child.pid or 0), signal.SIGSTOP)
+                print(f"[ROLLOUT] rank {rank} stopped {child.pid}", flush=True)
         if number == 8 and rank == 1:
             time.sleep(3600)
 

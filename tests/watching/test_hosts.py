@@ -119,7 +119,7 @@ def test_a_rank_does_not_come_to_the_all_reduce(stalled: Start, tmp_path: Path, 
             assert others.where == "torch/distributed/distributed_c10d.py:all_reduce"
             assert found.odd[0].where.endswith(":prepare_batch")
             assert "elsewhere" in str(found.odd[0].odd)
-            assert shown(found, "collective-one-absent")
+            assert shown(found, "allreduce-one-absent")
 
     stalled("ranks:all_reduce:3", str(tmp_path / "store"), python=python).each_way(check, 120)
 

@@ -77,6 +77,17 @@ def test_once_says_what_it_does_now(stalled: Start) -> None:
     assert "driver (pid " in out
 
 
+def test_what_a_start_has_read_does_not_pass_for_work_of_now(stalled: Start, tmp_path: Path) -> None:
+    """A burst, as of an import, and then silence: the limit counts from the silence, give or take a few seconds."""
+    (tmp_path / "large").write_bytes(bytes(400 << 20))
+    run = stalled("bursts", str(tmp_path / "large"))
+    begun(run, 1)
+    code, out, _ = watch(run.log, "--limit", 4, "--format", "json")
+    found = json.loads(out)
+    assert (code, found["verdict"]) == (1, "stalled")
+    assert found["silent"] < 4 + 15
+
+
 @pytest.mark.hosts
 def test_a_job_that_works_without_a_word_is_not_called_stalled(stalled: Start) -> None:
     if "py-spy" not in ways():
