@@ -44,7 +44,7 @@ serve("vllm-kv-space-beyond-memory", head="VLLM_CPU_KVCACHE_SPACE=400 ", made="M
       signs=[r"ValueError|RuntimeError: .*alloc|not enough memory|can't allocate"], all_signs=True)  # fmt: skip
 serve("vllm-memory-refused", head="ulimit -v 5000000; ", made="Under ulimit -v the engine cannot get its memory.",
       root=["cannot-allocate-memory", "host-oom-killed"], signs=[r"(?i)cannot allocate memory|can't allocate|MemoryError|failed to map|not enough memory"], all_signs=True)  # fmt: skip
-serve("vllm-dtype", "--dtype float8", made="A dtype that there is not.", root=["vllm-argument-unknown", "config-value-unknown", "unknown"],
+serve("vllm-dtype", "--dtype float8", made="A dtype that there is not.", root=["command-line-wrong", "vllm-argument-unknown", "config-value-unknown"],
       signs=[r"argument --dtype: invalid choice|Unknown dtype"], all_signs=True)  # fmt: skip
 serve("vllm-old-flag", "--disable-log-requests", made="A flag that vLLM 0.12 removed.",
       root=["vllm-argument-unknown", "vllm-disable-log-requests"], signs=[r"unrecognized arguments"])  # fmt: skip

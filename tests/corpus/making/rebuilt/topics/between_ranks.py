@@ -180,6 +180,7 @@ def remote() -> str:
 @log(
     "nccl-system-error",
     "nccl-system-error",
+    "multi-node-only",
     phase="actor",
     made="NCCL cannot open a connection to the other node's interface.",
     versions=SETS,
