@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from patcher.hosts.payload import payload
 from tests import forks
 from tests.hosts.cutting import Fault, Line
 from tests.migration import moving
@@ -177,7 +178,7 @@ def test_everything_happens_within_the_tree(site: Site, line: Line, canary: Path
     site.machine.do("sh", "-c", 'echo by hand >> "$0"', str(tree / "README.md"))
     run(*WORDS, code=5)
     run(*WORDS, fault=Fault(after=40_000), code=5)
-    run(*WORDS, "--yes", fault=Fault(after=100_000, times=1))
+    run(*WORDS, "--yes", fault=Fault(after=len(payload("n" * 32)) + 10_000, times=1))
     run("--only", "environment", code=1)
     job(site)
     (site.mover.tree / "uky-patch.toml").write_text('[hosts.line]\nscript = "job.sh"\n')

@@ -8,6 +8,8 @@ from patcher.migration.model import StepName
 from tests.hosts.cutting import Fault
 from tests.migration.cuts import STEPS, Course
 
+GOODBYE = 1_500
+"""Bytes at the end of the last step behind the last answer; how many there are differs from run to run."""
 pytestmark = [pytest.mark.network, pytest.mark.hosts]
 
 
@@ -21,7 +23,8 @@ def test_a_cut_at_any_byte_of_a_step(step: StepName, half: int, course: Course) 
         told = course.run(Fault(after=point, times=1 if heals else None))
         befallen = course.line.befallen
         course.left(told)
-        if befallen and not heals:
+        only_goodbye = told.code == 0 and step == STEPS[-1] and point > course.whole[step][1] - GOODBYE
+        if befallen and not heals and not only_goodbye:
             assert told.code == 5, told.text
             failed = told.json["steps"][-1]
             assert failed["status"] == "fail"
