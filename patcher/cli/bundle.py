@@ -52,9 +52,9 @@ def command(
     """
     from patcher.bundling import archive
     from patcher.bundling.model import Asked
-    from patcher.cli.asking import agreed
     from patcher.language import phrase
     from patcher.operations.bundling import bundled, target
+    from patcher.reporting.asking import agreed
     from patcher.reporting.bundle import show_bundle, show_listing
 
     host, log = target(session, what, job, given)

@@ -41,10 +41,10 @@ def command(
     HOST is this machine without a name. All is listed first, with the reason why it is thought to be the job's; what
     others hold and stands in the way is shown and left alone.
     """
-    from patcher.cli.asking import agreed
     from patcher.jobs.link import linked
     from patcher.language import phrase
     from patcher.operations.cleaning import Cleaned, clean, look
+    from patcher.reporting.asking import agreed
     from patcher.reporting.clean import show_cleaned, show_left
     from patcher.reporting.jobs import show_stopping
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +12,7 @@ from patcher.migration.model import STEPS, Step
 from patcher.migration.steps.probe import size
 from patcher.migration.steps.transfer import printable
 from patcher.migration.walk import LOOKING
+from patcher.reporting.asking import agreed
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.progress import progress
 from patcher.reporting.table import width
@@ -168,6 +168,4 @@ def _show_cut(error: UkyError, seconds: float) -> None:
 
 def confirm(question: Phrase) -> bool:
     """Ask the person at the terminal; no where there is none."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    return click.confirm(show(question, language()), err=True)
+    return agreed(question, yes=False)

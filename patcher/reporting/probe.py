@@ -12,7 +12,7 @@ from patcher.language import language, phrase, show
 from patcher.language.said import said
 from patcher.operations.probing import Answer
 from patcher.probing.questions import READS, WRITES, Write
-from patcher.reporting.migrate import confirm
+from patcher.reporting.asking import agreed
 from patcher.reporting.table import Cell, show_rows
 
 
@@ -37,7 +37,7 @@ def agree(action: Write, targets: Sequence[str]) -> bool:
     tongue = language()
     click.echo(show(phrase("{title} in {targets}", title=action.title, targets=", ".join(targets)), tongue), err=True)
     click.echo(show(action.risk, tongue), err=True)
-    if confirm(phrase("Do it?")):
+    if agreed(phrase("Do it?"), yes=False):
         return True
     click.echo(show("Nothing was done. To agree beforehand: --yes", tongue), err=True)
     return False
