@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
-    "from patcher.cli.asking import agreed\nfrom patcher.language import phrase\n"
+    "from patcher.reporting.asking import agreed\nfrom patcher.language import phrase\n"
     "print(agreed(phrase('Write {path}?', path='x'), yes=False))\n"
 )
 
@@ -37,8 +37,8 @@ def test_on_a_terminal(typed: str, told: str) -> None:
 
 
 def test_where_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.cli.asking import agreed
     from patcher.language import phrase
+    from patcher.reporting.asking import agreed
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     assert not agreed(phrase("Write {path}?", path="x"), yes=False)
