@@ -35,7 +35,7 @@ def reading(folder: Path, rounds: int) -> Iterator[Figure | Amount]:
     ours = Times(tuple(scanned))
     yield Figure(f"diagnose 100 MB / search for its {len(scanner.words)} words", ours, Times(tuple(searched)), 3)
     name = f"the same, {_SIZE / 1e6 / min(scanned):.0f} MB/s: CPU time of 1 GB"
-    yield Amount(name, min(scanned) * 1e9 / _SIZE, "s", 1e9 / 150e6, ceiling=20)
+    yield Amount(name, min(scanned) * 1e9 / _SIZE, "s", 1e9 / 150e6, ceiling=10)
     yield Amount("diagnose of 1 GB from a pipe: peak memory", _piped(), "MB", 150)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.records.mistakes import Checker
 
 NAME = "uky-patch.toml"
-_KEYS = ("marker", "style", "patches", "enable", "disable", "accept", "pins", "hosts")
+_KEYS = ("marker", "style", "patches", "symptoms", "enable", "disable", "accept", "pins", "hosts")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
@@ -38,6 +38,8 @@ class Config:
     style: Style = "comment"
     patches: tuple[Path, ...] = ()
     """Extra record folders, absolute."""
+    symptoms: tuple[Path, ...] = ()
+    """Extra symptom folders, absolute."""
     enable: tuple[str, ...] = ()
     """Record ids and `tag:NAME`s switched on here that are off by default."""
     disable: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         marker=marker or "Uky",
         style=style or "comment",  # type: ignore[arg-type]
         patches=tuple(root / folder for folder in check.strings(data, (), "patches")),
+        symptoms=tuple(root / folder for folder in check.strings(data, (), "symptoms")),
         enable=check.strings(data, (), "enable"),
         disable=check.strings(data, (), "disable"),
         accept=tuple(_acceptances(data, check)),

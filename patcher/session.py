@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from patcher.planning.need import SymbolLookup
     from patcher.planning.situation import Request
     from patcher.records.model import Record
+    from patcher.records.symptoms import Symptom
     from patcher.symbols import Symbols
 
 
@@ -80,6 +81,22 @@ class Session:
             return self.records
         except UsageError:
             return load(self.folders)
+
+    @property
+    def has_tree_at_hand(self) -> bool:
+        """Whether a verl tree is named or around this folder; the installed one does not count."""
+        if self.root_option is not None:
+            return True
+        with contextlib.suppress(UsageError):
+            return Tree.find(Path.cwd()) is not None
+        return False
+
+    @cached_property
+    def symptoms(self) -> tuple[Symptom, ...]:
+        """The shipped symptoms, and the fork's own where its tree is at hand."""
+        from patcher.records.symptom_parse import load_symptoms
+
+        return load_symptoms(self.config.symptoms if self.has_tree_at_hand else ())
 
     def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Request:
         """Which records are wanted. Raises UsageError for an id or tag that there is not."""

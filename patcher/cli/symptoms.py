@@ -21,7 +21,7 @@ def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
     from patcher.operations.symptoms import chosen
     from patcher.reporting.symptoms import show_card, show_symptom, show_tree, symptom_json
 
-    symptoms = chosen(symptom_id)
+    symptoms = chosen(session, symptom_id)
     if session.output == "json":
         click.echo(json.dumps({"symptoms": [symptom_json(symptom) for symptom in symptoms]}, ensure_ascii=False))
     elif symptom_id is not None:

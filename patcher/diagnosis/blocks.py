@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from patcher.diagnosis.cleaning import Utf8, clean
 
-SIZE = 1 << 20
+SIZE = 1 << 21
 """Bytes of a block."""
 AROUND = 1 << 16
 """Bytes before and behind a line that its neighbours are looked for in."""

@@ -6,14 +6,14 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from patcher.diagnosis.evidence import Hit, Place
 from patcher.records.symptoms import Symptom, Trend
 
 _NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
 _NAMES = 20_000
-"""Different names of metrics that are kept."""
+"""Names of metrics that nothing asks for that are kept."""
 _STEADY = 0.9
 """The correlation with the step from which on a metric counts as rising or falling."""
 _CHANGE = 0.02
@@ -27,9 +27,24 @@ class _Course:
     symptom: Symptom
     trend: Trend
     also: tuple[re.Pattern[str], ...]
-    values: deque[float] = field(default_factory=deque)
+    values: deque[float]
+    alone: Callable[[float], bool] | None
+    """Of a test that each value meets by itself, that test."""
+    run: int = 0
+    """How many values in a row have met it."""
     began: Hit | None = None
     latest: Callable[[], Place] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A metric that any trend asks for, at its place in a line."""
+
+    at: int
+    head: bytes
+    courses: Sequence[_Course]
+    values: deque[float] | None
+    """Of a metric that must have changed meanwhile, its values."""
 
 
 class Courses:
@@ -48,9 +63,9 @@ class Courses:
         ]
         self._courses: dict[str, list[_Course]] = {}
         self._others: dict[str, deque[float]] = {}
-        self._wanted: dict[str, bool] = {}
-        self._names: dict[int, list[tuple[int, bytes, str]]] = {}
-        """By how many metrics a line has: which of them are wanted, and their names as they stand there."""
+        self._unwanted: set[str] = set()
+        self._layouts: dict[int, list[_Wanted]] = {}
+        """By how many metrics a line has: which of them are wanted."""
         self._longest = max((trend.steps for _, trend, _, _ in self._trends), default=1)
 
     def __bool__(self) -> bool:
@@ -59,23 +74,41 @@ class Courses:
     def feed(self, line: bytes, place: Callable[[], Place], step: int) -> None:
         """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
         parts = line.split(b" - ")
-        names = self._names.get(len(parts))
-        if not names or not all(parts[at].startswith(head) for at, head, _ in names):
-            if len(self._wanted) > _NAMES:
-                self._wanted.clear()
-                self._names.clear()
-            heads = [(at, part.partition(b":")[0]) for at, part in enumerate(parts)]
-            named = [(at, head + b":", head.decode("utf-8", "replace")) for at, head in heads]
-            names = self._names[len(parts)] = [one for one in named if self._asked(one[2])]
         told: list[tuple[_Course, float]] = []
-        for at, head, name in names:
-            if value := _NUMBER.match(parts[at], len(head)):
-                number = float(value["number"])
-                told += ((course, number) for course in self._courses.get(name, ()))
-                if name in self._others:
-                    self._others[name].append(number)
+        for wanted in self._layout(parts):
+            number = _number(parts[wanted.at], len(wanted.head))
+            if number is None:
+                continue
+            if wanted.values is not None:
+                wanted.values.append(number)
+            for course in wanted.courses:
+                if course.alone is None or course.began is not None or course.alone(number):
+                    told.append((course, number))
+                else:
+                    course.run = 0
         for course, number in told:
             self._take(course, number, place, step)
+
+    def _layout(self, parts: Sequence[bytes]) -> list[_Wanted]:
+        """Which metrics of a line are wanted: those of the last line of as many, if they stand where they stood."""
+        known = self._layouts.get(len(parts))
+        if known:
+            for wanted in known:
+                if not parts[wanted.at].startswith(wanted.head):
+                    break
+            else:
+                return known
+        if len(self._unwanted) > _NAMES:
+            self._unwanted.clear()
+            self._layouts.clear()
+        found = []
+        for at, part in enumerate(parts):
+            head = part.partition(b":")[0]
+            name = head.decode("utf-8", "replace")
+            if self._asked(name):
+                found.append(_Wanted(at, head + b":", self._courses.get(name, ()), self._others.get(name)))
+        self._layouts[len(parts)] = found
+        return found
 
     def holding(self) -> list[Hit]:
         """The trends that hold at the last step, one for each symptom."""
@@ -89,20 +122,23 @@ class Courses:
 
     def _asked(self, name: str) -> bool:
         """Whether any trend wants this metric."""
-        if (wanted := self._wanted.get(name)) is not None:
-            return wanted
+        if name in self._courses or name in self._others:
+            return True
+        if name in self._unwanted:
+            return False
         for symptom, trend, metric, also in self._trends:
             if metric.fullmatch(name):
-                course = _Course(symptom, trend, also, deque(maxlen=max(trend.steps, 1)))
+                course = _Course(symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _alone(trend))
                 self._courses.setdefault(name, []).append(course)
             if any(pattern.fullmatch(name) for pattern in also):
                 self._others.setdefault(name, deque(maxlen=self._longest))
-        self._wanted[name] = name in self._courses or name in self._others
-        return self._wanted[name]
+        if name in self._courses or name in self._others:
+            return True
+        self._unwanted.add(name)
+        return False
 
     def _take(self, course: _Course, number: float, place: Callable[[], Place], step: int) -> None:
-        course.values.append(number)
-        if len(course.values) < max(course.trend.steps, 1) or not self._holds(course):
+        if not self._holds(course, number):
             course.began = course.latest = None
             return
         if course.began is None:
@@ -111,21 +147,19 @@ class Courses:
         course.latest = place
         course.began.count += 1
 
-    def _holds(self, course: _Course) -> bool:
-        values, trend = course.values, course.trend
-        match trend.test:
-            case "nan":
-                return not any(map(math.isfinite, values))
-            case "below":
-                return all(value < trend.value for value in values)
-            case "above":
-                return all(value > trend.value for value in values)
-            case "constant":
-                return len(values) > 1 and max(values) == min(values) and self._changed(course)
-            case "rising":
-                return _slope(values) > 0
-            case "falling":
-                return _slope(values) < 0
+    def _holds(self, course: _Course, number: float) -> bool:
+        """Whether the trend holds with one more value."""
+        steps = max(course.trend.steps, 1)
+        if course.alone is not None:
+            course.run = course.run + 1 if course.alone(number) else 0
+            return course.run >= steps
+        values = course.values
+        values.append(number)
+        if len(values) < steps:
+            return False
+        if course.trend.test == "constant":
+            return len(values) > 1 and max(values) == min(values) and self._changed(course)
+        return _slope(values) == (1 if course.trend.test == "rising" else -1)
 
     def _changed(self, course: _Course) -> bool:
         """Whether what must have changed meanwhile has."""
@@ -138,6 +172,26 @@ class Courses:
             )
             for pattern in course.also
         )
+
+
+def _alone(trend: Trend) -> Callable[[float], bool] | None:
+    match trend.test:
+        case "nan":
+            return lambda value: not math.isfinite(value)
+        case "below":
+            return lambda value: value < trend.value
+        case "above":
+            return lambda value: value > trend.value
+    return None
+
+
+def _number(part: bytes, at: int) -> float | None:
+    """The number that a metric's text begins with behind its name."""
+    try:
+        return float(part[at:])
+    except ValueError:
+        found = _NUMBER.match(part, at)
+        return float(found["number"]) if found else None
 
 
 def _slope(values: Sequence[float] | deque[float]) -> int:

@@ -40,6 +40,8 @@ class Role:
     raised: bool = False
     ending: bool = False
     version: bool = False
+    brief: bool = False
+    """Whether it tells of steps or bars alone, once training is in its loop."""
 
     @property
     def matters(self) -> bool:
@@ -72,6 +74,14 @@ class Heard:
     @property
     def raw(self) -> bytes:
         return self.block.content[self.begin : self.end]
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it holds words of steps and bars alone."""
+        for _, role in self.words:  # noqa: SIM110 - a generator takes twice the time, and most lines are such
+            if not role.brief:
+                return False
+        return True
 
     @cached_property
     def line(self) -> Said:

@@ -43,10 +43,10 @@ class Hearing:
 
     def take(self, heard: Heard) -> None:
         """Hear one line."""
-        roles = [role for _, role in heard.words]
-        if self.advance.looping and all(role.step or role.bar for role in roles):
+        if self.advance.looping and heard.is_brief:
             self.advance.take_step(heard)
             return
+        roles = [role for _, role in heard.words]
         if not heard.line.text:
             return
         if any(role.milestone or role.progress or role.config for role in roles):

@@ -64,8 +64,11 @@ class Scanner:
         for word in telling_versions.NEEDLES:
             role(word).version = True
             role(word).once = False
+        for one in roles.values():
+            one.brief = not one.signs and (one.step or one.progress)
         self.words = tuple(roles)
         self.roles = tuple(roles.values())
+        self._named = tuple(roles.items())
         self.waits = Waits(self.symptoms)
         self._idle = [at for at, word in enumerate(roles) if word == progressing.COUNTED and not roles[word].signs]
         """Words that say nothing more once verl's own steps are told."""
@@ -103,8 +106,7 @@ class Scanner:
         begin = end = -1
 
         def heard() -> Heard:
-            roles = tuple((self.words[word], self.roles[word]) for word in held)
-            return Heard(name, block, begin, end, number, roles, timed)
+            return Heard(name, block, begin, end, number, tuple([self._named[word] for word in held]), timed)
 
         back = block.begin - (0 if content[block.begin - 1 : block.begin] in _ENDS else min(block.begin, _OVERLAP))
         for word, start, stop in words.find(content[back : block.end].lower()):

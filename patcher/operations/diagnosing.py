@@ -17,9 +17,8 @@ from patcher.diagnosis.model import Diagnosis
 from patcher.diagnosis.opening import STANDARD_INPUT, opened
 from patcher.diagnosis.scanning import Scanner
 from patcher.diagnosis.writing import is_being_written
-from patcher.errors import UkyError, UsageError
+from patcher.errors import UkyError
 from patcher.profiles.expectations import expected
-from patcher.records.symptom_parse import load_symptoms
 
 if TYPE_CHECKING:
     from patcher.diagnosis.evidence import Evidence
@@ -35,7 +34,7 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
 
     Raises UsageError for a log that cannot be read, RecordError for symptoms that are none.
     """
-    scanner = Scanner(load_symptoms())
+    scanner = Scanner(session.symptoms)
     logs = series(log)
     found = judged(session, [read(scanner, one, timed=len(logs) > 1) for one in logs], log)
     if against is None:
@@ -99,7 +98,7 @@ def _installed(session: Session) -> Mapping[str, str]:
     from patcher.environment import probe
 
     try:
-        root = session.tree.root if _tree_at_hand(session) else None
+        root = session.tree.root if session.has_tree_at_hand else None
         return {name: item.version for name, item in probe(session.python, root).packages.items()}
     except UkyError:
         if session.python is not None:
@@ -107,22 +106,9 @@ def _installed(session: Session) -> Mapping[str, str]:
         return {}
 
 
-def _tree_at_hand(session: Session) -> bool:
-    """Whether a verl tree is named or around; the installed one is not meant."""
-    from patcher.tree import Tree
-
-    if session.root_option is not None:
-        return True
-    try:
-        Tree.find(Path.cwd())
-    except UsageError:
-        return False
-    return True
-
-
 def _outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, RecordOutcome]:
     """Where the records stand on the tree at hand, for these versions alone; nothing where there is no tree."""
-    if not _tree_at_hand(session):
+    if not session.has_tree_at_hand:
         return {}
     from patcher.operations.standing import standing
     from patcher.session import Session

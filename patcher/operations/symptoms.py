@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from patcher.errors import UsageError
 from patcher.language import phrase
-from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Symptom
+from patcher.session import Session
 
 
-def chosen(name: str | None) -> tuple[Symptom, ...]:
+def chosen(session: Session, name: str | None) -> tuple[Symptom, ...]:
     """All of them, or the one called `name`. Raises UsageError where there is none, RecordError for a bad record."""
-    symptoms = load_symptoms()
+    symptoms = session.symptoms
     if name is None:
         return symptoms
     if found := tuple(symptom for symptom in symptoms if symptom.id == name):

@@ -18,7 +18,6 @@ from patcher.hosts.host import Profile
 from patcher.hosts.redaction import Redactor
 from patcher.language import NOTHING, Phrase, Phrases, phrase
 from patcher.profiles.expectations import EXPECTED
-from patcher.records.symptom_parse import load_symptoms
 from patcher.watching import local
 from patcher.watching.diagnosing import of_log, with_stacks
 from patcher.watching.local import Local
@@ -70,7 +69,7 @@ def watch(session: Session, asked: Asked, ears: Ears) -> Report:
     Raises UsageError where nothing is there to be watched, HostError where a host cannot be reached again, RecordError
     for a bad symptom.
     """
-    symptoms = load_symptoms()
+    symptoms = session.symptoms
     with _found(session, asked, ears) as found:
         state = State(_profile(asked.profile or found.profile), asked.limit)
 

@@ -19,7 +19,16 @@ def record_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
 
     Raises RecordError for a folder that is not there, and for one name in two extra folders.
     """
-    chosen = {path.name: path for path in _toml_files(shipped("patches"))}
+    return _files("patches", extra)
+
+
+def symptom_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """The same for symptoms."""
+    return _files("symptoms", extra)
+
+
+def _files(kind: str, extra: Sequence[Path]) -> tuple[Path, ...]:
+    chosen = {path.name: path for path in _toml_files(shipped(kind))}
     own: dict[str, Path] = {}
     for folder in extra:
         for path in _toml_files(folder):
@@ -43,7 +52,7 @@ def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
     records: list[Record] = []
     mistakes: list[Mistake] = []
     for path in paths:
-        text = _read(path)
+        text = read(path)
         result = text if isinstance(text, Mistake) else parse(text, path)
         match result:
             case Record():
@@ -110,7 +119,8 @@ def _toml_files(folder: Path) -> list[Path]:
         ) from error
 
 
-def _read(path: Path) -> str | Mistake:
+def read(path: Path) -> str | Mistake:
+    """A record's text, or why there is none."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from patcher.data import shipped
 from patcher.diagnosis.milestones import PHASES, Phase
 from patcher.diagnosis.needles import needles, width
 from patcher.errors import RecordError
 from patcher.language import Phrases, phrase
 from patcher.records import rules
 from patcher.records.lines import KeyPath
+from patcher.records.load import read, symptom_files
 from patcher.records.mistakes import Checker, Mistake
 from patcher.records.parse import DISTRIBUTIONS
 from patcher.records.symptoms import (
@@ -42,14 +42,19 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def load_symptoms(folders: Sequence[Path] = ()) -> tuple[Symptom, ...]:
-    """The shipped symptoms and those of `folders`, by id. Raises RecordError with all mistakes of all."""
-    paths = [path for folder in (shipped("symptoms"), *folders) for path in sorted(folder.glob("*.toml"))]
+    """The shipped symptoms and those of `folders`, which replace shipped ones of the same name, by id.
+
+    Raises RecordError with all mistakes of all, and for a folder that is not there.
+    """
     symptoms: dict[str, Symptom] = {}
     mistakes: list[Mistake] = []
-    for path in paths:
-        match parse_symptom(path.read_text(encoding="utf-8"), path):
+    for path in symptom_files(folders):
+        text = read(path)
+        match text if isinstance(text, Mistake) else parse_symptom(text, path):
             case Symptom() as symptom:
                 symptoms[symptom.id] = symptom
+            case Mistake() as mistake:
+                mistakes.append(mistake)
             case found:
                 mistakes.extend(found)
     if not mistakes:

@@ -60,7 +60,7 @@ KEYS = ("phase", "verdict", "symptoms")
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     flag = parse_symptom(FLAG, Path("flag-gone.toml"))
     assert isinstance(flag, Symptom), flag
-    monkeypatch.setattr("patcher.operations.diagnosing.load_symptoms", lambda: (*SYMPTOMS, flag))
+    monkeypatch.setattr("patcher.records.symptom_parse.load_symptoms", lambda _: (*SYMPTOMS, flag))
 
 
 @pytest.fixture
@@ -252,7 +252,30 @@ def test_other_commands_do_without_the_automaton(tmp_path: Path) -> None:
 
 
 def test_the_shipped_symptoms_are_read(ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.operations.diagnosing.load_symptoms", load_symptoms)
+    monkeypatch.setattr("patcher.records.symptom_parse.load_symptoms", load_symptoms)
     answer = ask("--format", "json", "diagnose", str(LOGS / "verl-0.7.0.log"))
     assert answer.code == 0
     assert json.loads(answer.out)["symptoms"] == []
+
+
+def test_a_fork_has_symptoms_of_its_own(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patcher.records.symptom_parse.load_symptoms", load_symptoms)
+    fork = tmp_path / "fork"
+    (fork / "verl").mkdir(parents=True)
+    (fork / "verl/__init__.py").touch()
+    (fork / "uky-patch.toml").write_text('symptoms = ["symptoms"]\n')
+    path = log("ready\n" + TROUBLE)
+
+    answer = ask("--root", str(fork), "diagnose", path)
+    assert answer.code == 4
+    assert f"{fork}/symptoms: the record folder cannot be read" in answer.err
+
+    (fork / "symptoms").mkdir()
+    (fork / "symptoms/flag-gone.toml").write_text(FLAG)
+    assert ask("--root", str(fork), "--format", "json", "diagnose", path).json["symptoms"][0]["id"] == "flag-gone"
+    monkeypatch.chdir(fork)
+    assert ask("symptoms", "flag-gone").out.startswith("flag-gone:")
+    monkeypatch.chdir(tmp_path)
+    assert ask("symptoms", "flag-gone").code == 2

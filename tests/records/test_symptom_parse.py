@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import RecordError
-from patcher.records import symptom_parse
+from patcher.records import load
 from patcher.records.symptom_parse import load_symptoms, parse_symptom
 from patcher.records.symptoms import Fix, Match, Symptom, Trend
 
@@ -130,7 +130,8 @@ def test_what_must_be_there() -> None:
 
 
 def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symptom_parse, "shipped", lambda _: tmp_path / "none")
+    monkeypatch.setattr(load, "shipped", lambda _: tmp_path / "none")
+    (tmp_path / "none").mkdir()
     (tmp_path / "engine-gone.toml").write_text(WHOLE.replace('follows = ["other"]', 'follows = ["absent"]'))
     with pytest.raises(RecordError, match="no symptom 'absent'"):
         load_symptoms([tmp_path])
