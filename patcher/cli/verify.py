@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from patcher.checks import LEVELS, Level
 from patcher.cli.options import with_session
-from patcher.errors import ExitCode
+from patcher.errors import ExitCode, UsageError
+from patcher.language import phrase
 from patcher.session import Session
+
+if TYPE_CHECKING:
+    from patcher.ladder import Wish
 
 
 @click.command("verify")
@@ -29,14 +33,31 @@ from patcher.session import Session
     metavar="SECONDS",
     help="For each level above the markers, in place of 10 (env), 10 (data), 30 (model), 120 (engine).",
 )
+@click.option(
+    "--ray", "address", metavar="ADDRESS", help="Every node of a Ray cluster: HOST:PORT, ray://HOST:PORT, auto."
+)
+@click.option("--wait", type=click.FloatRange(min=1), metavar="SECONDS", help="With --ray: how long a node may take.")
 @with_session
 def command(
-    session: Session, level: Level, name: str | None, data: str | None, model: str | None, budget: float | None
+    session: Session,
+    level: Level,
+    name: str | None,
+    data: str | None,
+    model: str | None,
+    budget: float | None,
+    address: str | None,
+    wait: float | None,
 ) -> int:
     """Check that every record that is needed here holds: its lines, its markers, the hashes of its files.
 
     With --level also that what is installed works, in the interpreter that trains, here or on a host.
     """
+    from patcher.ladder import Wish
+
+    if address is not None:
+        if name is not None:
+            raise UsageError(phrase("--host and --ray do not go together"))
+        return _on_nodes(session, address, level, Wish(data, model, budget), wait)
     from patcher.reporting.checks import Report
 
     host = _host(session, name) if name or level != "markers" else None
@@ -48,7 +69,6 @@ def command(
         for check in checks:
             report.take(check)
     else:
-        from patcher.ladder import Wish
         from patcher.operations.climbing import climb_to
 
         checks = climb_to(session, level, host, Wish(data, model, budget), report.take)
@@ -57,12 +77,21 @@ def command(
 
 
 def _host(session: Session, name: str | None) -> Any:
-    """The host of that name; without one this machine, with the tree and the interpreter of the session."""
+    """The host of that name; without one this machine."""
     from patcher.hosts.host import HERE
     from patcher.hosts.parse import host_named
+    from patcher.operations.climbing import local
 
-    given: dict[str, Any] = {"python": str(session.python.expanduser().absolute())} if session.python else {}
     if name is None or name == HERE:
-        python = session.environment.python
-        given = {"path": str(session.tree.root), "python": str(python) if python else None}
-    return host_named(session.config, name or HERE, **given)
+        return local(session)
+    given: dict[str, Any] = {"python": str(session.python.expanduser().absolute())} if session.python else {}
+    return host_named(session.config, name, **given)
+
+
+def _on_nodes(session: Session, address: str, level: Level, wish: Wish, wait: float | None) -> int:
+    from patcher.operations.nodes import verify_nodes
+    from patcher.reporting.nodes import Progress, show_verified
+
+    with Progress() as progress:
+        nodes = verify_nodes(session, address, level, wish, wait=wait, on_node=progress.take)
+    return show_verified(nodes, address, session.output)

@@ -45,6 +45,16 @@ def climb_to(
     return checks
 
 
+def local(session: Session) -> Host:
+    """This machine as a host, with the tree and the interpreter of the session."""
+    from patcher.hosts.host import HERE
+    from patcher.hosts.parse import host_named
+
+    python = session.environment.python
+    given = {"path": str(session.tree.root), "python": str(python) if python else None}
+    return host_named(session.config, HERE, **given)
+
+
 def _markers_there(session: Session, connection: Connection, survey: Survey) -> tuple[Check, ...]:
     """Whether the host's tree is this one, with the records that its versions call for."""
     from patcher.migration.listing import listing

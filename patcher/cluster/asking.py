@@ -1,0 +1,195 @@
+"""Join a cluster by a driver in the interpreter that has Ray, and ask its nodes: the one place that talks to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
+
+from patcher.cluster import driver
+from patcher.cluster.model import Node
+from patcher.cluster.reading import named, node_of
+from patcher.errors import HostError, UsageError
+from patcher.language import phrase
+
+CLIENT = "ray://"
+JOINING = 90.0
+"""Seconds for Ray to be imported and to join."""
+GRACE = 30.0
+"""Seconds over the limit of a round after which the driver itself counts as hung."""
+_KNOCK = 5.0
+
+
+class Cluster:
+    """A cluster that was joined."""
+
+    def __init__(self, process: subprocess.Popen[str], events: IO[bytes], said: IO[bytes], cargo: Path) -> None:
+        self._process = process
+        self._events = events
+        self._said = said
+        self._cargo = cargo
+        self._rest = b""
+        self.version = ""
+        """Of Ray, on this machine."""
+
+    def joined(self, address: str) -> None:
+        """Wait for it. Raises UsageError where there is no Ray, HostError where the cluster cannot be joined."""
+        event = self._event(JOINING)
+        if event["event"] == "joined":
+            self.version = event["version"]
+            return
+        if event.get("kind") == "ray":
+            raise UsageError(
+                phrase("there is no Ray under {python}", python=str(self._process.args[0])),  # type: ignore[index]
+                cause=event["told"],
+                advice="Name the interpreter that the cluster runs with --python.",
+            )
+        raise HostError(
+            phrase("the cluster at {address} cannot be joined", address=address),
+            cause=event.get("told", ""),
+            advice=phrase("Run it on a node of the cluster, with its Ray and Python; from elsewhere: ray://HEAD:10001"),
+        )
+
+    def round(
+        self,
+        ask: Mapping[str, Any],
+        limit: float,
+        *,
+        only: Sequence[Node] | None = None,
+        on_node: Callable[[Node], None] = lambda _: None,
+    ) -> tuple[Node, ...]:
+        """Ask all nodes that are alive, or those of `only`: each as it comes to `on_node`, and all in the end.
+
+        Args:
+            limit: seconds that a node has; one that takes longer is `late`.
+
+        Raises HostError where the driver fails.
+        """
+        ids = None if only is None else [node.id for node in only]
+        request = {"op": "round", "cargo": str(self._cargo), "ask": ask, "limit": limit, "only": ids}
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        asked: dict[str, Mapping[str, Any]] = {node.id: _as_told(node) for node in only or ()}
+        found: dict[str, Node] = {}
+        while (event := self._event(limit + GRACE))["event"] != "end":
+            if event["event"] == "node":
+                asked[event["id"]] = event
+            else:
+                node = found[event["id"]] = node_of(asked[event["id"]], event)
+                on_node(node)
+        return named(sorted(found.values(), key=lambda node: (not node.head, node.hostname, node.address, node.id)))
+
+    def _event(self, seconds: float) -> dict[str, Any]:
+        until = time.monotonic() + seconds
+        while b"\n" not in self._rest:
+            ready, _, _ = select.select([self._events], [], [], max(0.0, until - time.monotonic()))
+            piece = os.read(self._events.fileno(), 1 << 20) if ready else None
+            if not piece:
+                self._fail(hung=piece is None)
+            else:
+                self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _fail(self, *, hung: bool) -> None:
+        self._said.seek(0)
+        lines = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        cause = (
+            phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=lines[-1:])
+        )
+        raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
+
+
+def _as_told(node: Node) -> Mapping[str, Any]:
+    return {
+        "id": node.id,
+        "label": node.label,
+        "name": node.hostname,
+        "address": node.address,
+        "head": node.head,
+        "resources": {"GPU": node.gpus},
+        "added": node.added,
+    }
+
+
+@contextlib.contextmanager
+def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
+    """Join the cluster at `address`, as `ray.init` takes it, with the Ray of `python`.
+
+    Raises UsageError for an address that cannot be meant and an interpreter without Ray, HostError where nobody
+    answers or the cluster refuses.
+    """
+    _knock(address)
+    with TemporaryDirectory(prefix="uky-patch-cluster-") as folder, TemporaryFile() as said:
+        program, parcel = Path(folder) / "program" / "driver.py", Path(folder) / "cargo.zip"
+        program.parent.mkdir()
+        shutil.copyfile(driver.__file__, program)
+        parcel.write_bytes(cargo)
+        nowhere = Path(folder) / "nowhere"
+        nowhere.mkdir()
+        source, sink = os.pipe()
+        with os.fdopen(source, "rb", buffering=0) as events:
+            try:
+                process = subprocess.Popen(
+                    [str(python), str(program), address, str(sink)],
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=said,
+                    pass_fds=[sink],
+                    cwd=nowhere,
+                    text=True,
+                    start_new_session=True,
+                )
+            finally:
+                os.close(sink)
+            try:
+                cluster = Cluster(process, events, said, parcel)
+                cluster.joined(address)
+                yield cluster
+            finally:
+                _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _knock(address: str) -> None:
+    """Whether anybody listens there: Ray itself would try for a minute, and say less."""
+    place = address.removeprefix(CLIENT)
+    if place == "auto":
+        return
+    host, separator, port = place.rpartition(":")
+    if not (separator and host and port.isdigit() and int(port) < 1 << 16):
+        raise UsageError(
+            phrase("{address!r} is no address of a cluster", address=address),
+            advice=phrase("Write it as HOST:PORT, ray://HOST:PORT, or auto for the one that this machine belongs to."),
+        )
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK):
+            pass
+    except OSError as error:
+        raise HostError(
+            phrase("nobody answers at {address}", address=address),
+            cause=error.strerror or str(error),
+            advice=phrase("The head's address is shown by: ray status"),
+        ) from error

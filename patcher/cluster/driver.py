@@ -1,0 +1,248 @@
+"""The program that joins a Ray cluster, in the interpreter that has Ray, and asks its nodes.
+
+It imports nothing of this project. Requests come as lines of JSON on standard input, events go as lines of JSON to the
+descriptor that its argument names; what Ray prints is left to standard output and standard error.
+
+A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null}`. Events:
+
+- `{"event": "joined", "version", "python"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
+- `{"event": "node", "id", "name", "address", "head", "resources", "added"}` for each node that is asked;
+- `{"event": "answer", "id", "answer", "clock": [offset, uncertainty]}`: seconds that the node's clock is ahead;
+- `{"event": "lost", "id", "why": "died" | "late" | "failed", "told"}`;
+- `{"event": "end"}` when no node of the round is open any more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+PINGS = 3
+LOOK = 0.5
+"""Seconds between looks at which nodes there are."""
+CONNECT = 20.0
+"""Seconds that Ray may try to join."""
+
+
+def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Runs in a worker: unpack the tool, run it on the node in a process of its own, and give what it says."""
+    import importlib.util
+    import io
+    import json
+    import os
+    import shutil
+    import signal
+    import subprocess
+    import sys
+    import tempfile
+    import zipfile
+
+    spec = importlib.util.find_spec("verl")
+    origin = list(spec.submodule_search_locations or ())[:1] if spec is not None else []
+    ask = dict(ask, imported=origin[0] if origin else None)
+    folder = tempfile.mkdtemp(prefix="uky-patch-")
+    try:
+        with zipfile.ZipFile(io.BytesIO(cargo)) as archive:
+            archive.extractall(folder)
+        program = (
+            f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, {folder!r}); "
+            "from patcher.cluster.node import main; main()"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            cwd=folder,
+        )
+        try:
+            out, err = process.communicate(json.dumps(ask).encode(), timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)
+            out, err = b"", b""
+        said = err.decode("utf-8", "replace").strip()[-2000:]
+        if process.returncode or not out:
+            return {"crashed": said or f"exit code {process.returncode}", "python": sys.version.split()[0]}
+        told: dict[str, Any] = json.loads(out)
+        return told
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def now() -> float:
+    """Runs in a worker: its clock."""
+    import time
+
+    return time.time()
+
+
+class Driver:
+    def __init__(self, ray: Any, sink: TextIO) -> None:
+        self.ray = ray
+        self.sink = sink
+        self._parcels: dict[str, Any] = {}
+
+    def tell(self, **event: Any) -> None:
+        self.sink.write(json.dumps(event) + "\n")
+        self.sink.flush()
+
+    def alive(self) -> dict[str, dict[str, Any]]:
+        return {node["NodeID"]: node for node in self.ray.nodes() if node.get("Alive", node.get("alive"))}
+
+    def round(self, request: dict[str, Any]) -> None:
+        """Ask the nodes at once; whoever dies, joins or is late meanwhile is told, and not waited for."""
+        Round(self, request).run()
+        self.tell(event="end")
+
+    def remote(self, function: Any, node: str) -> Any:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        return self.ray.remote(function).options(scheduling_strategy=strategy, num_cpus=0, max_retries=0)
+
+    def parcel(self, path: str) -> Any:
+        if path not in self._parcels:
+            self._parcels[path] = self.ray.put(Path(path).read_bytes())
+        return self._parcels[path]
+
+
+class Pings:
+    """A node's answer, and what its clock has said since: seconds there and back, seconds ahead."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+        self.sent = 0.0
+        self.clocks: list[tuple[float, float]] = []
+
+
+class Round:
+    def __init__(self, driver: Driver, request: dict[str, Any]) -> None:
+        self.driver = driver
+        self.request = request
+        self.asked: set[str] = set()
+        self.open: dict[Any, str] = {}
+        self.begun: dict[str, float] = {}
+        self.pings: dict[str, Pings] = {}
+
+    def run(self) -> None:
+        ray = self.driver.ray
+        only = self.request.get("only")
+        self.meet(self.driver.alive(), only, added=False)
+        if only is not None:
+            for node in sorted(set(only) - self.asked):
+                self.driver.tell(event="lost", id=node, why="died", told="")
+        looked = time.monotonic()
+        while self.open:
+            ready, _ = ray.wait(list(self.open), num_returns=len(self.open), timeout=0.05)
+            for ref in ready:
+                self.take(ref)
+            if time.monotonic() - looked >= LOOK:
+                looked = time.monotonic()
+                alive = self.driver.alive()
+                self.meet(alive, only, added=True)
+                self.leave(alive)
+
+    def meet(self, alive: dict[str, dict[str, Any]], only: list[str] | None, *, added: bool) -> None:
+        for node, told in sorted(alive.items()):
+            if node in self.asked or (only is not None and node not in only):
+                continue
+            self.asked.add(node)
+            resources = told.get("Resources", {})
+            self.driver.tell(
+                event="node",
+                id=node,
+                name=told.get("NodeManagerHostname", ""),
+                label=told.get("NodeName", ""),
+                address=told.get("NodeManagerAddress", ""),
+                head="node:__internal_head__" in resources,
+                resources={name: resources[name] for name in ("CPU", "GPU") if name in resources},
+                added=added,
+            )
+            limit = self.request["limit"]
+            parcel = self.driver.parcel(self.request["cargo"])
+            self.open[self.driver.remote(work, node).remote(parcel, self.request["ask"], limit)] = node
+            self.begun[node] = time.monotonic()
+
+    def leave(self, alive: dict[str, dict[str, Any]]) -> None:
+        """Stop waiting for nodes that are gone, or that have had their time."""
+        for ref, node in list(self.open.items()):
+            if node not in alive:
+                self.lose(ref, "died", "")
+            elif time.monotonic() - self.begun[node] > self.request["limit"]:
+                if node in self.pings:
+                    self.end(ref, node)
+                else:
+                    self.lose(ref, "late", "")
+
+    def lose(self, ref: Any, why: str, told: str) -> None:
+        node = self.open.pop(ref)
+        self.driver.tell(event="lost", id=node, why=why, told=told)
+
+    def take(self, ref: Any) -> None:
+        """An answer, or a ping behind it: the clock is asked a few times, and the quickest answer counts."""
+        from ray import exceptions
+
+        node = self.open[ref]
+        received = time.time()
+        try:
+            told = self.driver.ray.get(ref)
+        except exceptions.RayError as error:
+            if node in self.pings:
+                self.end(ref, node)
+                return
+            text = next((line for line in reversed(str(error).strip().splitlines()) if line.strip()), "")
+            gone = isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive()
+            self.lose(ref, "died" if gone else "failed", f"{type(error).__name__}: {text.strip()[:500]}")
+            return
+        pings = self.pings.get(node)
+        if pings is None:
+            pings = self.pings[node] = Pings(told)
+        else:
+            pings.clocks.append((received - pings.sent, told - (pings.sent + received) / 2))
+        if len(pings.clocks) >= PINGS:
+            self.end(ref, node)
+            return
+        del self.open[ref]
+        pings.sent = time.time()
+        self.open[self.driver.remote(now, node).remote()] = node
+
+    def end(self, ref: Any, node: str) -> None:
+        pings = self.pings[node]
+        best = min(pings.clocks, default=None)
+        clock = None if best is None else [best[1], best[0] / 2]
+        del self.open[ref]
+        self.driver.tell(event="answer", id=node, answer=pings.answer, clock=clock)
+
+
+def main() -> None:
+    address, sink = sys.argv[1], os.fdopen(int(sys.argv[2]), "w", encoding="utf-8")
+
+    def refuse(kind: str, told: str) -> NoReturn:
+        sink.write(json.dumps({"event": "refused", "kind": kind, "told": told}) + "\n")
+        sink.flush()
+        sys.exit(0)
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_gcs_rpc_server_connect_timeout_s", str(int(CONNECT)))
+    try:
+        import ray
+    except ImportError as error:
+        refuse("ray", str(error))
+    try:
+        ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="uky-patch")
+    except Exception as error:
+        refuse("join", f"{type(error).__name__}: {error}"[:2000])
+    driver = Driver(ray, sink)
+    driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0])
+    for line in sys.stdin:
+        driver.round(json.loads(line))
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""What runs on a node, in a process of its own under a Ray worker: look at the node and its tree, or apply there.
+
+One JSON object comes on standard input and one goes to standard output:
+`{"verb": "look" | "preview" | "apply", "root": PATH or null, "imported": PATH or null, "assume", "ids", "tags",
+"allow_dirty", "merge", "level", "budget"}`. The answer is what `patcher.cluster.reading` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from patcher.agent import disks, gpus
+from patcher.agent.collecting.variables import shown
+from patcher.agent.facts import Fact, gather
+from patcher.cluster.cargo import OWN
+from patcher.cluster.saying import say, say_check, say_error
+from patcher.cluster.trees import contents, identity
+from patcher.errors import UkyError
+from patcher.session import Session
+
+_SHORT = 2.0
+
+
+def main() -> None:
+    """Answer the one request. What is printed meanwhile goes to standard error."""
+    ask = json.loads(sys.stdin.buffer.read())
+    sink, sys.stdout = sys.stdout, sys.stderr
+    json.dump(answer(ask), sink)
+    sink.flush()
+
+
+def answer(ask: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts about the machine, and about its tree where there is one."""
+    started = time.monotonic()
+    root = ask["root"] or (str(Path(ask["imported"]).parent) if ask["imported"] else None)
+    told = {**_machine(root), "root": root, "imported": ask["imported"]}
+    session = Session(
+        root_option=Path(root) if root else None,
+        python=Path(sys.executable),
+        assume=ask["assume"],
+        folders=_own_folders(),
+        output="json",
+    )
+    try:
+        told |= _tree(session, ask)
+    except UkyError as error:
+        told["error"] = say_error(error)
+    told["seconds"] = time.monotonic() - started
+    return told
+
+
+def _machine(root: str | None) -> dict[str, Any]:
+    at = root or "/"
+    found, missing = gather(
+        {
+            "gpus": Fact(gpus.gpus, gpus.SECONDS + 0.5),
+            "tree": Fact(lambda: disks.room(at), _SHORT),
+            "tmp": Fact(lambda: disks.room("/tmp"), _SHORT),  # noqa: S108
+            "shm": Fact(lambda: disks.room("/dev/shm"), _SHORT),  # noqa: S108
+        }
+    )
+    return {
+        "hostname": platform.node(),
+        "python": {"executable": sys.executable, "version": platform.python_version()},
+        "variables": shown(dict(os.environ)),
+        "gpus": [{name: gpu.get(name) for name in ("name", "memory", "driver")} for gpu in found.get("gpus", ())],
+        "disks": {name: found.get(name) for name in ("tree", "tmp", "shm")},
+        "missing": missing,
+    }
+
+
+def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
+    from patcher.operations.standing import standing
+
+    tree = session.tree
+    told: dict[str, Any] = {}
+    if ask["verb"] != "look":
+        told["round"] = _round(session, ask)
+    found = standing(session)
+    told["records"] = {one.id: {"kind": one.kind, "detail": say(one.detail)} for one in found.outcomes}
+    told["versions"] = session.versions
+    told["checks"] = _checks(session, ask)
+    told["files"] = contents(tree.root)
+    told["identity"] = identity(tree.root)
+    return told
+
+
+def _round(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
+    """What an apply came to, or would come to."""
+    from patcher.operations.applying import Order, apply, preview
+
+    request = session.request(tuple(ask["ids"]), tuple(ask["tags"]))
+    order = Order(request, allow_dirty=ask["allow_dirty"], merge=ask["merge"])
+    done = (apply if ask["verb"] == "apply" else preview)(session, order)
+    return {
+        "failed": {one.id: say(one.detail) for one in done.plan.failed},
+        "would_change": done.would_change,
+        "written": done.written,
+    }
+
+
+def _checks(session: Session, ask: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The checks of the level. Those of the markers that hold are not told."""
+    level = ask["level"]
+    if ask["verb"] != "look" or level == "markers":
+        from patcher.operations.verifying import marker_checks
+
+        checks = marker_checks(session)
+    else:
+        from patcher.ladder import Wish
+        from patcher.operations.climbing import climb_to, local
+
+        wish = Wish(ask.get("data"), ask.get("model"), ask.get("budget"))
+        checks = climb_to(session, level, local(session), wish, lambda _: None)
+    return [say_check(one) for one in checks if one.level != "markers" or one.status in ("warn", "fail")]
+
+
+def _own_folders() -> tuple[Path, ...]:
+    import patcher
+
+    return tuple(sorted((Path(patcher.__file__).parents[1] / OWN).glob("*")))

@@ -1,0 +1,217 @@
+"""The nodes of a cluster: a table with the odd ones marked, the checks below it, and both for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+import click
+
+from patcher.checks import Check
+from patcher.cluster.comparing import Comparison, compare
+from patcher.cluster.machines import gpus, skews
+from patcher.cluster.model import Node
+from patcher.cluster.sharing import trees
+from patcher.cluster.software import tree_digest
+from patcher.errors import ExitCode
+from patcher.language import Language, language, phrase, show
+from patcher.operations.nodes import Applied
+from patcher.reporting.checks import as_json
+from patcher.reporting.table import Cell, show_rows
+
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+_GIB = 1 << 30
+_SHOWN = ("verl", "vllm", "torch", "ray")
+_HEADINGS = (
+    *(phrase("node"), phrase("tree"), phrase("records")),
+    *(phrase(name) for name in _SHOWN),
+    *(phrase("gpus"), phrase("clock"), phrase("disk"), phrase("shm")),
+)
+
+
+class Progress:
+    """How many nodes have answered, on a terminal, while the others are waited for."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._shown = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def take(self, node: Node) -> None:
+        self._count += 1
+        if self._shown:
+            text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=node.hostname)
+            click.echo(f"\r\x1b[K{show(text, language())}", nl=False, err=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._shown and self._count:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def show_verified(nodes: Sequence[Node], address: str, output: Literal["text", "json"]) -> int:
+    """The exit code: 1 where anything fails."""
+    found = compare(nodes, address)
+    if output == "json":
+        click.echo(json.dumps({"checks": _checks_json(found), "nodes": _nodes_json(nodes, found)}, ensure_ascii=False))
+    else:
+        _show(nodes, found)
+    return ExitCode.FINDINGS if any(check.status == "fail" for check in found.checks) else ExitCode.CLEAN
+
+
+def show_applied(done: Applied, address: str, output: Literal["text", "json"], *, dry_run: bool) -> int:
+    """The exit code: 3 where nothing was written as records cannot be applied, 1 where a node is left behind."""
+    found = compare(done.nodes, address)
+    if output == "json":
+        click.echo(json.dumps(_applied_json(done, found), ensure_ascii=False))
+    else:
+        _show(done.nodes, found)
+        _tell_applied(done, dry_run=dry_run)
+    if done.refused:
+        return ExitCode.NOT_APPLIED
+    left = any(check.status == "fail" for check in found.checks)
+    return ExitCode.FINDINGS if left or (dry_run and done.would_change) else ExitCode.CLEAN
+
+
+def _show(nodes: Sequence[Node], found: Comparison) -> None:
+    tongue = language()
+    odd = found.odd()
+    there = [node for node in nodes if node.facts is not None and not node.facts.error]
+    ahead = skews(nodes)
+    head = tuple(Cell(show(text, tongue)) for text in _HEADINGS)
+    if there:
+        show_rows([head, *(_row(node, odd.get(node.name, ()), ahead) for node in there)])
+        click.echo()
+    show_rows([_line(check, tongue) for check in found.checks])
+    _tell_shared(nodes, tongue)
+
+
+def _row(node: Node, odd: Sequence[str], ahead: Mapping[str, float]) -> tuple[Cell, ...]:
+    """What differs from the others is marked with a star, and red on a terminal."""
+    facts = node.facts
+    assert facts is not None
+
+    def cell(text: str, *checks: str) -> Cell:
+        marked = any(check in odd for check in checks)
+        return Cell(f"{text}*" if marked else text, "red" if marked else "")
+
+    def free(name: str) -> str:
+        room = facts.disks.get(name)
+        return f"{room.free / _GIB:.0f} GiB" if room is not None and room.free is not None else "–"
+
+    pending, holding = len(facts.pending), sum(kind in ("applied", "adopted") for kind in facts.records.values())
+    records = f"{holding} + {pending}" if pending else str(holding)
+    skew = ahead.get(node.name)
+    return (
+        Cell(node.name, "red" if odd else ""),
+        cell(tree_digest(facts)[:8], "tree"),
+        cell(records, "records"),
+        *(cell(facts.versions.get(name, "–"), f"version of {name}") for name in _SHOWN),
+        cell(gpus(facts), "gpus", "gpus of Ray"),
+        cell(f"{skew:+.2f} s" if skew is not None else "–", "clock"),
+        cell(free("tree"), "disk"),
+        cell(free("shm"), "shared memory"),
+    )
+
+
+def _line(check: Check, tongue: Language) -> tuple[Cell, ...]:
+    fix = f"  ->  {show(check.fix, tongue)}" if check.fix else ""
+    return (
+        Cell(show(check.status, tongue), _STYLES.get(check.status, "")),
+        Cell(show(check.name, tongue)),
+        Cell(f"{show(check.detail, tongue)}{fix}"),
+    )
+
+
+def _tell_shared(nodes: Sequence[Node], tongue: Language) -> None:
+    for group in trees(nodes):
+        if len(group) > 1:
+            names = ", ".join(node.name for node in group)
+            click.echo(f"  {show(phrase('one tree on shared storage: {nodes}', nodes=names), tongue)}")
+
+
+def _tell_applied(done: Applied, *, dry_run: bool) -> None:
+    tongue = language()
+    named = {node.id: node.name for node in done.nodes}
+    click.echo()
+    if done.refused:
+        click.echo(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
+        for node in done.nodes:
+            if node.facts is not None and node.facts.round is not None:
+                for name, why in node.facts.round.failed.items():
+                    click.echo(f"  {node.name}  {name}  {show(why, tongue)}", err=True)
+        return
+    if dry_run:
+        trees_left = {done.shares.get(node.id, node.id) for node in done.nodes if _would_change(node)}
+        click.echo(show(phrase("{count} trees would change; nothing was written", count=len(trees_left)), tongue))
+        return
+    for writer, files in done.written.items():
+        if files:
+            others = [named[other] for other, owner in done.shares.items() if owner == writer and other in named]
+            told = phrase("{node}: {count} files changed", node=named.get(writer, writer[:8]), count=len(files))
+            shared = phrase("{node}: {count} files changed, for {others} too", **told.fields, others=", ".join(others))
+            click.echo(f"  {show(shared if others else told, tongue)}")
+    if not any(done.written.values()):
+        click.echo(show(phrase("nothing to do"), tongue))
+
+
+def _would_change(node: Node) -> bool:
+    return node.facts is not None and node.facts.round is not None and bool(node.facts.round.would_change)
+
+
+def _checks_json(found: Comparison) -> list[dict[str, Any]]:
+    return [{**as_json(one.check), "nodes": list(one.nodes)} for one in found.verdicts]
+
+
+def _applied_json(done: Applied, found: Comparison) -> dict[str, Any]:
+    nodes = _nodes_json(done.nodes, found)
+    for node, told in zip(done.nodes, nodes, strict=True):
+        came = node.facts.round if node.facts is not None else None
+        told["written"] = list(done.written.get(node.id, ()))
+        told["would_change"] = list(came.would_change) if came is not None else []
+        told["failed"] = {name: str(why) for name, why in came.failed.items()} if came is not None else {}
+    return {"checks": _checks_json(found), "nodes": nodes}
+
+
+def _nodes_json(nodes: Sequence[Node], found: Comparison) -> list[dict[str, Any]]:
+    odd, ahead = found.odd(), skews(nodes)
+    with_whom = {
+        node.id: [other.name for other in group if other is not node] for group in trees(nodes) for node in group
+    }
+    return [_node_json(node, odd.get(node.name, ()), ahead, with_whom.get(node.id, [])) for node in nodes]
+
+
+def _node_json(node: Node, odd: Sequence[str], ahead: Mapping[str, float], shares: Sequence[str]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "name": node.name,
+        "id": node.id,
+        "address": node.address,
+        "head": node.head,
+        "added": node.added,
+        "state": node.state,
+        "detail": str(node.detail),
+        "odd": list(odd),
+    }
+    facts = node.facts
+    if facts is None:
+        return told
+    return told | {
+        "detail": str(facts.error),
+        "root": facts.root,
+        "imported": facts.imported,
+        "python": facts.python,
+        "tree": tree_digest(facts) if facts.files else None,
+        "shares": list(shares),
+        "versions": dict(facts.versions),
+        "records": dict(facts.records),
+        "variables": dict(facts.variables),
+        "gpus": list(facts.gpus),
+        "driver": facts.driver,
+        "clock": round(ahead[node.name], 4) if node.name in ahead else None,
+        "disks": {name: {"free": room.free, "size": room.size} for name, room in facts.disks.items()},
+        "seconds": round(facts.seconds, 3),
+    }
