@@ -90,7 +90,7 @@ def _node_checks(nodes: Sequence[Node]) -> Iterator[Verdict]:
             told = check.name.removeprefix("record ") in node.facts.pending
             if check.status in ("warn", "fail") and not told:
                 found.setdefault(check.name, []).append((node, check))
-    for name, places in found.items():
+    for places in found.values():
         where = [node for node, _ in places]
         first = min((check for _, check in places), key=lambda check: check.status != "fail")
         detail = phrase("{nodes}: {files}", nodes=names(where), files=first.detail)
