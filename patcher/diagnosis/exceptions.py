@@ -54,7 +54,7 @@ def shrugged(level: str, before: str, before_level: str) -> bool:
 
 
 _MUTE = ("assertionerror", "notimplementederror", "memoryerror")
-"""Exceptions that are often raised without a message: of a log that begins within a traceback this line is all there is."""
+"""Often raised without a message: where a log begins within the traceback, this line is all that there is."""
 NEEDLES = (
     *("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:"),
     *_MUTE,
