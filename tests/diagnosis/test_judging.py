@@ -253,3 +253,12 @@ def test_the_phase_is_the_one_that_was_about_to_begin_where_the_symptom_belongs_
         one = symptom("engine", "no engine today", more=f"phase = {phases}")
         evidence = Scanner([one]).scan([("log", io.BytesIO((begun + "no engine today\n").encode()))])
         assert judge(evidence, Fitting()).phase == phase
+
+
+def test_a_warning_of_nccl_ends_a_run_where_nccl_handed_an_error_up() -> None:
+    warned = "node1:51:53 [0] transport/turtle.cc:12 NCCL WARN Turtle 3 does not answer\n"
+    handed = "".join(f"node1:51:53 [0] NCCL INFO init.cc:{line} -> 2\n" for line in range(1000, 1006))
+    begun = "node1:51:53 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.5<0>\n"
+    found = diagnosed(begun + warned + handed)
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+    assert diagnosed(begun + warned).verdict == "running"
