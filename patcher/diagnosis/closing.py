@@ -20,6 +20,8 @@ _SAYS_NOTHING = re.compile(
     r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
     r"|.*hostname of the client socket cannot be retrieved"
 )
+_HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
+"""NCCL hands an error up from call to call; the warning before it says which."""
 _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
     r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
@@ -71,16 +73,22 @@ def says_nothing(text: str) -> bool:
     return bool(_BAR.search(text) or _SAYS_NOTHING.match(unlabelled(text).text))
 
 
+def hands_up(text: str) -> bool:
+    """Whether NCCL only passes an error on, of which an earlier line has told."""
+    return _HANDED_UP.search(text) is not None
+
+
 def complaints(last: Sequence[Place]) -> tuple[Place, ...]:
-    """Those of the last lines that call themselves errors, but raylets'."""
+    """Those of the last lines that call themselves errors, but raylets'; NCCL's warnings where it gave up on one."""
     found = []
+    gave_up = any(hands_up(place.text) for place in last)
     for place in last:
         told = unlabelled(place.text)
         if "raylet" in place.speaker or "(raylet)" in told.label:
             continue
-        if told.level in _LEVELS or _COMPLAINT.match(told.text):
+        if told.level in _LEVELS or _COMPLAINT.match(told.text) or (gave_up and " NCCL WARN " in place.text):
             found.append(place)
     return tuple(found)
 
 
-__all__ = ["LAST", "Wait", "Waits", "complaints", "last_words", "says_nothing"]
+__all__ = ["LAST", "Wait", "Waits", "complaints", "hands_up", "last_words", "says_nothing"]

@@ -53,5 +53,10 @@ def shrugged(level: str, before: str, before_level: str) -> bool:
     return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None
 
 
-NEEDLES = ("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:")
-"""Words that lines with an exception and its message hold."""
+_MUTE = ("assertionerror", "notimplementederror", "memoryerror")
+"""Often raised without a message: where a log begins within the traceback, this line is all that there is."""
+NEEDLES = (
+    *("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:"),
+    *_MUTE,
+)
+"""Words that lines with an exception hold."""

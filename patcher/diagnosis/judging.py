@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patcher.diagnosis.closing import says_nothing
+from patcher.diagnosis.closing import hands_up, says_nothing
 from patcher.diagnosis.evidence import Evidence, Hit, Place
 from patcher.diagnosis.fixing import Fitting, fits, offers
 from patcher.diagnosis.milestones import PHASES, Phase
@@ -76,7 +76,8 @@ def _complained(evidence: Evidence, ended: bool | None) -> list[Candidate]:
         return []
     if evidence.wait is not None and not ended:
         return []
-    telling = [place for place in evidence.last if not says_nothing(place.text)] or list(evidence.last)
+    telling = [place for place in evidence.last if not (says_nothing(place.text) or hands_up(place.text))]
+    telling = telling or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
     said = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
     if said and not evidence.step:

@@ -23,6 +23,7 @@ _KINDS = (
     rf"(?:{_LEVEL}):[A-Za-z_][\w.]*:",
     rf"[\[(<]?(?:{_LEVEL})[\])>]?(?=\s*(?:-|\||:|\[|\d)|\s\s|\s[A-Z\"'\[(])",
     r"\[(?!(?:uky|ACTOR|ROLLOUT|SYNC)\])[\w./-]+(?:\.py)?(?::\d+)?(?::\w+)?\]:?",
+    r"[\w./<>-]+\.py:\d+\](?=\s|$)",
     r"[\w./<>-]+\.py(?::\d+)?(?::\w+)?(?=\s?(?:--|-|:|>|\|)|\s)",
     r"(?!step:)[\w.<>]+(?::[\w.<>]+)?(?::\d+)?(?= - )",
     r"【[^】\n]{1,40}】",
@@ -31,7 +32,9 @@ _KINDS = (
 _LABEL = re.compile(rf"(?:{'|'.join(_KINDS)})(?:\s*(?:--?|\||:|>+)(?= ))?:?[ \t]?")
 _LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")
 """A level counts before any word where a label stands before it."""
-_LEVELS = re.compile(rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|(?:^|[\[:])(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIF]) \d")
+_LEVELS = re.compile(
+    rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|(?:^|[\[:])(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIFC]) \d"
+)
 _CHINESE = {"错误": "ERROR", "警告": "WARNING", "信息": "INFO"}
 _MOST = 10
 
@@ -68,7 +71,7 @@ def level(label: str) -> str:
     if found is None:
         return ""
     if letter := found["glog"] or found["ray"]:
-        return {"W": "WARNING", "E": "ERROR", "I": "INFO", "F": "FATAL"}[letter]
+        return {"W": "WARNING", "E": "ERROR", "I": "INFO", "F": "FATAL", "C": "FATAL"}[letter]
     if found[0] in _CHINESE:
         return _CHINESE[found[0]]
     return found[0].replace("WARNING", "WARN").replace("WARN", "WARNING")

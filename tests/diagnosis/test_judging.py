@@ -53,6 +53,17 @@ def test_an_unknown_exception_is_a_better_root_than_an_effect() -> None:
     assert root(diagnosed("engine is gone\n")) == ("engine-dead", 1)
 
 
+@pytest.mark.parametrize("name", ["AssertionError", "NotImplementedError", "[rank1]: AssertionError", "MemoryError"])
+def test_an_exception_without_words_is_a_failure_though_the_log_begins_within_its_traceback(name: str) -> None:
+    found = diagnosed(f"    assert len(found) == wanted\n{name}\n")
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+
+
+@pytest.mark.parametrize("words", ["except AssertionError", "WARNING: AssertionError", "raised AssertionError before"])
+def test_a_name_of_an_exception_among_other_words_is_no_failure(words: str) -> None:
+    assert diagnosed(f"ready\n{words}\n").verdict == "running"
+
+
 def test_what_follows_from_another_is_not_the_root_where_both_are_seen() -> None:
     assert root(diagnosed("address is taken\nCUDA out of memory\n")) == ("memory", 2)
     assert root(diagnosed("address is taken\n")) == ("clash", 1)
@@ -242,3 +253,12 @@ def test_the_phase_is_the_one_that_was_about_to_begin_where_the_symptom_belongs_
         one = symptom("engine", "no engine today", more=f"phase = {phases}")
         evidence = Scanner([one]).scan([("log", io.BytesIO((begun + "no engine today\n").encode()))])
         assert judge(evidence, Fitting()).phase == phase
+
+
+def test_a_warning_of_nccl_ends_a_run_where_nccl_handed_an_error_up() -> None:
+    warned = "node1:51:53 [0] transport/turtle.cc:12 NCCL WARN Turtle 3 does not answer\n"
+    handed = "".join(f"node1:51:53 [0] NCCL INFO init.cc:{line} -> 2\n" for line in range(1000, 1006))
+    begun = "node1:51:53 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.5<0>\n"
+    found = diagnosed(begun + warned + handed)
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+    assert diagnosed(begun + warned).verdict == "running"

@@ -23,6 +23,8 @@ from patcher.diagnosis.times import time_of
         ("W1120 20:53:35.078000 2462 torch/utils/cpp_extension.py:140] x", "x", "WARNING"),
         ("E0111 10:00:00.0 123 torch/distributed/elastic/api.py:874] failed", "failed", "ERROR"),
         ("[2026-11-20 20:59:11,123 E 1234 1234] (raylet) node_manager.cc:3064: x", "node_manager.cc:3064: x", "ERROR"),
+        ("[2026-11-20 20:59:11,123 C 1234 1299] core_worker.cc:1020: x", "core_worker.cc:1020: x", "FATAL"),
+        ("ERROR 12-26 16:20:28 multiproc_worker_utils.py:236] x went wrong", "x went wrong", "ERROR"),
         ("ERROR:root:x went wrong", "x went wrong", "ERROR"),
         ("2026-01-11 10:00:00.123 | ERROR    | verl.main:run:33 - x", "x", "ERROR"),
         ("[INFO|trainer.py:2405] 2026-01-11 10:00:00,123 >> ***** Running", "***** Running", "INFO"),
