@@ -1,7 +1,7 @@
 """`python -m bench.gpu --trees DIR --python EXE --out DIR [SCENE...]`: run scenes on a GPU and keep what they came to.
 
-A scene is `untouched:0.7.0`, `trained:0.6.1:vision`, `stalled:0.8.0:rollout`, `without:0.7.0:RECORD` and so on; by default
-all of the document's. What was kept before stays, so that scenes may be run in several calls.
+A scene is `untouched:0.7.0`, `trained:0.6.1:vision`, `stalled:0.8.0:rollout`, `without:0.7.0:RECORD` and so on; by
+default all of the document's. What was kept before stays, so that scenes may be run in several calls.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Makes random models and their data, in the interpreter that trains: `tiny.py FOLDER`, and `tiny.py FOLDER --large`.
 
-- `text/`: a Qwen2 of a million parameters and eight questions.
-- `vision/`: a Qwen2.5-VL of two million, and eight questions with an image each.
-- `large/`, if asked for: a Qwen2.5-VL with the layers and widths of the 3B one, and the same questions. Its vocabulary
-  is the small one's.
+- `text/`: a Qwen2 of two layers and eight questions.
+- `vision/`: a Qwen2.5-VL of two layers, and eight questions with an image each.
+- `large/`, if asked for: a Qwen2.5-VL with the layers and widths of the 3B one, and the same questions.
 
 Each folder holds `model/` and `train.parquet`. Nothing is fetched. Needs torch, transformers, pandas and Pillow.
 """
@@ -27,6 +26,8 @@ CHAT = (
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 ROWS = 8
+WORDS, LARGE_WORDS = 65_536, 151_936
+"""Sizes of the vocabularies, most of it without meaning: a random model hardly ever says a special token then."""
 PIXELS = 56
 """Of an image, each way: four tokens."""
 
@@ -61,7 +62,7 @@ def text_model(folder: Path) -> None:
     known = words(folder)
     torch.manual_seed(0)
     shape = Qwen2Config(
-        vocab_size=len(known),
+        vocab_size=WORDS,
         hidden_size=256,
         intermediate_size=512,
         num_hidden_layers=2,
@@ -81,6 +82,8 @@ SMALL = {
         "hidden_size": 256,
         "intermediate_size": 512,
         "num_hidden_layers": 2,
+        "words": WORDS,
+        "tied": False,
         "heads": (4, 2),
         "rope": [8, 12, 12],
     },
@@ -91,6 +94,8 @@ LARGE = {
         "hidden_size": 2048,
         "intermediate_size": 11008,
         "num_hidden_layers": 36,
+        "words": LARGE_WORDS,
+        "tied": True,
         "heads": (16, 2),
         "rope": [16, 24, 24],
     },
@@ -119,7 +124,8 @@ def vision_model(folder: Path, shape: dict[str, Any]) -> None:
     torch.manual_seed(0)
     config = Qwen2_5_VLConfig(
         text_config={
-            "vocab_size": len(known),
+            "vocab_size": text["words"],
+            "tie_word_embeddings": text["tied"],
             "hidden_size": text["hidden_size"],
             "intermediate_size": text["intermediate_size"],
             "num_hidden_layers": text["num_hidden_layers"],
@@ -143,7 +149,7 @@ def vision_model(folder: Path, shape: dict[str, Any]) -> None:
         video_token_id=ids["video_pad"],
         vision_start_token_id=ids["vision_start"],
         vision_end_token_id=ids["vision_end"],
-        tie_word_embeddings=False,
+        tie_word_embeddings=text["tied"],
         eos_token_id=known.eos_token_id,
         pad_token_id=known.pad_token_id,
     )
