@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "--against",
     multiple=True,
     metavar="NAME==VER",
-    help="The release in question (default: the vLLM installed); NAME=FOLDER for sources, NAME alone for what is "
+    help="The release in question (default: what is installed); NAME=FOLDER for sources, NAME alone for what is "
     "installed, NAME==none for absent.",
 )
 @click.option(

@@ -18,7 +18,7 @@ from patcher.errors import ReleaseError, UsageError
 from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
 from patcher.operations.repairing import Repaired, repair
-from patcher.operations.targets import Against, AsInstalled, Located, locate, target_of
+from patcher.operations.targets import Against, Located, as_installed, locate, target_of
 
 if TYPE_CHECKING:
     from patcher.compat.target import Target
@@ -87,7 +87,7 @@ class Check:
 def check(session: Session, order: Order) -> Check:
     """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
     session = session_on(session, order.verl)
-    located = tuple(locate(one, session) for one in order.against or (Against("vllm", AsInstalled()),))
+    located = tuple(locate(one, session) for one in order.against or as_installed(session))
     target = target_of(located, session)
     baseline = _baseline(order, located, session)
     forest = Forest(session.tree.root, words=target.words)

@@ -112,6 +112,21 @@ def parse_all(items: Iterable[str]) -> tuple[Against, ...]:
     return tuple(found.values())
 
 
+def as_installed(session: Session) -> tuple[Against, ...]:
+    """What a tree is held against where nothing is named: vLLM, and what else is there or known to be missing.
+
+    That is transformers where it is installed, and flash-attn where it is not: without it verl's imports of it break.
+    """
+    found = [Against("vllm", AsInstalled())]
+    transformers = session.environment.packages.get("transformers")
+    if transformers is not None and transformers.location is not None:
+        found.append(Against("transformers", AsInstalled()))
+    known = surroundings(session)
+    if "flash-attn" in known and known["flash-attn"] is None:
+        found.append(Against("flash-attn", NotInstalled()))
+    return tuple(found)
+
+
 def locate(asked: Against, session: Session) -> Located:
     """Find the sources, fetched if need be. Raises UsageError, or ReleaseError with the nearest releases."""
     match asked.source:
