@@ -18,7 +18,7 @@ from patcher.errors import ReleaseError, UsageError
 from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
 from patcher.operations.repairing import Repaired, repair
-from patcher.operations.targets import Against, Located, as_installed, locate, target_of
+from patcher.operations.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 
 if TYPE_CHECKING:
     from patcher.compat.target import Target

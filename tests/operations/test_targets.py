@@ -10,7 +10,10 @@ from tests.environment.venvs import Venv
 
 
 def asked(venv: Venv, **assume: str) -> list[tuple[str, str]]:
-    session = Session(python=venv.python, assume={name.replace("_", "-"): told for name, told in assume.items()})
+    root = venv.prefix.parent / "fork"
+    (root / "verl").mkdir(parents=True, exist_ok=True)
+    (root / "verl/__init__.py").touch()
+    session = Session(root, venv.python, assume={name.replace("_", "-"): told for name, told in assume.items()})
     return [(one.name, type(one.source).__name__) for one in as_installed(session)]
 
 
