@@ -65,9 +65,10 @@ class Cluster:
         limit: float,
         *,
         only: Sequence[Node] | None = None,
+        without: Sequence[Node] = (),
         on_node: Callable[[Node], None] = lambda _: None,
     ) -> tuple[Node, ...]:
-        """Ask all nodes that are alive, or those of `only`: each as it comes to `on_node`, and all in the end.
+        """Ask all nodes that are alive but those `without`, or those of `only`: each as it comes, and all in the end.
 
         Args:
             limit: seconds that a node has; one that takes longer is `late`.
@@ -76,6 +77,7 @@ class Cluster:
         """
         ids = None if only is None else [node.id for node in only]
         request = {"op": "round", "cargo": str(self._cargo), "ask": ask, "limit": limit, "only": ids}
+        request["without"] = [node.id for node in without]
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
@@ -88,7 +90,7 @@ class Cluster:
             else:
                 node = found[event["id"]] = node_of(asked[event["id"]], event)
                 on_node(node)
-        return named(sorted(found.values(), key=lambda node: (not node.head, node.hostname, node.address, node.id)))
+        return named(tuple(found.values()))
 
     def _event(self, seconds: float) -> dict[str, Any]:
         until = time.monotonic() + seconds
@@ -106,9 +108,8 @@ class Cluster:
     def _fail(self, *, hung: bool) -> None:
         self._said.seek(0)
         lines = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        cause = (
-            phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=lines[-1:])
-        )
+        said = lines[-1].strip()[:500] if lines else f"exit code {self._process.wait()}"
+        cause = phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=said)
         raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
 
 
@@ -158,6 +159,9 @@ def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
                 cluster = Cluster(process, events, said, parcel)
                 cluster.joined(address)
                 yield cluster
+            except BaseException:
+                process.terminate()
+                raise
             finally:
                 _end(process)
 

@@ -3,7 +3,8 @@
 It imports nothing of this project. Requests come as lines of JSON on standard input, events go as lines of JSON to the
 descriptor that its argument names; what Ray prints is left to standard output and standard error.
 
-A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null}`. Events:
+A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null, "without":
+[NODE ID…]}`. Events:
 
 - `{"event": "joined", "version", "python"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
 - `{"event": "node", "id", "name", "address", "head", "resources", "added"}` for each node that is asked;
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -43,14 +45,17 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
 
     spec = importlib.util.find_spec("verl")
     origin = list(spec.submodule_search_locations or ())[:1] if spec is not None else []
-    ask = dict(ask, imported=origin[0] if origin else None)
+    ask = dict(ask, imported=origin[0] if origin else None, limit=limit)
     folder = tempfile.mkdtemp(prefix="uky-patch-")
     try:
         with zipfile.ZipFile(io.BytesIO(cargo)) as archive:
             archive.extractall(folder)
+        # It ends in time, and takes its folder with it, also where this worker is killed.
         program = (
-            f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, {folder!r}); "
-            "from patcher.cluster.node import main; main()"
+            f"import shutil, signal, sys; signal.alarm({int(limit) + 10})\n"
+            f"sys.dont_write_bytecode = True; sys.path.insert(0, {folder!r})\n"
+            "try:\n    from patcher.cluster.node import main\n    main()\n"
+            f"finally:\n    shutil.rmtree({folder!r}, ignore_errors=True)\n"
         )
         process = subprocess.Popen(
             [sys.executable, "-c", program],
@@ -59,19 +64,32 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
             stderr=subprocess.PIPE,
             start_new_session=True,
             cwd=folder,
+            env=environment(),
         )
         try:
             out, err = process.communicate(json.dumps(ask).encode(), timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGTERM)
-            out, err = b"", b""
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
         said = err.decode("utf-8", "replace").strip()[-2000:]
-        if process.returncode or not out:
+        lines = [line for line in out.splitlines() if line.strip()]
+        if process.returncode or not lines:
             return {"crashed": said or f"exit code {process.returncode}", "python": sys.version.split()[0]}
-        told: dict[str, Any] = json.loads(out)
+        told: dict[str, Any] = json.loads(lines[-1])
         return told
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def environment() -> dict[str, str]:
+    """Runs in a worker: its variables, but GPUs as it was started: Ray hides them from a task that asks for none."""
+    import os
+
+    with open("/proc/self/environ", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
+        began = dict(item.split("=", 1) for item in stream.read().split("\0") if "=" in item)
+    devices = {name for name in (*os.environ, *began) if name.endswith("_VISIBLE_DEVICES")}
+    now = {name: value for name, value in os.environ.items() if name not in devices}
+    return {**now, **{name: began[name] for name in devices if name in began}}
 
 
 def now() -> float:
@@ -128,6 +146,8 @@ class Round:
         self.open: dict[Any, str] = {}
         self.begun: dict[str, float] = {}
         self.pings: dict[str, Pings] = {}
+        self.crashed: dict[str, str] = {}
+        """What became of the worker, by node: whether the node itself is gone is seen by asking for another."""
 
     def run(self) -> None:
         ray = self.driver.ray
@@ -148,8 +168,9 @@ class Round:
                 self.leave(alive)
 
     def meet(self, alive: dict[str, dict[str, Any]], only: list[str] | None, *, added: bool) -> None:
+        without = self.request.get("without", ())
         for node, told in sorted(alive.items()):
-            if node in self.asked or (only is not None and node not in only):
+            if node in self.asked or node in without or (only is not None and node not in only):
                 continue
             self.asked.add(node)
             resources = told.get("Resources", {})
@@ -176,6 +197,8 @@ class Round:
             elif time.monotonic() - self.begun[node] > self.request["limit"]:
                 if node in self.pings:
                     self.end(ref, node)
+                elif node in self.crashed:
+                    self.lose(ref, "failed", self.crashed[node])
                 else:
                     self.lose(ref, "late", "")
 
@@ -196,8 +219,17 @@ class Round:
                 self.end(ref, node)
                 return
             text = next((line for line in reversed(str(error).strip().splitlines()) if line.strip()), "")
-            gone = isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive()
-            self.lose(ref, "died" if gone else "failed", f"{type(error).__name__}: {text.strip()[:500]}")
+            said = f"{type(error).__name__}: {text.strip()[:500]}"
+            if isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive():
+                self.lose(ref, "died", "")
+            elif isinstance(error, exceptions.RayTaskError) or node in self.crashed:
+                self.lose(ref, "failed", self.crashed.get(node, said))
+            else:
+                self.crashed[node] = said
+                self.ping(ref, node)
+            return
+        if node in self.crashed:
+            self.lose(ref, "failed", self.crashed[node])
             return
         pings = self.pings.get(node)
         if pings is None:
@@ -207,8 +239,11 @@ class Round:
         if len(pings.clocks) >= PINGS:
             self.end(ref, node)
             return
-        del self.open[ref]
         pings.sent = time.time()
+        self.ping(ref, node)
+
+    def ping(self, ref: Any, node: str) -> None:
+        del self.open[ref]
         self.open[self.driver.remote(now, node).remote()] = node
 
     def end(self, ref: Any, node: str) -> None:
@@ -237,6 +272,7 @@ def main() -> None:
         ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="uky-patch")
     except Exception as error:
         refuse("join", f"{type(error).__name__}: {error}"[:2000])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     driver = Driver(ray, sink)
     driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0])
     for line in sys.stdin:

@@ -35,7 +35,8 @@ def _gpus(nodes: Sequence[Node]) -> Iterator[Verdict]:
     groups = grouped(nodes, lambda facts: (gpus(facts), facts.driver))
     if groups.odd:
         told = [
-            phrase("{nodes}: {files}", nodes=names(group), files=_with_driver(*value)) for value, group in groups.groups
+            phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=_with_driver(*value))
+            for value, group in groups.groups
         ]
         yield verdict("gpus", "warn", Phrases(tuple(told)), nodes=groups.odd_names)
     else:

@@ -14,6 +14,7 @@ from patcher.checks import Check
 from patcher.cluster.comparing import Comparison, compare
 from patcher.cluster.machines import gpus, skews
 from patcher.cluster.model import Node
+from patcher.cluster.reading import own_name
 from patcher.cluster.sharing import trees
 from patcher.cluster.software import tree_digest
 from patcher.errors import ExitCode
@@ -45,7 +46,7 @@ class Progress:
     def take(self, node: Node) -> None:
         self._count += 1
         if self._shown:
-            text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=node.hostname)
+            text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=own_name(node))
             click.echo(f"\r\x1b[K{show(text, language())}", nl=False, err=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -155,7 +156,7 @@ def _tell_applied(done: Applied, *, dry_run: bool) -> None:
             told = phrase("{node}: {count} files changed", node=named.get(writer, writer[:8]), count=len(files))
             shared = phrase("{node}: {count} files changed, for {others} too", **told.fields, others=", ".join(others))
             click.echo(f"  {show(shared if others else told, tongue)}")
-    if not any(done.written.values()):
+    if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
         click.echo(show(phrase("nothing to do"), tongue))
 
 
@@ -200,7 +201,7 @@ def _node_json(node: Node, odd: Sequence[str], ahead: Mapping[str, float], share
     if facts is None:
         return told
     return told | {
-        "detail": str(facts.error),
+        "detail": str(facts.error) or str(node.detail),
         "root": facts.root,
         "imported": facts.imported,
         "python": facts.python,

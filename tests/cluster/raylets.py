@@ -1,0 +1,345 @@
+"""A real Ray cluster on this machine: one head, and raylets that each see a tree of their own at the same path.
+
+Each node is a mount namespace, with a tmpfs over the tree or the head's own tree in it; a far one has a network namespace
+besides. Everything that runs in the cluster is known by a variable in its environment, and ended by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.hosts import namespaces
+
+MARK = "UKY_CLUSTER"
+NODE = "UKY_NODE"
+STORE = 80_000_000
+"""Bytes of an object store, about the least that Ray takes."""
+_AGENTS = "metrics_agent_port metrics_export_port runtime_env_agent_port dashboard_agent_listen_port"
+_QUICK = {
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_health_check_initial_delay_ms": "300",
+    "RAY_health_check_period_ms": "300",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_num_prestart_python_workers": "0",
+}
+_CENSUS = """
+import json, sys
+from ray._raylet import GcsClient
+client = GcsClient(address=sys.argv[1])
+for _ in sys.stdin:
+    print(json.dumps([node.node_name for node in client.get_all_node_info().values() if node.state == 0]), flush=True)
+"""
+
+
+def wait_for(holds: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    """Wait until it holds; fails with `what` where it does not come to that."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+
+
+def marked(**marks: str) -> list[int]:
+    """The processes whose environment has all these variables."""
+    wanted = {f"{name}={value}".encode() for name, value in marks.items()}
+    found = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted <= set((path / "environ").read_bytes().split(b"\0")):
+                    found.append(int(path.name))
+    return found
+
+
+def end(**marks: str) -> None:
+    """Kill these processes, and wait until none is left."""
+
+    def gone() -> bool:
+        left = marked(**marks)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not left
+
+    wait_for(gone, f"the end of {marks}")
+
+
+@dataclass
+class Raylet:
+    """A node that runs, or has been killed."""
+
+    name: str
+    cluster: RealCluster
+    keeper: subprocess.Popen[bytes]
+    """What holds its namespaces, also when the raylet is gone."""
+    address: str
+
+    def sees(self, path: Path) -> Path:
+        """The way from here to an absolute path there."""
+        return Path(f"/proc/{self.keeper.pid}/root") / path.relative_to("/")
+
+    @property
+    def tree(self) -> Path:
+        return self.sees(self.cluster.tree)
+
+    def do(self, *command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command among its mounts."""
+        inside = ["nsenter", f"--target={self.keeper.pid}", "--mount", "--", *map(str, command)]
+        return subprocess.run(inside, check=check, capture_output=True, text=True, cwd="/")
+
+    def kill(self) -> None:
+        """Kill its raylet, its workers and what they have begun, at one blow. Its tree stays."""
+        end(**{MARK: self.cluster.token, NODE: self.name})
+
+
+@dataclass
+class RealCluster:
+    folder: Path
+    python: Path
+    """Of the environment that has Ray."""
+    token: str
+    net: str
+    address: str = ""
+    client: str = ""
+    _raylets: int = 0
+    _left: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def tree(self) -> Path:
+        """Where every node has its tree; the head's is on this machine's disk."""
+        return self.folder / "fork"
+
+    @property
+    def marker(self) -> Path:
+        """A folder that all nodes share, for signs between them and the test."""
+        return self.folder / "signs"
+
+    def alive(self) -> list[str]:
+        """Names of the nodes that Ray takes for alive."""
+        stdin, stdout = self._census.stdin, self._census.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write("\n")
+        stdin.flush()
+        found: list[str] = json.loads(stdout.readline())
+        return found
+
+    def _start_head(self) -> None:
+        environment = {**os.environ, **_QUICK, MARK: self.token, NODE: "head", "PYTHONPATH": ""}
+        ports = [str(20000 + os.getpid() % 10000 + 10000 * number) for number in (0, 1)]
+        done = subprocess.run(
+            [
+                *(self.python.with_name("ray"), "start", "--head", f"--node-ip-address={self.net}.1"),
+                *("--port", ports[0], "--ray-client-server-port", ports[1], "--num-cpus=1", "--node-name=head"),
+                *(f"--object-store-memory={STORE}", "--include-dashboard=false", "--disable-usage-stats"),
+                *("--temp-dir", self.folder / "ray"),
+            ],
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            cwd="/",
+        )
+        assert done.returncode == 0, done.stdout
+        self.address = f"{self.net}.1:{ports[0]}"
+        self.client = f"ray://{self.net}.1:{ports[1]}"
+        self._command = self._of_the_head()
+        self._census = subprocess.Popen(
+            [self.python, "-c", _CENSUS, self.address],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        self._left.callback(self._close)
+
+    def _close(self) -> None:
+        assert self._census.stdin is not None
+        assert self._census.stdout is not None
+        self._census.kill()
+        self._census.wait()
+        self._census.stdin.close()
+        self._census.stdout.close()
+
+    def _of_the_head(self) -> dict[str, str]:
+        """The command line of the head's raylet, from which the others' are made."""
+        for pid in marked(**{MARK: self.token}):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+            if words and words[0].endswith("/raylet"):
+                return {"": words[0], **dict(word.split("=", 1) for word in words[1:] if "=" in word)}
+        raise AssertionError("the head has no raylet")
+
+    @contextlib.contextmanager
+    def nodes(self, *names: str, **options: Node) -> Iterator[list[Raylet]]:
+        """Nodes by name, plain ones but for `options`, that leave the cluster in the end."""
+        with contextlib.ExitStack() as stack:
+            found = [stack.enter_context(self.node(name, options.get(name, Node()))) for name in names]
+            wait_for(lambda: set(names) <= set(self.alive()), f"{names} in the cluster")
+            yield found
+            for raylet in found:
+                self._dismiss(raylet.name)
+            wait_for(lambda: not set(names) & set(self.alive()), f"{names} out of the cluster")
+
+    @contextlib.contextmanager
+    def node(self, name: str, node: Node) -> Iterator[Raylet]:
+        """One node, begun and not yet waited for; nothing of it is left in the end."""
+        self._raylets += 1
+        own = {MARK: self.token, NODE: name}
+        address = f"{self.net}.1"
+        into: list[str] = []
+        with contextlib.ExitStack() as stack:
+            if node.far:
+                address = f"{self.net}.{10 + self._raylets}"
+                into = ["ip", "netns", "exec", stack.enter_context(_space(self._raylets, address))]
+            script = f"{node.mounting(self.folder)} && echo ready && exec sleep infinity"
+            keeper = subprocess.Popen(
+                [*into, "unshare", "--mount", "--propagation=private", "--", "sh", "-c", script],
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            stack.callback(_reap, keeper)
+            assert keeper.stdout is not None
+            assert keeper.stdout.readline() == b"ready\n", name
+            stack.callback(end, **own)
+            raylet = Raylet(name, self, keeper, address)
+            with (self.folder / f"{name}.log").open("w") as log:
+                process = subprocess.Popen(
+                    ["nsenter", f"--target={keeper.pid}", "--mount", "--net", "--", *self._words(name, address)],
+                    env={**os.environ, "PYTHONPATH": "", **_QUICK, **own, **node.environment},
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd="/",
+                )
+            stack.callback(process.wait)
+            stack.callback(end, **own)
+            yield raylet
+
+    def _words(self, name: str, address: str) -> list[str]:
+        """The head's command line for a raylet of another name; agents, which a test does not need, are stood in for."""
+        words = dict(self._command)
+        old, new = words["--node_id"], secrets.token_hex(28)
+        for port in _AGENTS.split():
+            (Path(words["--session_dir"]) / f"{port}_{new}").write_text("9")
+        socket, store = words["--raylet_socket_name"], words["--store_socket_name"]
+        gcs = words["--gcs-address"]
+        for key, value in words.items():
+            value = value.replace(old, new).replace(socket, socket + new[:6]).replace(store, store + new[:6])
+            value = value.replace(gcs, "GCS").replace(f"{self.net}.1", address).replace("GCS", gcs)
+            words[key] = value
+        words |= dict.fromkeys(("--dashboard_agent_command", "--runtime_env_agent_command"), "sleep infinity")
+        words |= dict.fromkeys(("--metrics-agent-port", "--metrics_export_port", "--runtime_env_agent_port"), "9")
+        words["--static_resource_list"] = f"node:{address},1.0,CPU,1,memory,1000000000,object_store_memory,{STORE}"
+        words |= {"--node_name": name, "--num_prestart_python_workers": "0"}
+        words |= {key: f"{words[key]}.{name}" for key in ("--stdout_filepath", "--stderr_filepath")}
+        return [words.pop(""), *(f"{key}={value}" for key, value in words.items())]
+
+    def _dismiss(self, name: str) -> None:
+        """Let its raylet say goodbye, so that nobody has to find out."""
+        for pid in marked(**{MARK: self.token, NODE: name}):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].endswith(b"/raylet"):
+                    os.kill(pid, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is particular about a node."""
+
+    tree: str = "source"
+    """The folder that its tree is copied from; empty: it has none."""
+    shared: bool = False
+    """It sees the head's own tree."""
+    after: str = "true"
+    """A shell command that is run in its tree, once that is there."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    far: bool = False
+    """In a network namespace of its own."""
+
+    def mounting(self, folder: Path) -> str:
+        tree = folder / "fork"
+        if self.shared:
+            return f"mount --bind {tree} {tree}"
+        filled = f"cp -a {folder / self.tree}/. {tree}" if self.tree else "true"
+        return f"mount -t tmpfs none {tree} && {filled} && (cd {tree} && {self.after})"
+
+
+@contextlib.contextmanager
+def cluster(python: Path) -> Iterator[RealCluster]:
+    """A cluster with a head alone; whatever happens, nothing of it is left."""
+    sweep()
+    token = f"{os.getpid()}-{secrets.token_hex(4)}"
+    folder = Path(f"/tmp/uky-cluster-{os.getpid()}")
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("fork", "source", "signs"):
+        (folder / name).mkdir(parents=True)
+    net = namespaces.free_net()
+    bridge = _bridge()
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.callback(subprocess.run, ["ip", "link", "del", bridge], check=False)
+        namespaces.do("ip", "link", "add", bridge, "type", "bridge")
+        namespaces.do("ip", "address", "add", f"{net}.1/24", "dev", bridge)
+        namespaces.do("ip", "link", "set", bridge, "up")
+        stack.callback(end, **{MARK: token})
+        made = RealCluster(folder, python, token, net)
+        stack.enter_context(made._left)
+        made._start_head()
+        yield made
+
+
+def sweep() -> None:
+    """End what earlier runs have left that were killed."""
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with contextlib.suppress(OSError):
+                for item in (path / "environ").read_bytes().split(b"\0"):
+                    name, _, value = item.decode("utf-8", "replace").partition("=")
+                    if name == MARK and not Path("/proc", value.partition("-")[0]).exists():
+                        end(**{MARK: value})
+    for folder in Path("/tmp").glob("uky-cluster-*"):
+        if not Path("/proc", folder.name.rpartition("-")[2]).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bridge() -> str:
+    return f"ukc{os.getpid() % 100000}b"
+
+
+@contextlib.contextmanager
+def _space(number: int, address: str) -> Iterator[str]:
+    """A network namespace with that address, on the cluster's bridge."""
+    stem = f"ukc{os.getpid() % 100000}"
+    space, here, there = f"{stem}n{number}", f"{stem}v{number}", f"{stem}p{number}"
+    with contextlib.ExitStack() as stack:
+        namespaces.do("ip", "netns", "add", space)
+        stack.callback(subprocess.run, ["ip", "netns", "del", space], check=False)
+        namespaces.do("ip", "link", "add", here, "type", "veth", "peer", "name", there)
+        stack.callback(subprocess.run, ["ip", "link", "del", here], check=False, capture_output=True)
+        namespaces.do("ip", "link", "set", here, "master", _bridge(), "up")
+        namespaces.do("ip", "link", "set", there, "netns", space)
+        namespaces.do("ip", "-n", space, "link", "set", there, "name", "eth0")
+        namespaces.do("ip", "-n", space, "address", "add", f"{address}/24", "dev", "eth0")
+        namespaces.do("ip", "-n", space, "link", "set", "eth0", "up")
+        namespaces.do("ip", "-n", space, "link", "set", "lo", "up")
+        yield space
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
