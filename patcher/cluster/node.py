@@ -22,7 +22,8 @@ from patcher.agent.facts import Fact, gather
 from patcher.cluster.cargo import OWN
 from patcher.cluster.saying import say, say_check, say_error
 from patcher.cluster.trees import contents, identity
-from patcher.errors import UkyError
+from patcher.errors import UkyError, UsageError
+from patcher.language import phrase
 from patcher.operations.waiting import at_most
 from patcher.session import Session
 
@@ -83,6 +84,11 @@ def _machine(root: str | None) -> dict[str, Any]:
 def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     from patcher.operations.standing import standing
 
+    if session.root_option is None:
+        raise UsageError(
+            phrase("no tree was named, and a worker finds no verl"),
+            advice=phrase("Name it with --root DIR, as its path is on the nodes."),
+        )
     tree = session.tree
     told: dict[str, Any] = {}
     if ask["verb"] != "look":

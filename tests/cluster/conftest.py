@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,18 +14,19 @@ import pytest
 from patcher.cli.app import run
 from tests.cli.conftest import MOVED, RECORD, SERVER
 from tests.cluster import raylets
-from tests.cluster.raylets import RealCluster
+from tests.cluster.raylets import RealCluster, wait_for
 from tests.conftest import require
 from tests.hosts import namespaces
 from tests.runtime.environment import interpreter
 
 
 def plain_tree(root: Path) -> Path:
-    """A small verl 99.1 for which two records are needed."""
+    """A small verl 99.1 for which three records are needed, in two files."""
     (root / "verl/version").mkdir(parents=True)
     (root / "verl/__init__.py").write_text("")
     (root / "verl/version/version").write_text("99.1\n")
-    (root / "verl/server.py").write_text(SERVER)
+    for name in ("server", "worker"):
+        (root / f"verl/{name}.py").write_text(SERVER)
     (root / "verl/protocol.py").write_text("PROTOCOL = 1\n")
     return root
 
@@ -35,6 +35,8 @@ def write_records(folder: Path) -> Path:
     folder.mkdir()
     (folder / "log-flag.toml").write_text(RECORD)
     (folder / "utils-moved.toml").write_text(MOVED)
+    text = RECORD.replace('"log-flag"', '"log-flag-worker"').replace("verl/server.py", "verl/worker.py")
+    (folder / "log-flag-worker.toml").write_text(text)
     return folder
 
 
@@ -84,12 +86,13 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
 @pytest.fixture
 def cluster(real: RealCluster) -> RealCluster:
     """The cluster with a head alone, its tree and the one that nodes get as they were at first."""
-    for name in ("fork", "source", "signs"):
+    for name in ("fork", "source", "fresh", "signs"):
         for path in (real.folder / name).iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     plain_tree(real.tree)
     plain_tree(real.folder / "source")
-    assert real.alive() == ["head"]
+    plain_tree(real.folder / "fresh")
+    wait_for(lambda: real.alive() == ["head"], "the end of what a test has left")
     return real
 
 

@@ -1,7 +1,7 @@
 """A real Ray cluster on this machine: one head, and raylets that each see a tree of their own at the same path.
 
-Each node is a mount namespace, with a tmpfs over the tree or the head's own tree in it; a far one has a network namespace
-besides. Everything that runs in the cluster is known by a variable in its environment, and ended by it.
+Each node is a mount namespace, with a tmpfs over the tree or the head's own tree in it; a far one has a network
+namespace besides. Everything that runs in the cluster is known by a variable in its environment, and ended by it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ STORE = 80_000_000
 """Bytes of an object store, about the least that Ray takes."""
 _AGENTS = "metrics_agent_port metrics_export_port runtime_env_agent_port dashboard_agent_listen_port"
 _QUICK = {
+    "LC_ALL": "C.UTF-8",
     "RAY_AUTH_MODE": "disabled",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_health_check_initial_delay_ms": "300",
@@ -75,6 +76,24 @@ def end(**marks: str) -> None:
     wait_for(gone, f"the end of {marks}")
 
 
+_HELD = """
+import os, sys, time
+def hold():
+    stem = os.path.join(os.path.dirname(os.path.dirname(__file__)), "signs", os.environ["UKY_NODE"])
+    open(stem + ".seen", "a").close()
+    while os.path.exists(stem + ".hold"):
+        time.sleep(0.05)
+def renaming(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith(os.environ["UKY_HELD_AT"]):
+        hold()
+if os.path.basename(os.getcwd()).startswith("uky-patch-"):
+    if "UKY_HELD_AT" in os.environ:
+        sys.addaudithook(renaming)
+    else:
+        hold()
+"""
+
+
 @dataclass
 class Raylet:
     """A node that runs, or has been killed."""
@@ -121,9 +140,20 @@ class RealCluster:
         return self.folder / "fork"
 
     @property
-    def marker(self) -> Path:
+    def signs(self) -> Path:
         """A folder that all nodes share, for signs between them and the test."""
         return self.folder / "signs"
+
+    def hold(self, name: str) -> None:
+        """Let what runs on that node, a held one, wait at its first step; until `release`, or for good."""
+        (self.signs / f"{name}.hold").touch()
+
+    def release(self, name: str) -> None:
+        (self.signs / f"{name}.hold").unlink()
+
+    def reached(self, name: str) -> bool:
+        """Whether something of ours has begun on that node, a held one."""
+        return (self.signs / f"{name}.seen").exists()
 
     def alive(self) -> list[str]:
         """Names of the nodes that Ray takes for alive."""
@@ -218,7 +248,7 @@ class RealCluster:
             with (self.folder / f"{name}.log").open("w") as log:
                 process = subprocess.Popen(
                     ["nsenter", f"--target={keeper.pid}", "--mount", "--net", "--", *self._words(name, address)],
-                    env={**os.environ, "PYTHONPATH": "", **_QUICK, **own, **node.environment},
+                    env={**os.environ, "PYTHONPATH": "", **_QUICK, **own, **node.variables(self.folder)},
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
@@ -229,7 +259,7 @@ class RealCluster:
             yield raylet
 
     def _words(self, name: str, address: str) -> list[str]:
-        """The head's command line for a raylet of another name; agents, which a test does not need, are stood in for."""
+        """The head's command line for a raylet of another name; agents, which nobody needs here, are stood in for."""
         words = dict(self._command)
         old, new = words["--node_id"], secrets.token_hex(28)
         for port in _AGENTS.split():
@@ -268,6 +298,14 @@ class Node:
     environment: Mapping[str, str] = field(default_factory=dict)
     far: bool = False
     """In a network namespace of its own."""
+    held: bool = False
+    """What runs there waits as long as it is told to by a sign."""
+    at: str = ""
+    """Held only where it replaces the file of that name."""
+
+    def variables(self, folder: Path) -> dict[str, str]:
+        held = {"PYTHONPATH": str(folder / "held")} if self.held else {}
+        return {**held, **({"UKY_HELD_AT": self.at} if self.at else {}), **self.environment}
 
     def mounting(self, folder: Path) -> str:
         tree = folder / "fork"
@@ -284,8 +322,9 @@ def cluster(python: Path) -> Iterator[RealCluster]:
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     folder = Path(f"/tmp/uky-cluster-{os.getpid()}")
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("fork", "source", "signs"):
+    for name in ("fork", "source", "fresh", "signs", "held"):
         (folder / name).mkdir(parents=True)
+    (folder / "held" / "sitecustomize.py").write_text(_HELD)
     net = namespaces.free_net()
     bridge = _bridge()
     with contextlib.ExitStack() as stack:
