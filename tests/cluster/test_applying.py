@@ -84,7 +84,7 @@ def test_trees_that_are_held_read_only_or_not_there_are_told_and_the_others_patc
     with cluster.nodes(*particular, **particular) as (locked, fixed, _):
         holder = subprocess.Popen(["flock", locked.tree / ".uky-patch/lock", "sleep", "infinity"], process_group=0)
         try:
-            done = uky("apply", "--wait", "30")
+            done = uky("apply", "--wait", "20")
         finally:
             subprocess.run(["kill", "--", f"-{holder.pid}"], check=False)
             holder.wait()
