@@ -119,3 +119,19 @@ def test_a_node_that_is_killed_while_it_writes(cluster: RealCluster, wanted: dic
         recovered = doomed.do(sys.executable, "-m", "patcher", *words(cluster), "apply")
         assert "an interrupted apply was finished" in recovered.stderr
         assert bytes_of(doomed.tree) == wanted
+
+
+def test_sixteen_nodes(cluster: RealCluster, uky: Uky, wanted: dict[str, bytes]) -> None:
+    names = [f"n{number}" for number in range(1, 16)]
+    with cluster.nodes(*names) as raylets:
+        done = uky("apply")
+        assert done.code == 0, done.out
+        assert list(done.nodes) == ["head", *names]
+        assert all(node["written"] == WRITTEN for node in done.nodes.values())
+        assert all(bytes_of(raylet.tree) == wanted for raylet in raylets)
+        (raylets[8].tree / "verl/protocol.py").write_text("PROTOCOL = 2\n")
+        found = uky("verify")
+        assert found.code == 1
+        assert found.bad() == {"tree": ["n9"]}
+        assert "n9: verl/protocol.py" in found.check("tree")["detail"]
+        assert "15 nodes have" in found.check("tree")["detail"]
