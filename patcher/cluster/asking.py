@@ -27,6 +27,8 @@ JOINING = 90.0
 GRACE = 30.0
 """Seconds over the limit of a round after which the driver itself counts as hung."""
 _KNOCK = 5.0
+_TOLD = 600
+"""Characters of what Ray says."""
 
 
 class Cluster:
@@ -55,7 +57,7 @@ class Cluster:
             )
         raise HostError(
             phrase("the cluster at {address} cannot be joined", address=address),
-            cause=event.get("told", ""),
+            cause=" ".join(event.get("told", "").split())[:_TOLD],
             advice=phrase("Run it on a node of the cluster, with its Ray and Python; from elsewhere: ray://HEAD:10001"),
         )
 

@@ -28,6 +28,20 @@ LOOK = 0.5
 """Seconds between looks at which nodes there are."""
 CONNECT = 20.0
 """Seconds that Ray may try to join."""
+GUARD = """
+import shutil, subprocess, sys
+program, folder, limit = sys.argv[1:]
+process = subprocess.Popen([sys.executable, "-c", program])
+try:
+    code = process.wait(float(limit))
+except subprocess.TimeoutExpired:
+    process.kill()
+    code = process.wait()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+"""Between a worker and its program: ends that in time and removes its folder, also where the worker was killed."""
 
 
 def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
@@ -50,15 +64,12 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(io.BytesIO(cargo)) as archive:
             archive.extractall(folder)
-        # It ends in time, and takes its folder with it, also where this worker is killed.
         program = (
-            f"import shutil, signal, sys; signal.alarm({int(limit) + 10})\n"
-            f"sys.dont_write_bytecode = True; sys.path.insert(0, {folder!r})\n"
-            "try:\n    from patcher.cluster.node import main\n    main()\n"
-            f"finally:\n    shutil.rmtree({folder!r}, ignore_errors=True)\n"
+            f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, {folder!r}); "
+            "from patcher.cluster.node import main; main()"
         )
         process = subprocess.Popen(
-            [sys.executable, "-c", program],
+            [sys.executable, "-I", "-S", "-c", GUARD, program, folder, str(limit + 5)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -155,6 +156,10 @@ class RealCluster:
         """Whether something of ours has begun on that node, a held one."""
         return (self.signs / f"{name}.seen").exists()
 
+    @property
+    def _common(self) -> dict[str, str]:
+        return {**_QUICK, "PYTHONPATH": "", "TMPDIR": str(self.folder / "tmp")}
+
     def alive(self) -> list[str]:
         """Names of the nodes that Ray takes for alive."""
         stdin, stdout = self._census.stdin, self._census.stdout
@@ -166,8 +171,8 @@ class RealCluster:
         return found
 
     def _start_head(self) -> None:
-        environment = {**os.environ, **_QUICK, MARK: self.token, NODE: "head", "PYTHONPATH": ""}
-        ports = [str(20000 + os.getpid() % 10000 + 10000 * number) for number in (0, 1)]
+        environment = {**os.environ, **self._common, MARK: self.token, NODE: "head"}
+        ports = [str(24000 + os.getpid() % 2900 * 2 + number) for number in (0, 1)]
         done = subprocess.run(
             [
                 *(self.python.with_name("ray"), "start", "--head", f"--node-ip-address={self.net}.1"),
@@ -248,7 +253,7 @@ class RealCluster:
             with (self.folder / f"{name}.log").open("w") as log:
                 process = subprocess.Popen(
                     ["nsenter", f"--target={keeper.pid}", "--mount", "--net", "--", *self._words(name, address)],
-                    env={**os.environ, "PYTHONPATH": "", **_QUICK, **own, **node.variables(self.folder)},
+                    env={**os.environ, **self._common, **own, **node.variables(self.folder)},
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
@@ -322,7 +327,7 @@ def cluster(python: Path) -> Iterator[RealCluster]:
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     folder = Path(f"/tmp/uky-cluster-{os.getpid()}")
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("fork", "source", "fresh", "signs", "held"):
+    for name in ("fork", "source", "fresh", "signs", "held", "tmp"):
         (folder / name).mkdir(parents=True)
     (folder / "held" / "sitecustomize.py").write_text(_HELD)
     net = namespaces.free_net()
@@ -349,6 +354,12 @@ def sweep() -> None:
                     name, _, value = item.decode("utf-8", "replace").partition("=")
                     if name == MARK and not Path("/proc", value.partition("-")[0]).exists():
                         end(**{MARK: value})
+    running = {int(path.name) % 100000 for path in Path("/proc").iterdir() if path.name.isdigit()}
+    for kind, listed in (("netns", ("ip", "netns", "list")), ("link", ("ip", "-o", "link"))):
+        shown = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
+        for name, number in set(re.findall(r"\b(ukc(\d+)[bnv]\d*)", shown)):
+            if int(number) not in running:
+                subprocess.run(["ip", kind, "del", name], check=False, capture_output=True)
     for folder in Path("/tmp").glob("uky-cluster-*"):
         if not Path("/proc", folder.name.rpartition("-")[2]).exists():
             shutil.rmtree(folder, ignore_errors=True)

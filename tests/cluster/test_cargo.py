@@ -134,3 +134,11 @@ def test_gpus_are_as_the_worker_was_started_with_and_not_as_ray_hides_them(monke
     monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2,3", "None", "1"]
+
+
+def test_the_guard_ends_a_program_in_time_and_removes_its_folder_without_a_worker(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    command = [sys.executable, "-I", "-S", "-c", driver.GUARD, "import time; time.sleep(600)"]
+    done = subprocess.run([*command, str(tmp_path / "folder"), "0.5"], check=False)
+    assert done.returncode == 128 + 9
+    assert not list(tmp_path.iterdir())

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
-from tests.cluster.conftest import Uky, words
-from tests.cluster.raylets import MARK, Node, RealCluster, marked, wait_for
+from tests.cluster.conftest import Answer, Uky, words
+from tests.cluster.raylets import Node, RealCluster, wait_for
 
 pytestmark = pytest.mark.hosts
 SECRET = "sk-not-to-be-seen-4711"
@@ -69,7 +69,8 @@ def test_each_odd_node_is_named_with_what_is_odd(
     }
     cluster.hold("hung")
     with cluster.nodes("alike", *particular, **particular):
-        done = uky("verify", "--wait", "25")
+        done = uky("verify", "--wait", "20")
+        wait_for(lambda: not list((cluster.folder / "tmp").glob("uky-patch-*")), "the end of what runs there")
     assert done.code == 1
     bad = done.bad()
     assert {name: nodes for name, nodes in bad.items() if not name.startswith("variable PYTHONPATH")} == {
@@ -104,8 +105,6 @@ def test_a_node_that_is_killed_and_one_that_joins_while_they_are_asked(cluster: 
             out, err = asking.communicate(timeout=60)
     assert asking.returncode == 1
     assert err == ""
-    from tests.cluster.conftest import Answer
-
     done = Answer(asking.returncode, out, err)
     assert {name: (node["state"], node["added"]) for name, node in done.nodes.items()} == {
         "head": ("answered", False),
@@ -126,12 +125,5 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing(cluster: RealCluster, t
         out, err = asking.communicate(timeout=60)
         assert (asking.returncode, out, err) == (130, "", "\ninterrupted\n")
         cluster.release("slow")
-
-        def ours() -> list[bytes]:
-            found = [Path(f"/proc/{pid}/cmdline") for pid in marked(**{MARK: cluster.token})]
-            return [
-                words for path in found if path.exists() and b"patcher.cluster.node" in (words := path.read_bytes())
-            ]
-
-        wait_for(lambda: not ours(), "the end of what ran there")
+        wait_for(lambda: not list((cluster.folder / "tmp").glob("uky-patch-*")), "the end of what runs there")
     assert not list(tmp_path.iterdir())
