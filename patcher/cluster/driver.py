@@ -29,8 +29,11 @@ LOOK = 0.5
 CONNECT = 20.0
 """Seconds that Ray may try to join."""
 GUARD = """
-import shutil, subprocess, sys
+import os, shutil, subprocess, sys
 program, folder, limit = sys.argv[1:]
+if os.fork():
+    os._exit(0)
+os.setsid()
 process = subprocess.Popen([sys.executable, "-c", program])
 try:
     code = process.wait(float(limit))
@@ -39,9 +42,11 @@ except subprocess.TimeoutExpired:
     code = process.wait()
 finally:
     shutil.rmtree(folder, ignore_errors=True)
-sys.exit(code if code >= 0 else 128 - code)
+if code < 0:
+    sys.exit(f"ended by signal {-code}")
 """
-"""Between a worker and its program: ends that in time and removes its folder, also where the worker was killed."""
+"""Between a worker and its program: it ends that in time and removes its folder. Ray kills a worker's own children with
+it, so it is none: what has begun to write comes to its end."""
 
 
 def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
@@ -49,9 +54,7 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
     import importlib.util
     import io
     import json
-    import os
     import shutil
-    import signal
     import subprocess
     import sys
     import tempfile
@@ -69,27 +72,26 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
             "from patcher.cluster.node import main; main()"
         )
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", GUARD, program, folder, str(limit + 5)],
+            [sys.executable, "-I", "-S", "-c", GUARD, program, folder, str(limit)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
             cwd=folder,
             env=environment(),
         )
-        try:
-            out, err = process.communicate(json.dumps(ask).encode(), timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-        said = err.decode("utf-8", "replace").strip()[-2000:]
-        lines = [line for line in out.splitlines() if line.strip()]
-        if process.returncode or not lines:
-            return {"crashed": said or f"exit code {process.returncode}", "python": sys.version.split()[0]}
-        told: dict[str, Any] = json.loads(lines[-1])
-        return told
-    finally:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
+        out, err = process.communicate(json.dumps(ask).encode(), timeout=limit + 5)
+    except subprocess.TimeoutExpired as error:
+        out, err = error.stdout or b"", error.stderr or b""
+    lines = [line for line in out.splitlines() if line.strip()]
+    if not lines:
+        said = err.decode("utf-8", "replace").strip()[-2000:]
+        return {"crashed": said or "it said nothing", "python": sys.version.split()[0]}
+    told: dict[str, Any] = json.loads(lines[-1])
+    return told
 
 
 def environment() -> dict[str, str]:

@@ -170,6 +170,10 @@ class RealCluster:
         found: list[str] = json.loads(stdout.readline())
         return found
 
+    def ours(self) -> list[Path]:
+        """Temporary folders of the tool on its nodes."""
+        return list((self.folder / "tmp").glob("uky-patch-*"))
+
     def _start_head(self) -> None:
         environment = {**os.environ, **self._common, MARK: self.token, NODE: "head"}
         ports = [str(24000 + os.getpid() % 2900 * 2 + number) for number in (0, 1)]

@@ -70,7 +70,7 @@ def test_each_odd_node_is_named_with_what_is_odd(
     cluster.hold("hung")
     with cluster.nodes("alike", *particular, **particular):
         done = uky("verify", "--wait", "20")
-        wait_for(lambda: not list((cluster.folder / "tmp").glob("uky-patch-*")), "the end of what runs there")
+        wait_for(lambda: not cluster.ours(), "the end of what runs there")
     assert done.code == 1
     bad = done.bad()
     assert {name: nodes for name, nodes in bad.items() if not name.startswith("variable PYTHONPATH")} == {
@@ -125,5 +125,5 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing(cluster: RealCluster, t
         out, err = asking.communicate(timeout=60)
         assert (asking.returncode, out, err) == (130, "", "\ninterrupted\n")
         cluster.release("slow")
-        wait_for(lambda: not list((cluster.folder / "tmp").glob("uky-patch-*")), "the end of what runs there")
+        wait_for(lambda: not cluster.ours(), "the end of what runs there")
     assert not list(tmp_path.iterdir())
