@@ -14,7 +14,8 @@ import pytest
 from patcher.cli.app import run
 from tests.cli.conftest import MOVED, RECORD, SERVER
 from tests.cluster import raylets
-from tests.cluster.raylets import RealCluster, wait_for
+from tests.cluster.processes import wait_for
+from tests.cluster.raylets import RealCluster
 from tests.conftest import require
 from tests.hosts import namespaces
 from tests.runtime.environment import interpreter

@@ -9,20 +9,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cluster import networks
+from tests.cluster.particular import HELD, Node
+from tests.cluster.processes import MARK, NODE, end, marked, wait_for
 from tests.hosts import namespaces
 
-MARK = "UKY_CLUSTER"
-NODE = "UKY_NODE"
 STORE = 80_000_000
 """Bytes of an object store, about the least that Ray takes."""
 _AGENTS = "metrics_agent_port metrics_export_port runtime_env_agent_port dashboard_agent_listen_port"
@@ -41,57 +40,6 @@ from ray._raylet import GcsClient
 client = GcsClient(address=sys.argv[1])
 for _ in sys.stdin:
     print(json.dumps([node.node_name for node in client.get_all_node_info().values() if node.state == 0]), flush=True)
-"""
-
-
-def wait_for(holds: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Wait until it holds; fails with `what` where it does not come to that."""
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, f"{what}: not within {seconds} s"
-        time.sleep(0.05)
-
-
-def marked(**marks: str) -> list[int]:
-    """The processes whose environment has all these variables."""
-    wanted = {f"{name}={value}".encode() for name, value in marks.items()}
-    found = []
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with contextlib.suppress(OSError):
-                if wanted <= set((path / "environ").read_bytes().split(b"\0")):
-                    found.append(int(path.name))
-    return found
-
-
-def end(**marks: str) -> None:
-    """Kill these processes, and wait until none is left."""
-
-    def gone() -> bool:
-        left = marked(**marks)
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return not left
-
-    wait_for(gone, f"the end of {marks}")
-
-
-_HELD = """
-import os, sys, time
-def hold():
-    stem = os.path.join(os.path.dirname(os.path.dirname(__file__)), "signs", os.environ["UKY_NODE"])
-    open(stem + ".seen", "a").close()
-    while os.path.exists(stem + ".hold"):
-        time.sleep(0.05)
-def renaming(event, arguments):
-    if event == "os.rename" and str(arguments[1]).endswith(os.environ["UKY_HELD_AT"]):
-        hold()
-if os.path.basename(os.getcwd()).startswith("uky-patch-"):
-    if "UKY_HELD_AT" in os.environ:
-        sys.addaudithook(renaming)
-    else:
-        hold()
 """
 
 
@@ -242,7 +190,7 @@ class RealCluster:
         with contextlib.ExitStack() as stack:
             if node.far:
                 address = f"{self.net}.{10 + self._raylets}"
-                into = ["ip", "netns", "exec", stack.enter_context(_space(self._raylets, address))]
+                into = ["ip", "netns", "exec", stack.enter_context(networks.space(self._raylets, address))]
             script = f"{node.mounting(self.folder)} && echo ready && exec sleep infinity"
             keeper = subprocess.Popen(
                 [*into, "unshare", "--mount", "--propagation=private", "--", "sh", "-c", script],
@@ -294,102 +242,25 @@ class RealCluster:
                     os.kill(pid, signal.SIGTERM)
 
 
-@dataclass(frozen=True)
-class Node:
-    """What is particular about a node."""
-
-    tree: str = "source"
-    """The folder that its tree is copied from; empty: it has none."""
-    shared: bool = False
-    """It sees the head's own tree."""
-    after: str = "true"
-    """A shell command that is run in its tree, once that is there."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    far: bool = False
-    """In a network namespace of its own."""
-    held: bool = False
-    """What runs there waits as long as it is told to by a sign."""
-    at: str = ""
-    """Held only where it replaces the file of that name."""
-
-    def variables(self, folder: Path) -> dict[str, str]:
-        held = {"PYTHONPATH": str(folder / "held")} if self.held else {}
-        return {**held, **({"UKY_HELD_AT": self.at} if self.at else {}), **self.environment}
-
-    def mounting(self, folder: Path) -> str:
-        tree = folder / "fork"
-        if self.shared:
-            return f"mount --bind {tree} {tree}"
-        filled = f"cp -a {folder / self.tree}/. {tree}" if self.tree else "true"
-        return f"mount -t tmpfs none {tree} && {filled} && (cd {tree} && {self.after})"
-
-
 @contextlib.contextmanager
 def cluster(python: Path) -> Iterator[RealCluster]:
     """A cluster with a head alone; whatever happens, nothing of it is left."""
-    sweep()
+    networks.sweep()
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     folder = Path(f"/tmp/uky-cluster-{os.getpid()}")
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("fork", "source", "fresh", "signs", "held", "tmp"):
         (folder / name).mkdir(parents=True)
-    (folder / "held" / "sitecustomize.py").write_text(_HELD)
+    (folder / "held" / "sitecustomize.py").write_text(HELD)
     net = namespaces.free_net()
-    bridge = _bridge()
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.callback(subprocess.run, ["ip", "link", "del", bridge], check=False)
-        namespaces.do("ip", "link", "add", bridge, "type", "bridge")
-        namespaces.do("ip", "address", "add", f"{net}.1/24", "dev", bridge)
-        namespaces.do("ip", "link", "set", bridge, "up")
+        stack.enter_context(networks.bridge(net))
         stack.callback(end, **{MARK: token})
         made = RealCluster(folder, python, token, net)
         stack.enter_context(made._left)
         made._start_head()
         yield made
-
-
-def sweep() -> None:
-    """End what earlier runs have left that were killed."""
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with contextlib.suppress(OSError):
-                for item in (path / "environ").read_bytes().split(b"\0"):
-                    name, _, value = item.decode("utf-8", "replace").partition("=")
-                    if name == MARK and not Path("/proc", value.partition("-")[0]).exists():
-                        end(**{MARK: value})
-    running = {int(path.name) % 100000 for path in Path("/proc").iterdir() if path.name.isdigit()}
-    for kind, listed in (("netns", ("ip", "netns", "list")), ("link", ("ip", "-o", "link"))):
-        shown = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
-        for name, number in set(re.findall(r"\b(ukc(\d+)[bnv]\d*)", shown)):
-            if int(number) not in running:
-                subprocess.run(["ip", kind, "del", name], check=False, capture_output=True)
-    for folder in Path("/tmp").glob("uky-cluster-*"):
-        if not Path("/proc", folder.name.rpartition("-")[2]).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _bridge() -> str:
-    return f"ukc{os.getpid() % 100000}b"
-
-
-@contextlib.contextmanager
-def _space(number: int, address: str) -> Iterator[str]:
-    """A network namespace with that address, on the cluster's bridge."""
-    stem = f"ukc{os.getpid() % 100000}"
-    space, here, there = f"{stem}n{number}", f"{stem}v{number}", f"{stem}p{number}"
-    with contextlib.ExitStack() as stack:
-        namespaces.do("ip", "netns", "add", space)
-        stack.callback(subprocess.run, ["ip", "netns", "del", space], check=False)
-        namespaces.do("ip", "link", "add", here, "type", "veth", "peer", "name", there)
-        stack.callback(subprocess.run, ["ip", "link", "del", here], check=False, capture_output=True)
-        namespaces.do("ip", "link", "set", here, "master", _bridge(), "up")
-        namespaces.do("ip", "link", "set", there, "netns", space)
-        namespaces.do("ip", "-n", space, "link", "set", there, "name", "eth0")
-        namespaces.do("ip", "-n", space, "address", "add", f"{address}/24", "dev", "eth0")
-        namespaces.do("ip", "-n", space, "link", "set", "eth0", "up")
-        namespaces.do("ip", "-n", space, "link", "set", "lo", "up")
-        yield space
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

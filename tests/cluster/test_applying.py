@@ -10,7 +10,9 @@ import pytest
 
 from patcher.cli.app import run
 from tests.cluster.conftest import Answer, Uky, bytes_of, words
-from tests.cluster.raylets import Node, RealCluster, wait_for
+from tests.cluster.particular import Node
+from tests.cluster.processes import wait_for
+from tests.cluster.raylets import RealCluster
 from tests.cluster.test_looking import start
 
 pytestmark = pytest.mark.hosts

@@ -12,7 +12,9 @@ import pytest
 
 from patcher.cli.app import run
 from tests.cluster.conftest import Answer, Uky, words
-from tests.cluster.raylets import Node, RealCluster, wait_for
+from tests.cluster.particular import Node
+from tests.cluster.processes import wait_for
+from tests.cluster.raylets import RealCluster
 
 pytestmark = pytest.mark.hosts
 SECRET = "sk-not-to-be-seen-4711"
