@@ -19,6 +19,7 @@ from patcher.cluster import driver
 from patcher.cluster.model import Node
 from patcher.cluster.reading import named, node_of
 from patcher.errors import HostError, UsageError
+from patcher.hosts.payload import agent_sources
 from patcher.language import phrase
 
 CLIENT = "ray://"
@@ -42,12 +43,15 @@ class Cluster:
         self._rest = b""
         self.version = ""
         """Of Ray, on this machine."""
+        self.gcs = ""
+        """The address that the cluster's raylets were started with."""
+        self._seen: dict[str, Node] = {}
 
     def joined(self, address: str) -> None:
         """Wait for it. Raises UsageError where there is no Ray, HostError where the cluster cannot be joined."""
         event = self._event(JOINING)
         if event["event"] == "joined":
-            self.version = event["version"]
+            self.version, self.gcs = event["version"], event["gcs"]
             return
         if event.get("kind") == "ray":
             raise UsageError(
@@ -80,10 +84,7 @@ class Cluster:
         ids = None if only is None else [node.id for node in only]
         request = {"op": "round", "cargo": str(self._cargo), "ask": ask, "limit": limit, "only": ids}
         request["without"] = [node.id for node in without]
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+        self._send(request)
         asked: dict[str, Mapping[str, Any]] = {node.id: _as_told(node) for node in only or ()}
         found: dict[str, Node] = {}
         while (event := self._event(limit + GRACE))["event"] != "end":
@@ -93,6 +94,32 @@ class Cluster:
                 node = found[event["id"]] = node_of(asked[event["id"]], event)
                 on_node(node)
         return named(tuple(found.values()))
+
+    def see(
+        self, verb: str, args: Mapping[str, Any], limit: float, *, only: Sequence[str] | None = None
+    ) -> dict[str, tuple[Node, Any]]:
+        """What the agent's `Eye` says on each node that answers in time, or on those of `only`, by the node's id.
+
+        Raises HostError where the driver fails.
+        """
+        sources = self._cargo.with_name("sources.json")
+        if not sources.exists():
+            sources.write_text(json.dumps(agent_sources()), encoding="utf-8")
+        self._send({"op": "see", "sources": str(sources), "verb": verb, "args": args, "limit": limit, "only": only})
+        found = {}
+        while (event := self._event(limit + GRACE))["event"] != "end":
+            if event["event"] == "node":
+                self._seen[event["id"]] = node_of(event, {"event": "lost", "why": "late"})
+                self._seen = {node.id: node for node in named(tuple(self._seen.values()))}
+            elif event["event"] == "seen":
+                found[event["id"]] = (self._seen[event["id"]], event["told"])
+        return found
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
 
     def _event(self, seconds: float) -> dict[str, Any]:
         until = time.monotonic() + seconds

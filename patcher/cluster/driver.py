@@ -6,11 +6,14 @@ descriptor that its argument names; what Ray prints is left to standard output a
 A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null, "without":
 [NODE ID…]}`. Events:
 
-- `{"event": "joined", "version", "python"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
+- `{"event": "joined", "version", "python", "gcs"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
 - `{"event": "node", "id", "name", "address", "head", "resources", "added"}` for each node that is asked;
 - `{"event": "answer", "id", "answer", "clock": [offset, uncertainty]}`: seconds that the node's clock is ahead;
 - `{"event": "lost", "id", "why": "died" | "late" | "failed", "told"}`;
 - `{"event": "end"}` when no node of the round is open any more.
+
+`{"op": "see", "sources": PATH, "verb", "args", "limit", "only"}` asks an actor on each node, which lasts: `node` comes
+when it is made, then `{"event": "seen", "id", "told"}` or `lost`.
 """
 
 from __future__ import annotations
@@ -112,11 +115,39 @@ def now() -> float:
     return time.time()
 
 
+class Eye:
+    """An actor on a node: the agent's own `Eye`, from sources that were sent, so that nothing is written there."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        import sys
+        from importlib import import_module
+        from importlib.machinery import ModuleSpec
+
+        class Sent:
+            def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
+                if name in sources:
+                    return ModuleSpec(name, self, is_package=any(other.startswith(name + ".") for other in sources))  # type: ignore[arg-type]
+                return None
+
+            def create_module(self, spec: Any) -> None:  # noqa: ARG002
+                return None
+
+            def exec_module(self, module: Any) -> None:
+                exec(compile(sources[module.__name__], module.__name__, "exec"), module.__dict__)  # noqa: S102
+
+        sys.meta_path.insert(0, Sent())
+        self._eye = import_module("patcher.agent.stacks.eye").Eye()
+
+    def ask(self, verb: str, args: dict[str, Any]) -> Any:
+        return self._eye.ask(verb, args)
+
+
 class Driver:
     def __init__(self, ray: Any, sink: TextIO) -> None:
         self.ray = ray
         self.sink = sink
         self._parcels: dict[str, Any] = {}
+        self._eyes: dict[str, Any] = {}
 
     def tell(self, **event: Any) -> None:
         self.sink.write(json.dumps(event) + "\n")
@@ -130,16 +161,53 @@ class Driver:
         Round(self, request).run()
         self.tell(event="end")
 
-    def remote(self, function: Any, node: str) -> Any:
+    def see(self, request: dict[str, Any]) -> None:
+        """Ask the actors of some nodes, or of all, each made when it is first asked; who is late is told as lost."""
+        only, open_ = request.get("only"), {}
+        for node, told in sorted(self.alive().items()):
+            if only is not None and node not in only:
+                continue
+            if node not in self._eyes:
+                self.tell(event="node", **facts(node, told))
+                sources = json.loads(Path(request["sources"]).read_text(encoding="utf-8"))
+                self._eyes[node] = self.remote(Eye, node, tries=False).remote(sources)
+            open_[self._eyes[node].ask.remote(request["verb"], request["args"])] = node
+        ready, _ = self.ray.wait(list(open_), num_returns=len(open_), timeout=request["limit"]) if open_ else ([], [])
+        for ref, node in open_.items():
+            try:
+                if ref not in ready:
+                    raise TimeoutError
+                self.tell(event="seen", id=node, told=self.ray.get(ref))
+            except Exception as error:
+                self.tell(event="lost", id=node, why="late", told=f"{type(error).__name__}: {error}"[:500])
+        for node in sorted(set(only or ()) - set(open_.values())):
+            self.tell(event="lost", id=node, why="died", told="")
+        self.tell(event="end")
+
+    def remote(self, function: Any, node: str, *, tries: bool = True) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         strategy = NodeAffinitySchedulingStrategy(node, soft=False)
-        return self.ray.remote(function).options(scheduling_strategy=strategy, num_cpus=0, max_retries=0)
+        once = {"max_retries": 0} if tries else {}
+        return self.ray.remote(function).options(scheduling_strategy=strategy, num_cpus=0, **once)
 
     def parcel(self, path: str) -> Any:
         if path not in self._parcels:
             self._parcels[path] = self.ray.put(Path(path).read_bytes())
         return self._parcels[path]
+
+
+def facts(node: str, told: dict[str, Any]) -> dict[str, Any]:
+    """What Ray itself knows of a node."""
+    resources = told.get("Resources", {})
+    return {
+        "id": node,
+        "name": told.get("NodeManagerHostname", ""),
+        "label": told.get("NodeName", ""),
+        "address": told.get("NodeManagerAddress", ""),
+        "head": "node:__internal_head__" in resources,
+        "resources": {name: resources[name] for name in ("CPU", "GPU") if name in resources},
+    }
 
 
 class Pings:
@@ -186,17 +254,7 @@ class Round:
             if node in self.asked or node in without or (only is not None and node not in only):
                 continue
             self.asked.add(node)
-            resources = told.get("Resources", {})
-            self.driver.tell(
-                event="node",
-                id=node,
-                name=told.get("NodeManagerHostname", ""),
-                label=told.get("NodeName", ""),
-                address=told.get("NodeManagerAddress", ""),
-                head="node:__internal_head__" in resources,
-                resources={name: resources[name] for name in ("CPU", "GPU") if name in resources},
-                added=added,
-            )
+            self.driver.tell(event="node", added=added, **facts(node, told))
             limit = self.request["limit"]
             parcel = self.driver.parcel(self.request["cargo"])
             self.open[self.driver.remote(work, node).remote(parcel, self.request["ask"], limit)] = node
@@ -287,9 +345,11 @@ def main() -> None:
         refuse("join", f"{type(error).__name__}: {error}"[:2000])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     driver = Driver(ray, sink)
-    driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0])
+    gcs = ray.get_runtime_context().gcs_address
+    driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0], gcs=gcs)
     for line in sys.stdin:
-        driver.round(json.loads(line))
+        request = json.loads(line)
+        (driver.see if request["op"] == "see" else driver.round)(request)
     ray.shutdown()
 
 

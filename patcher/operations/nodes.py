@@ -164,11 +164,11 @@ def _root(session: Session) -> Path | None:
 
 @contextlib.contextmanager
 def _cluster(session: Session, address: str) -> Iterator[Cluster]:
-    with joined(address, _python(session), packed(session.folders)) as cluster:
+    with joined(address, interpreter(session), packed(session.folders)) as cluster:
         yield cluster
 
 
-def _python(session: Session) -> Path:
+def interpreter(session: Session) -> Path:
     """The interpreter that has Ray: the one named, else the one whose packages count here."""
     from patcher.environment import probe
 
