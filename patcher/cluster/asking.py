@@ -96,16 +96,25 @@ class Cluster:
         return named(tuple(found.values()))
 
     def see(
-        self, verb: str, args: Mapping[str, Any], limit: float, *, only: Sequence[str] | None = None
+        self,
+        verb: str,
+        args: Mapping[str, Any],
+        limit: float,
+        *,
+        only: Sequence[str] | None = None,
+        leave: Sequence[str] = (),
     ) -> dict[str, tuple[Node, Any]]:
         """What the agent's `Eye` says on each node that answers in time, or on those of `only`, by the node's id.
+
+        The eyes on the nodes of `leave` are closed before.
 
         Raises HostError where the driver fails.
         """
         sources = self._cargo.with_name("sources.json")
         if not sources.exists():
             sources.write_text(json.dumps(agent_sources()), encoding="utf-8")
-        self._send({"op": "see", "sources": str(sources), "verb": verb, "args": args, "limit": limit, "only": only})
+        request = {"op": "see", "sources": str(sources), "verb": verb, "args": args, "limit": limit}
+        self._send({**request, "only": only, "leave": leave})
         found = {}
         while (event := self._event(limit + GRACE))["event"] != "end":
             if event["event"] == "node":

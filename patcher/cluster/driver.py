@@ -12,8 +12,8 @@ A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "on
 - `{"event": "lost", "id", "why": "died" | "late" | "failed", "told"}`;
 - `{"event": "end"}` when no node of the round is open any more.
 
-`{"op": "see", "sources": PATH, "verb", "args", "limit", "only"}` asks an actor on each node, which lasts: `node` comes
-when it is made, then `{"event": "seen", "id", "told"}` or `lost`.
+`{"op": "see", "sources": PATH, "verb", "args", "limit", "only", "leave"}` asks an actor on each node, which lasts:
+`node` comes when it is made, then `{"event": "seen", "id", "told"}` or `lost`. Those of `leave` are ended.
 """
 
 from __future__ import annotations
@@ -164,6 +164,8 @@ class Driver:
     def see(self, request: dict[str, Any]) -> None:
         """Ask the actors of some nodes, or of all, each made when it is first asked; who is late is told as lost."""
         only, open_ = request.get("only"), {}
+        for node in request.get("leave", ()):
+            self.ray.kill(self._eyes.pop(node))
         for node, told in sorted(self.alive().items()):
             if only is not None and node not in only:
                 continue

@@ -66,8 +66,8 @@ def other_nodes(
         trouble(phrase("other nodes are not looked at: {why}", why=error.title))
         return
     order = {"ray": cluster.gcs, "mark": mark}
-    seen = {where()}
-    for node, place in found.values():
-        if place not in seen:
-            seen.add(place)
-            yield OnNode(cluster, node, order, trouble)
+    others = {place: node for node, place in found.values() if place != where()}
+    kept = {node.id for node in others.values()}
+    cluster.see("where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
+    for node in others.values():
+        yield OnNode(cluster, node, order, trouble)

@@ -14,10 +14,10 @@ def hold():
     while os.path.exists(stem + ".hold"):
         time.sleep(0.05)
 def renaming(event, arguments):
-    if event == "os.rename" and str(arguments[1]).endswith(os.environ["UKYHELD_AT"]):
+    if event == "os.rename" and str(arguments[1]).endswith(os.environ["UKY_HELD_AT"]):
         hold()
 if os.path.basename(os.getcwd()).startswith("uky-patch-"):
-    if "UKYHELD_AT" in os.environ:
+    if "UKY_HELD_AT" in os.environ:
         sys.addaudithook(renaming)
     else:
         hold()
@@ -37,10 +37,16 @@ class Node:
     environment: Mapping[str, str] = field(default_factory=dict)
     far: bool = False
     """In a network namespace of its own."""
+    pids: bool = False
+    """Its processes have numbers of their own, as on a machine of its own."""
     held: bool = False
     """What runs there waits as long as it is told to by a sign."""
     at: str = ""
     """Held only where it replaces the file of that name."""
+
+    @property
+    def apart(self) -> list[str]:
+        return ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--"] if self.pids else []
 
     def variables(self, folder: Path) -> dict[str, str]:
         held = {"PYTHONPATH": str(folder / "held")} if self.held else {}

@@ -204,7 +204,15 @@ class RealCluster:
             raylet = Raylet(name, self, keeper, address)
             with (self.folder / f"{name}.log").open("w") as log:
                 process = subprocess.Popen(
-                    ["nsenter", f"--target={keeper.pid}", "--mount", "--net", "--", *self._words(name, address)],
+                    [
+                        "nsenter",
+                        f"--target={keeper.pid}",
+                        "--mount",
+                        "--net",
+                        "--",
+                        *node.apart,
+                        *self._words(name, address),
+                    ],
                     env={**os.environ, **self._common, **own, **node.variables(self.folder)},
                     stdout=log,
                     stderr=log,

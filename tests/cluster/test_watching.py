@@ -82,5 +82,5 @@ def test_a_cluster_that_cannot_be_joined(
         (tmp_path / "python").write_text("#!/bin/sh\nexit 3\n")
         (tmp_path / "python").chmod(0o755)
         groups, told = look(cluster, pid, capsys)
-    assert stuck(groups) == [["here"]]
+    assert ["here"] in [group["hosts"] for group in groups]
     assert "other nodes are not looked at: the cluster was lost" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
 
 from patcher.agent.stacks.finding import Members, Order
@@ -29,7 +30,7 @@ class Eye:
         """Raises ValueError for another verb."""
         if verb == "where":
             return where()
-        order: Order = args["order"]
+        order: Order = {"folders": [os.path.dirname(sys.executable)], **args["order"]}
         key = json.dumps(order, sort_keys=True)
         if key not in self._watches:
             self._watches[key] = Watch(Members(order))
