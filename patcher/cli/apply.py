@@ -44,6 +44,8 @@ def command(
     wait: float | None,
 ) -> int:
     """Apply the records that are needed here: all of them or none. With IDs, only these."""
+    if address is None and wait is not None:
+        raise UsageError(phrase("--wait goes with --ray"))
     if address is not None:
         if diff or commit:
             raise UsageError(phrase("--diff and --commit are for one tree; with --ray there may be many"))

@@ -54,6 +54,8 @@ def command(
     """
     from patcher.ladder import Wish
 
+    if address is None and wait is not None:
+        raise UsageError(phrase("--wait goes with --ray"))
     if address is not None:
         if name is not None:
             raise UsageError(phrase("--host and --ray do not go together"))

@@ -33,7 +33,7 @@ _ENDINGS = (".log", ".txt", ".out", ".err")
 @click.option("--limit", type=click.FloatRange(min=1), metavar="SECONDS", help="Call it a stall after so much silence.")
 @click.option("--native", is_flag=True, help="Frames of compiled code too; each process is held for a moment.")
 @click.option("--once", is_flag=True, help="Look once, at what it does now, and end.")
-@click.option("--ray", metavar="ADDRESS", help="The Ray cluster, by its head's address, whose workers count.")
+@click.option("--ray", metavar="ADDRESS", help="The Ray cluster whose workers count, on every node: HOST:PORT, auto.")
 @reach_options
 @with_session
 def command(

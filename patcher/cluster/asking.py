@@ -19,6 +19,7 @@ from patcher.cluster import driver
 from patcher.cluster.model import Node
 from patcher.cluster.reading import named, node_of
 from patcher.errors import HostError, UsageError
+from patcher.hosts.payload import agent_sources
 from patcher.language import phrase
 
 CLIENT = "ray://"
@@ -27,6 +28,8 @@ JOINING = 90.0
 GRACE = 30.0
 """Seconds over the limit of a round after which the driver itself counts as hung."""
 _KNOCK = 5.0
+_TOLD = 600
+"""Characters of what Ray says."""
 
 
 class Cluster:
@@ -40,12 +43,15 @@ class Cluster:
         self._rest = b""
         self.version = ""
         """Of Ray, on this machine."""
+        self.gcs = ""
+        """The address that the cluster's raylets were started with."""
+        self._seen: dict[str, Node] = {}
 
     def joined(self, address: str) -> None:
         """Wait for it. Raises UsageError where there is no Ray, HostError where the cluster cannot be joined."""
         event = self._event(JOINING)
         if event["event"] == "joined":
-            self.version = event["version"]
+            self.version, self.gcs = event["version"], event["gcs"]
             return
         if event.get("kind") == "ray":
             raise UsageError(
@@ -55,7 +61,7 @@ class Cluster:
             )
         raise HostError(
             phrase("the cluster at {address} cannot be joined", address=address),
-            cause=event.get("told", ""),
+            cause=" ".join(event.get("told", "").split())[:_TOLD],
             advice=phrase("Run it on a node of the cluster, with its Ray and Python; from elsewhere: ray://HEAD:10001"),
         )
 
@@ -65,9 +71,10 @@ class Cluster:
         limit: float,
         *,
         only: Sequence[Node] | None = None,
+        without: Sequence[Node] = (),
         on_node: Callable[[Node], None] = lambda _: None,
     ) -> tuple[Node, ...]:
-        """Ask all nodes that are alive, or those of `only`: each as it comes to `on_node`, and all in the end.
+        """Ask all nodes that are alive but those `without`, or those of `only`: each as it comes, and all in the end.
 
         Args:
             limit: seconds that a node has; one that takes longer is `late`.
@@ -76,10 +83,8 @@ class Cluster:
         """
         ids = None if only is None else [node.id for node in only]
         request = {"op": "round", "cargo": str(self._cargo), "ask": ask, "limit": limit, "only": ids}
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+        request["without"] = [node.id for node in without]
+        self._send(request)
         asked: dict[str, Mapping[str, Any]] = {node.id: _as_told(node) for node in only or ()}
         found: dict[str, Node] = {}
         while (event := self._event(limit + GRACE))["event"] != "end":
@@ -88,7 +93,42 @@ class Cluster:
             else:
                 node = found[event["id"]] = node_of(asked[event["id"]], event)
                 on_node(node)
-        return named(sorted(found.values(), key=lambda node: (not node.head, node.hostname, node.address, node.id)))
+        return named(tuple(found.values()))
+
+    def see(
+        self,
+        verb: str,
+        args: Mapping[str, Any],
+        limit: float,
+        *,
+        only: Sequence[str] | None = None,
+        leave: Sequence[str] = (),
+    ) -> dict[str, tuple[Node, Any]]:
+        """What the agent's `Eye` says on each node that answers in time, or on those of `only`, by the node's id.
+
+        The eyes on the nodes of `leave` are closed before.
+
+        Raises HostError where the driver fails.
+        """
+        sources = self._cargo.with_name("sources.json")
+        if not sources.exists():
+            sources.write_text(json.dumps(agent_sources()), encoding="utf-8")
+        request = {"op": "see", "sources": str(sources), "verb": verb, "args": args, "limit": limit}
+        self._send({**request, "only": only, "leave": leave})
+        found = {}
+        while (event := self._event(limit + GRACE))["event"] != "end":
+            if event["event"] == "node":
+                self._seen[event["id"]] = node_of(event, {"event": "lost", "why": "late"})
+                self._seen = {node.id: node for node in named(tuple(self._seen.values()))}
+            elif event["event"] == "seen":
+                found[event["id"]] = (self._seen[event["id"]], event["told"])
+        return found
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
 
     def _event(self, seconds: float) -> dict[str, Any]:
         until = time.monotonic() + seconds
@@ -106,9 +146,8 @@ class Cluster:
     def _fail(self, *, hung: bool) -> None:
         self._said.seek(0)
         lines = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        cause = (
-            phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=lines[-1:])
-        )
+        said = lines[-1].strip()[:500] if lines else f"exit code {self._process.wait()}"
+        cause = phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=said)
         raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
 
 
@@ -158,6 +197,9 @@ def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
                 cluster = Cluster(process, events, said, parcel)
                 cluster.joined(address)
                 yield cluster
+            except BaseException:
+                process.terminate()
+                raise
             finally:
                 _end(process)
 

@@ -39,7 +39,7 @@ def compare(nodes: Sequence[Node], address: str) -> Comparison:
     with_tree = [node for node in there if node.facts is not None and not node.facts.error]
     return Comparison(
         (
-            *(_alone(node) for node in nodes if node not in with_tree),
+            *(_alone(node) for node in nodes if node.state != "answered" or node not in with_tree),
             *(_joined(node) for node in nodes if node.added),
             *software.verdicts(with_tree, address),
             *machines.verdicts(there),

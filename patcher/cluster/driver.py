@@ -3,19 +3,24 @@
 It imports nothing of this project. Requests come as lines of JSON on standard input, events go as lines of JSON to the
 descriptor that its argument names; what Ray prints is left to standard output and standard error.
 
-A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null}`. Events:
+A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null, "without":
+[NODE ID…]}`. Events:
 
-- `{"event": "joined", "version", "python"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
+- `{"event": "joined", "version", "python", "gcs"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
 - `{"event": "node", "id", "name", "address", "head", "resources", "added"}` for each node that is asked;
 - `{"event": "answer", "id", "answer", "clock": [offset, uncertainty]}`: seconds that the node's clock is ahead;
 - `{"event": "lost", "id", "why": "died" | "late" | "failed", "told"}`;
 - `{"event": "end"}` when no node of the round is open any more.
+
+`{"op": "see", "sources": PATH, "verb", "args", "limit", "only", "leave"}` asks an actor on each node, which lasts:
+`node` comes when it is made, then `{"event": "seen", "id", "told"}` or `lost`. Those of `leave` are ended.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -26,6 +31,25 @@ LOOK = 0.5
 """Seconds between looks at which nodes there are."""
 CONNECT = 20.0
 """Seconds that Ray may try to join."""
+GUARD = """
+import os, shutil, subprocess, sys
+program, folder, limit = sys.argv[1:]
+if os.fork():
+    os._exit(0)
+os.setsid()
+process = subprocess.Popen([sys.executable, "-c", program])
+try:
+    code = process.wait(float(limit))
+except subprocess.TimeoutExpired:
+    process.kill()
+    code = process.wait()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+if code < 0:
+    sys.exit(f"ended by signal {-code}")
+"""
+"""Between a worker and its program: it ends that in time and removes its folder. Ray kills a worker's own children with
+it, so it is none: what has begun to write comes to its end."""
 
 
 def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
@@ -33,9 +57,7 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
     import importlib.util
     import io
     import json
-    import os
     import shutil
-    import signal
     import subprocess
     import sys
     import tempfile
@@ -43,7 +65,7 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
 
     spec = importlib.util.find_spec("verl")
     origin = list(spec.submodule_search_locations or ())[:1] if spec is not None else []
-    ask = dict(ask, imported=origin[0] if origin else None)
+    ask = dict(ask, imported=origin[0] if origin else None, limit=limit)
     folder = tempfile.mkdtemp(prefix="uky-patch-")
     try:
         with zipfile.ZipFile(io.BytesIO(cargo)) as archive:
@@ -53,25 +75,37 @@ def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
             "from patcher.cluster.node import main; main()"
         )
         process = subprocess.Popen(
-            [sys.executable, "-c", program],
+            [sys.executable, "-I", "-S", "-c", GUARD, program, folder, str(limit)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
             cwd=folder,
+            env=environment(),
         )
-        try:
-            out, err = process.communicate(json.dumps(ask).encode(), timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGTERM)
-            out, err = b"", b""
-        said = err.decode("utf-8", "replace").strip()[-2000:]
-        if process.returncode or not out:
-            return {"crashed": said or f"exit code {process.returncode}", "python": sys.version.split()[0]}
-        told: dict[str, Any] = json.loads(out)
-        return told
-    finally:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
+        out, err = process.communicate(json.dumps(ask).encode(), timeout=limit + 5)
+    except subprocess.TimeoutExpired as error:
+        out, err = error.stdout or b"", error.stderr or b""
+    lines = [line for line in out.splitlines() if line.strip()]
+    if not lines:
+        said = err.decode("utf-8", "replace").strip()[-2000:]
+        return {"crashed": said or "it said nothing", "python": sys.version.split()[0]}
+    told: dict[str, Any] = json.loads(lines[-1])
+    return told
+
+
+def environment() -> dict[str, str]:
+    """Runs in a worker: its variables, but GPUs as it was started: Ray hides them from a task that asks for none."""
+    import os
+
+    with open("/proc/self/environ", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
+        began = dict(item.split("=", 1) for item in stream.read().split("\0") if "=" in item)
+    devices = {name for name in (*os.environ, *began) if name.endswith("_VISIBLE_DEVICES")}
+    now = {name: value for name, value in os.environ.items() if name not in devices}
+    return {**now, **{name: began[name] for name in devices if name in began}}
 
 
 def now() -> float:
@@ -81,11 +115,39 @@ def now() -> float:
     return time.time()
 
 
+class Eye:
+    """An actor on a node: the agent's own `Eye`, from sources that were sent, so that nothing is written there."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        import sys
+        from importlib import import_module
+        from importlib.machinery import ModuleSpec
+
+        class Sent:
+            def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
+                if name in sources:
+                    return ModuleSpec(name, self, is_package=any(other.startswith(name + ".") for other in sources))  # type: ignore[arg-type]
+                return None
+
+            def create_module(self, spec: Any) -> None:  # noqa: ARG002
+                return None
+
+            def exec_module(self, module: Any) -> None:
+                exec(compile(sources[module.__name__], module.__name__, "exec"), module.__dict__)  # noqa: S102
+
+        sys.meta_path.insert(0, Sent())
+        self._eye = import_module("patcher.agent.stacks.eye").Eye()
+
+    def ask(self, verb: str, args: dict[str, Any]) -> Any:
+        return self._eye.ask(verb, args)
+
+
 class Driver:
     def __init__(self, ray: Any, sink: TextIO) -> None:
         self.ray = ray
         self.sink = sink
         self._parcels: dict[str, Any] = {}
+        self._eyes: dict[str, Any] = {}
 
     def tell(self, **event: Any) -> None:
         self.sink.write(json.dumps(event) + "\n")
@@ -99,16 +161,55 @@ class Driver:
         Round(self, request).run()
         self.tell(event="end")
 
-    def remote(self, function: Any, node: str) -> Any:
+    def see(self, request: dict[str, Any]) -> None:
+        """Ask the actors of some nodes, or of all, each made when it is first asked; who is late is told as lost."""
+        only, open_ = request.get("only"), {}
+        for node in request.get("leave", ()):
+            self.ray.kill(self._eyes.pop(node))
+        for node, told in sorted(self.alive().items()):
+            if only is not None and node not in only:
+                continue
+            if node not in self._eyes:
+                self.tell(event="node", **facts(node, told))
+                sources = json.loads(Path(request["sources"]).read_text(encoding="utf-8"))
+                self._eyes[node] = self.remote(Eye, node, tries=False).remote(sources)
+            open_[self._eyes[node].ask.remote(request["verb"], request["args"])] = node
+        ready, _ = self.ray.wait(list(open_), num_returns=len(open_), timeout=request["limit"]) if open_ else ([], [])
+        for ref, node in open_.items():
+            try:
+                if ref not in ready:
+                    raise TimeoutError
+                self.tell(event="seen", id=node, told=self.ray.get(ref))
+            except Exception as error:
+                self.tell(event="lost", id=node, why="late", told=f"{type(error).__name__}: {error}"[:500])
+        for node in sorted(set(only or ()) - set(open_.values())):
+            self.tell(event="lost", id=node, why="died", told="")
+        self.tell(event="end")
+
+    def remote(self, function: Any, node: str, *, tries: bool = True) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         strategy = NodeAffinitySchedulingStrategy(node, soft=False)
-        return self.ray.remote(function).options(scheduling_strategy=strategy, num_cpus=0, max_retries=0)
+        once = {"max_retries": 0} if tries else {}
+        return self.ray.remote(function).options(scheduling_strategy=strategy, num_cpus=0, **once)
 
     def parcel(self, path: str) -> Any:
         if path not in self._parcels:
             self._parcels[path] = self.ray.put(Path(path).read_bytes())
         return self._parcels[path]
+
+
+def facts(node: str, told: dict[str, Any]) -> dict[str, Any]:
+    """What Ray itself knows of a node."""
+    resources = told.get("Resources", {})
+    return {
+        "id": node,
+        "name": told.get("NodeManagerHostname", ""),
+        "label": told.get("NodeName", ""),
+        "address": told.get("NodeManagerAddress", ""),
+        "head": "node:__internal_head__" in resources,
+        "resources": {name: resources[name] for name in ("CPU", "GPU") if name in resources},
+    }
 
 
 class Pings:
@@ -128,6 +229,8 @@ class Round:
         self.open: dict[Any, str] = {}
         self.begun: dict[str, float] = {}
         self.pings: dict[str, Pings] = {}
+        self.crashed: dict[str, str] = {}
+        """What became of the worker, by node: whether the node itself is gone is seen by asking for another."""
 
     def run(self) -> None:
         ray = self.driver.ray
@@ -148,21 +251,12 @@ class Round:
                 self.leave(alive)
 
     def meet(self, alive: dict[str, dict[str, Any]], only: list[str] | None, *, added: bool) -> None:
+        without = self.request.get("without", ())
         for node, told in sorted(alive.items()):
-            if node in self.asked or (only is not None and node not in only):
+            if node in self.asked or node in without or (only is not None and node not in only):
                 continue
             self.asked.add(node)
-            resources = told.get("Resources", {})
-            self.driver.tell(
-                event="node",
-                id=node,
-                name=told.get("NodeManagerHostname", ""),
-                label=told.get("NodeName", ""),
-                address=told.get("NodeManagerAddress", ""),
-                head="node:__internal_head__" in resources,
-                resources={name: resources[name] for name in ("CPU", "GPU") if name in resources},
-                added=added,
-            )
+            self.driver.tell(event="node", added=added, **facts(node, told))
             limit = self.request["limit"]
             parcel = self.driver.parcel(self.request["cargo"])
             self.open[self.driver.remote(work, node).remote(parcel, self.request["ask"], limit)] = node
@@ -176,6 +270,8 @@ class Round:
             elif time.monotonic() - self.begun[node] > self.request["limit"]:
                 if node in self.pings:
                     self.end(ref, node)
+                elif node in self.crashed:
+                    self.lose(ref, "failed", self.crashed[node])
                 else:
                     self.lose(ref, "late", "")
 
@@ -196,8 +292,17 @@ class Round:
                 self.end(ref, node)
                 return
             text = next((line for line in reversed(str(error).strip().splitlines()) if line.strip()), "")
-            gone = isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive()
-            self.lose(ref, "died" if gone else "failed", f"{type(error).__name__}: {text.strip()[:500]}")
+            said = f"{type(error).__name__}: {text.strip()[:500]}"
+            if isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive():
+                self.lose(ref, "died", "")
+            elif isinstance(error, exceptions.RayTaskError) or node in self.crashed:
+                self.lose(ref, "failed", self.crashed.get(node, said))
+            else:
+                self.crashed[node] = said
+                self.ping(ref, node)
+            return
+        if node in self.crashed:
+            self.lose(ref, "failed", self.crashed[node])
             return
         pings = self.pings.get(node)
         if pings is None:
@@ -207,8 +312,11 @@ class Round:
         if len(pings.clocks) >= PINGS:
             self.end(ref, node)
             return
-        del self.open[ref]
         pings.sent = time.time()
+        self.ping(ref, node)
+
+    def ping(self, ref: Any, node: str) -> None:
+        del self.open[ref]
         self.open[self.driver.remote(now, node).remote()] = node
 
     def end(self, ref: Any, node: str) -> None:
@@ -237,10 +345,13 @@ def main() -> None:
         ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="uky-patch")
     except Exception as error:
         refuse("join", f"{type(error).__name__}: {error}"[:2000])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     driver = Driver(ray, sink)
-    driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0])
+    gcs = ray.get_runtime_context().gcs_address
+    driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0], gcs=gcs)
     for line in sys.stdin:
-        driver.round(json.loads(line))
+        request = json.loads(line)
+        (driver.see if request["op"] == "see" else driver.round)(request)
     ray.shutdown()
 
 

@@ -11,6 +11,7 @@ from patcher.cluster.model import Facts, Node
 from patcher.cluster.verdicts import Verdict, names, verdict
 from patcher.language import Phrase, Phrases, phrase
 
+NONE = "–"
 SKEW = 1.0
 """Seconds between clocks from which on the logs of several nodes mislead."""
 ROOM = 5 << 30
@@ -28,18 +29,20 @@ def verdicts(nodes: Sequence[Node]) -> Iterator[Verdict]:
 
 def gpus(facts: Facts) -> str:
     """`8 x NVIDIA H200`; `–` for none."""
-    return ", ".join(f"{count} x {name}" for name, count in sorted(Counter(facts.gpus).items())) or "–"
+    return ", ".join(f"{count} x {name}" for name, count in sorted(Counter(facts.gpus).items())) or NONE
 
 
 def _gpus(nodes: Sequence[Node]) -> Iterator[Verdict]:
     groups = grouped(nodes, lambda facts: (gpus(facts), facts.driver))
     if groups.odd:
         told = [
-            phrase("{nodes}: {files}", nodes=names(group), files=_with_driver(*value)) for value, group in groups.groups
+            phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=_with_driver(*value))
+            for value, group in groups.groups
         ]
         yield verdict("gpus", "warn", Phrases(tuple(told)), nodes=groups.odd_names)
     else:
-        yield verdict("gpus", "ok", phrase("{gpus} on each node", gpus=_with_driver(*groups.usual)))
+        same = phrase("{gpus} on each node", gpus=_with_driver(*groups.usual))
+        yield verdict("gpus", "ok", same if groups.usual[0] != NONE else phrase("no node has any"))
     for node in nodes:
         assert node.facts is not None
         if node.facts.gpus and len(node.facts.gpus) != node.gpus:

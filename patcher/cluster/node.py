@@ -2,7 +2,7 @@
 
 One JSON object comes on standard input and one goes to standard output:
 `{"verb": "look" | "preview" | "apply", "root": PATH or null, "imported": PATH or null, "assume", "ids", "tags",
-"allow_dirty", "merge", "level", "budget"}`. The answer is what `patcher.cluster.reading` reads.
+"allow_dirty", "merge", "level", "budget", "limit"}`. The answer is what `patcher.cluster.reading` reads.
 """
 
 from __future__ import annotations
@@ -22,17 +22,22 @@ from patcher.agent.facts import Fact, gather
 from patcher.cluster.cargo import OWN
 from patcher.cluster.saying import say, say_check, say_error
 from patcher.cluster.trees import contents, identity
-from patcher.errors import UkyError
+from patcher.errors import UkyError, UsageError
+from patcher.language import phrase
+from patcher.operations.waiting import at_most
 from patcher.session import Session
 
 _SHORT = 2.0
+_SHARE = 3
+"""Of its time, what a node waits at most for another run that holds the tree: so that it can say so."""
 
 
 def main() -> None:
-    """Answer the one request. What is printed meanwhile goes to standard error."""
+    """Answer the one request, as a line of its own. What is printed meanwhile goes to standard error."""
     ask = json.loads(sys.stdin.buffer.read())
     sink, sys.stdout = sys.stdout, sys.stderr
-    json.dump(answer(ask), sink)
+    with at_most(ask["limit"] / _SHARE):
+        sink.write(f"\n{json.dumps(answer(ask))}\n")
     sink.flush()
 
 
@@ -79,6 +84,11 @@ def _machine(root: str | None) -> dict[str, Any]:
 def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     from patcher.operations.standing import standing
 
+    if session.root_option is None:
+        raise UsageError(
+            phrase("no tree was named, and a worker finds no verl"),
+            advice=phrase("Name it with --root DIR, as its path is on the nodes."),
+        )
     tree = session.tree
     told: dict[str, Any] = {}
     if ask["verb"] != "look":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -75,14 +76,12 @@ def _round(told: Mapping[str, Any]) -> Round:
 
 
 def named(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Each with a name that no other has: the one that it was given, else its host's.
+    """In order, the head first, and each with a name that no other has: the one that it was given, else its host's.
 
     The address, and then a part of its id, follow where that is not enough.
     """
-    names = [
-        node.label if node.label not in ("", node.address) else node.hostname or node.address or node.id[:8]
-        for node in nodes
-    ]
+    nodes = sorted(nodes, key=lambda node: (not node.head, _numbers(own_name(node)), node.address, node.id))
+    names = [own_name(node) for node in nodes]
     for more in ("address", "id"):
         counts = Counter(names)
         names = [
@@ -90,3 +89,13 @@ def named(nodes: Sequence[Node]) -> tuple[Node, ...]:
             for name, node in zip(names, nodes, strict=True)
         ]
     return tuple(replace(node, name=name) for name, node in zip(names, nodes, strict=True))
+
+
+def own_name(node: Node) -> str:
+    """What a node is called without regard to others."""
+    return node.label if node.label not in ("", node.address) else node.hostname or node.address or node.id[:8]
+
+
+def _numbers(name: str) -> tuple[tuple[str, int], ...]:
+    """A key by which `n2` comes before `n10`."""
+    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name))

@@ -43,7 +43,9 @@ def _trees(nodes: Sequence[Node], address: str) -> Verdict:
     usual = groups.groups[0][1]
     assert usual[0].facts is not None
     told = [
-        phrase("{nodes}: {files}", nodes=names(group), files=some(_differing(usual[0].facts.files, group[0])))
+        phrase(
+            "{nodes}: {files}", nodes=names(group, len(nodes)), files=some(_differing(usual[0].facts.files, group[0]))
+        )
         for _, group in groups.odd
     ]
     most = phrase("{count} nodes have {digest}", count=len(usual), digest=groups.usual)
@@ -62,7 +64,9 @@ def _records(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
     pending = [node for node in nodes if node.facts is not None and node.facts.pending]
     if pending:
         groups = grouped(pending, lambda facts: facts.pending)
-        told = [phrase("{nodes}: {files}", nodes=names(group), files=some(ids)) for ids, group in groups.groups]
+        told = [
+            phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=some(ids)) for ids, group in groups.groups
+        ]
         detail = phrase("not applied on {what}", what=Phrases(tuple(told)))
         yield verdict(
             "records", "fail", detail, f"uky-patch apply --ray {address}", nodes=[one.name for one in pending]
@@ -70,7 +74,10 @@ def _records(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
         return
     groups = grouped(nodes, _holding)
     if groups.odd:
-        told = [phrase("{nodes}: {count} records", nodes=names(group), count=len(ids)) for ids, group in groups.groups]
+        told = [
+            phrase("{nodes}: {count} records", nodes=names(group, len(nodes)), count=len(ids))
+            for ids, group in groups.groups
+        ]
         yield verdict("records", "warn", Phrases(tuple(told)), nodes=groups.odd_names)
         return
     count = phrase("{count} records hold on all nodes", count=len(groups.usual))
@@ -93,7 +100,7 @@ def _node_checks(nodes: Sequence[Node]) -> Iterator[Verdict]:
     for places in found.values():
         where = [node for node, _ in places]
         first = min((check for _, check in places), key=lambda check: check.status != "fail")
-        detail = phrase("{nodes}: {files}", nodes=names(where), files=first.detail)
+        detail = phrase("{nodes}: {files}", nodes=names(where, len(nodes)), files=first.detail)
         yield Verdict(replace(first, seconds=0.0, detail=detail), tuple(node.name for node in where))
 
 
@@ -104,7 +111,10 @@ def _versions(nodes: Sequence[Node]) -> Iterator[Verdict]:
         groups = grouped(nodes, lambda facts, name=name: _version(facts, name))  # type: ignore[misc]
         if groups.odd:
             different.append(name)
-            told = [phrase("{nodes}: {files}", nodes=names(group), files=value) for value, group in groups.groups[1:]]
+            told = [
+                phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=value)
+                for value, group in groups.groups[1:]
+            ]
             most = phrase("{version} on {count}", version=groups.usual, count=len(groups.groups[0][1]))
             yield verdict(f"version of {name}", "fail", Phrases((*told, most)), nodes=groups.odd_names)
     if not different:
@@ -118,20 +128,25 @@ def _version(facts: Facts, name: str) -> str:
 def _imports(nodes: Sequence[Node]) -> Iterator[Verdict]:
     """Nodes whose workers import another verl than the tree that was looked at."""
     groups = grouped(nodes, _elsewhere)
+    if groups.groups and not groups.odd and groups.usual == "":
+        yield verdict(
+            "import", "skip", phrase("workers have no verl of their own: a job brings the folder it starts in")
+        )
+        return
     for place, group in groups.groups:
-        if place is not None:
-            detail = phrase(
-                "a worker on {nodes} imports verl from {place}, and not from this tree", nodes=names(group), place=place
-            )
-            fix = phrase(
-                "workers take their environment from the raylet: set PYTHONPATH before ray start, on every node"
-            )
-            yield verdict("import", "warn", detail, fix, nodes=[node.name for node in group])
+        if place is None:
+            continue
+        where = names(group, len(nodes))
+        told = phrase("a worker on {nodes} imports verl from {place}, and not from this tree", nodes=where, place=place)
+        none = phrase("a worker on {nodes} finds no verl by itself", nodes=where)
+        fix = phrase("workers take their environment from the raylet: set PYTHONPATH before ray start, on every node")
+        yield verdict("import", "warn", told if place else none, fix, nodes=[node.name for node in group])
 
 
 def _elsewhere(facts: Facts) -> str | None:
+    """Where a worker's verl is, empty where it has none; None where it is this tree's."""
     if facts.imported is None:
-        return _MISSING
+        return ""
     ours = PurePath(facts.root or "/") / "verl"
     return None if PurePath(facts.imported) == ours else facts.imported
 
@@ -145,7 +160,11 @@ def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
         if groups.odd:
             different.append(name)
             told = [
-                phrase("{nodes}: {files}", nodes=names(group), files=phrase("not set") if value is None else value)
+                phrase(
+                    "{nodes}: {files}",
+                    nodes=names(group, len(nodes)),
+                    files=phrase("not set") if value is None else value,
+                )
                 for value, group in groups.groups
             ]
             fix = phrase("workers take their environment from the raylet: set these before ray start, on every node")

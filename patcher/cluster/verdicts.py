@@ -32,8 +32,11 @@ def verdict(
     return Verdict(Check(name, LEVEL, status, 0.0, detail, fix), tuple(nodes))
 
 
-def names(nodes: Iterable[Node]) -> str:
-    return ", ".join(node.name for node in nodes)
+def names(nodes: Sequence[Node], of: int) -> Phrase | str:
+    """Which these are of so many."""
+    if len(nodes) == of > 1:
+        return phrase("all {count} nodes", count=of)
+    return some([node.name for node in nodes])
 
 
 def some(things: Sequence[str]) -> Phrase | str:

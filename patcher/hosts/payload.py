@@ -74,12 +74,17 @@ def payload(nonce: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def _sources() -> str:
+    found = agent_sources()
+    packages = [name for name in found if any(other.startswith(f"{name}.") for other in found)]
+    return f"import json\nSOURCES = json.loads({json.dumps(json.dumps(found))})\nPACKAGES = {packages!r}\n"
+
+
+def agent_sources() -> dict[str, str]:
+    """The modules of `patcher.agent`, by their dotted names, and what they are in."""
     found = {"patcher": "", "patcher.agent": ""}
-    packages = ["patcher", "patcher.agent"]
     for path in sorted(_FOLDER.rglob("*.py")):
         parts = path.relative_to(_FOLDER).with_suffix("").parts
         if parts[-1] == "__init__":
             parts = parts[:-1]
-            packages.append(".".join(("patcher", "agent", *parts)))
         found[".".join(("patcher", "agent", *parts))] = path.read_text(encoding="utf-8")
-    return f"import json\nSOURCES = json.loads({json.dumps(json.dumps(found))})\nPACKAGES = {packages!r}\n"
+    return found

@@ -13,7 +13,7 @@ from patcher.operations.looking import look, tell_recovery
 from patcher.operations.round import Round
 from patcher.operations.standing import note
 from patcher.operations.survey import Survey, Tampering, record_file_names, survey
-from patcher.operations.waiting import WAIT, tell_owner
+from patcher.operations.waiting import patience, tell_owner
 from patcher.planning.outcome import Plan, RecordOutcome
 from patcher.planning.plan import marked_spots, plan
 from patcher.planning.situation import Request
@@ -64,7 +64,7 @@ def apply(session: Session, order: Order) -> Round:
     first, seen = _preview(session, order)
     if first.failed or not (first.would_change or first.plan.pending or first.taken_over):
         return replace(first, seconds=time.monotonic() - started)
-    with session.tree.transaction("apply", wait=WAIT, on_wait=tell_owner) as transaction:
+    with session.tree.transaction("apply", wait=patience(), on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
         found = survey(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
         same = found.sources == seen.sources and found.ledger == seen.ledger

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from patcher.language import language, phrase
-from patcher.operations.waiting import WAIT, tell_owner
+from patcher.operations.waiting import patience, tell_owner
 
 if TYPE_CHECKING:
     from patcher.tree import Tree
@@ -23,7 +23,7 @@ def look(tree: Tree, work: Callable[[Reading], T]) -> T:
     Raises TreeError where a writer does not let go, and where an interrupted run cannot be ended.
     """
     for attempt in range(1, _TRIES + 1):
-        with tree.reading(wait=WAIT, on_wait=tell_owner) as reading:
+        with tree.reading(wait=patience(), on_wait=tell_owner) as reading:
             if reading.unfinished is not None:
                 raise reading.unfinished
             tell_recovery(reading.recovered)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.cluster.asking import Cluster, joined
 from patcher.cluster.cargo import packed
 from patcher.cluster.model import Node
+from patcher.cluster.reading import named
 from patcher.cluster.sharing import trees
 from patcher.errors import UsageError
 from patcher.language import phrase
@@ -104,9 +105,10 @@ def _apply(cluster: Cluster, session: Session, wanted: Wanted, before: tuple[Nod
                 failed[node.id] = node
             elif node.facts.round is not None:
                 written[node.id] = node.facts.round.written
-        nodes = cluster.round(_ask(session, "preview", wanted), limit)
+        late = [node for node in nodes if node.state == "late"]
+        nodes = (*cluster.round(_ask(session, "preview", wanted), limit, without=late), *late)
     after = tuple(_with_failure(node, failed.get(node.id)) for node in _with_lost(nodes, before))
-    return Applied(after, written, _shares(before))
+    return Applied(named(after), written, _shares(before))
 
 
 def _with_lost(nodes: Sequence[Node], before: Sequence[Node]) -> tuple[Node, ...]:
@@ -162,11 +164,11 @@ def _root(session: Session) -> Path | None:
 
 @contextlib.contextmanager
 def _cluster(session: Session, address: str) -> Iterator[Cluster]:
-    with joined(address, _python(session), packed(session.folders)) as cluster:
+    with joined(address, interpreter(session), packed(session.folders)) as cluster:
         yield cluster
 
 
-def _python(session: Session) -> Path:
+def interpreter(session: Session) -> Path:
     """The interpreter that has Ray: the one named, else the one whose packages count here."""
     from patcher.environment import probe
 

@@ -12,7 +12,7 @@ from patcher.operations.applying import changes, next_ledger, round_of
 from patcher.operations.looking import look, tell_recovery
 from patcher.operations.round import Round
 from patcher.operations.survey import Survey, Tampering, survey
-from patcher.operations.waiting import WAIT, tell_owner
+from patcher.operations.waiting import patience, tell_owner
 from patcher.planning.withdrawal import plan_revert
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
     first, _ = look(session.tree, lambda reading: _planned(session, reading.ledger, ids, tampering))
     if dry_run or first.failed or not first.plan.outcomes:
         return replace(first, seconds=time.monotonic() - started)
-    with session.tree.transaction("revert", wait=WAIT, on_wait=tell_owner) as transaction:
+    with session.tree.transaction("revert", wait=patience(), on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
         done, found = _planned(session, transaction.ledger, ids, tampering)
         if done.failed:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from patcher.language import language, phrase
@@ -10,8 +13,22 @@ from patcher.language import language, phrase
 if TYPE_CHECKING:
     from patcher.tree.lock import Owner
 
-WAIT = 60.0
-"""Seconds; an apply takes about one."""
+_PATIENCE = ContextVar("patience", default=60.0)
+
+
+def patience() -> float:
+    """Seconds; an apply takes about one."""
+    return _PATIENCE.get()
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Wait no longer than that, for one who is waited for himself."""
+    token = _PATIENCE.set(min(seconds, patience()))
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(token)
 
 
 def tell_owner(owner: Owner | None) -> None:

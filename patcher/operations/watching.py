@@ -149,15 +149,15 @@ def _found(session: Session, asked: Asked, ears: Ears) -> Iterator[_Found]:
         if asked.hosts:
             found = _on_hosts(session, asked, ears, stack)
         elif asked.pid is not None:
-            found = _of_process(asked, asked.pid, ears)
+            found = _of_process(session, asked, asked.pid, ears, stack)
         else:
             assert asked.log is not None
-            found = _of_log(asked, asked.log)
+            found = _of_log(session, asked, asked.log, ears, stack)
         stack.callback(found.close)
         yield found
 
 
-def _of_process(asked: Asked, pid: int, ears: Ears) -> _Found:
+def _of_process(session: Session, asked: Asked, pid: int, ears: Ears, stack: ExitStack) -> _Found:
     process = processes.one(pid)
     if process is None:
         raise UsageError(phrase("there is no process {pid}", pid=pid))
@@ -166,17 +166,28 @@ def _of_process(asked: Asked, pid: int, ears: Ears) -> _Found:
         ears.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = Local(log, local.started_at(process.start))
     order = {"pids": [[pid, process.start]], "ray": asked.ray}
-    return _Found(source, [Here(order, HERE)], source.profile, Redactor(()), source.close)
+    places = [Here(order, HERE), *_others(session, asked, None, ears, stack)]
+    return _Found(source, places, source.profile, Redactor(()), source.close)
 
 
-def _of_log(asked: Asked, log: Path) -> _Found:
+def _of_log(session: Session, asked: Asked, log: Path, ears: Ears, stack: ExitStack) -> _Found:
     if log.is_dir():
         raise UsageError(phrase("{path} is a folder; watch one log of it", path=log))
     source = Local(log)
     order: dict[str, Any] = {"log": str(log), "ray": asked.ray}
     if source.profile is not None:
         order |= {"job": look(str(log.parent)), "stacks": str(log.parent / FOLDER)}
-    return _Found(source, [Here(order, HERE)], source.profile, Redactor(()), source.close)
+    mark = order["job"]["id"] if "job" in order else None
+    places = [Here(order, HERE), *_others(session, asked, mark, ears, stack)]
+    return _Found(source, places, source.profile, Redactor(()), source.close)
+
+
+def _others(session: Session, asked: Asked, mark: str | None, ears: Ears, stack: ExitStack) -> Iterator[Place]:
+    """The other nodes of the cluster that is named."""
+    if asked.ray is not None:
+        from patcher.watching.nodes import other_nodes
+
+        yield from other_nodes(session, asked.ray, mark, ears.trouble, stack)
 
 
 def _on_hosts(session: Session, asked: Asked, ears: Ears, stack: ExitStack) -> _Found:

@@ -14,8 +14,10 @@ from patcher.checks import Check
 from patcher.cluster.comparing import Comparison, compare
 from patcher.cluster.machines import gpus, skews
 from patcher.cluster.model import Node
+from patcher.cluster.reading import own_name
 from patcher.cluster.sharing import trees
 from patcher.cluster.software import tree_digest
+from patcher.cluster.verdicts import names
 from patcher.errors import ExitCode
 from patcher.language import Language, language, phrase, show
 from patcher.operations.nodes import Applied
@@ -45,7 +47,7 @@ class Progress:
     def take(self, node: Node) -> None:
         self._count += 1
         if self._shown:
-            text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=node.hostname)
+            text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=own_name(node))
             click.echo(f"\r\x1b[K{show(text, language())}", nl=False, err=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -112,7 +114,7 @@ def _row(node: Node, odd: Sequence[str], ahead: Mapping[str, float]) -> tuple[Ce
         cell(records, "records"),
         *(cell(facts.versions.get(name, "–"), f"version of {name}") for name in _SHOWN),
         cell(gpus(facts), "gpus", "gpus of Ray"),
-        cell(f"{skew:+.2f} s" if skew is not None else "–", "clock"),
+        cell(f"{round(skew, 2) + 0.0:+.2f} s" if skew is not None else "–", "clock"),
         cell(free("tree"), "disk"),
         cell(free("shm"), "shared memory"),
     )
@@ -130,13 +132,12 @@ def _line(check: Check, tongue: Language) -> tuple[Cell, ...]:
 def _tell_shared(nodes: Sequence[Node], tongue: Language) -> None:
     for group in trees(nodes):
         if len(group) > 1:
-            names = ", ".join(node.name for node in group)
-            click.echo(f"  {show(phrase('one tree on shared storage: {nodes}', nodes=names), tongue)}")
+            told = phrase("one tree on shared storage: {nodes}", nodes=names(group, len(nodes)))
+            click.echo(f"  {show(told, tongue)}")
 
 
 def _tell_applied(done: Applied, *, dry_run: bool) -> None:
     tongue = language()
-    named = {node.id: node.name for node in done.nodes}
     click.echo()
     if done.refused:
         click.echo(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
@@ -149,13 +150,13 @@ def _tell_applied(done: Applied, *, dry_run: bool) -> None:
         trees_left = {done.shares.get(node.id, node.id) for node in done.nodes if _would_change(node)}
         click.echo(show(phrase("{count} trees would change; nothing was written", count=len(trees_left)), tongue))
         return
-    for writer, files in done.written.items():
-        if files:
-            others = [named[other] for other, owner in done.shares.items() if owner == writer and other in named]
-            told = phrase("{node}: {count} files changed", node=named.get(writer, writer[:8]), count=len(files))
-            shared = phrase("{node}: {count} files changed, for {others} too", **told.fields, others=", ".join(others))
-            click.echo(f"  {show(shared if others else told, tongue)}")
-    if not any(done.written.values()):
+    for count in sorted({len(files) for files in done.written.values() if files}):
+        writers = [node for node in done.nodes if len(done.written.get(node.id, ())) == count]
+        others = [node for node in done.nodes if done.shares.get(node.id) in [writer.id for writer in writers]]
+        told = phrase("{node}: {count} files changed", node=names(writers, len(done.nodes)), count=count)
+        shared = phrase("{node}: {count} files changed, for {others} too", **told.fields, others=names(others, 0))
+        click.echo(f"  {show(shared if others else told, tongue)}")
+    if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
         click.echo(show(phrase("nothing to do"), tongue))
 
 
@@ -200,7 +201,7 @@ def _node_json(node: Node, odd: Sequence[str], ahead: Mapping[str, float], share
     if facts is None:
         return told
     return told | {
-        "detail": str(facts.error),
+        "detail": str(facts.error) or str(node.detail),
         "root": facts.root,
         "imported": facts.imported,
         "python": facts.python,

@@ -28,7 +28,7 @@ def why_not() -> str:
     done = subprocess.run(["ip", "netns", "add", probe], check=False, capture_output=True, text=True)
     if done.returncode:
         return f"ip netns: {done.stderr.strip()}"
-    _do("ip", "netns", "del", probe)
+    do("ip", "netns", "del", probe)
     return ""
 
 
@@ -41,24 +41,24 @@ def fleet(folder: Path, pythons: Sequence[Path | None]) -> Iterator[tuple[Machin
     sweep()
     mine = f"{NAME}{os.getpid() % 100000}"
     bridge = f"{mine}b"
-    net = _free_net()
+    net = free_net()
     with contextlib.ExitStack() as stack:
         stack.callback(_remove, mine)
-        _do("ip", "link", "add", bridge, "type", "bridge")
-        _do("ip", "address", "add", f"{net}.1/24", "dev", bridge)
-        _do("ip", "link", "set", bridge, "up")
+        do("ip", "link", "add", bridge, "type", "bridge")
+        do("ip", "address", "add", f"{net}.1/24", "dev", bridge)
+        do("ip", "link", "set", bridge, "up")
         found = []
         for number, python in enumerate(pythons):
             space, here, there = f"{mine}n{number}", f"{mine}v{number}", f"{mine}p{number}"
             address = f"{net}.{number + 10}"
-            _do("ip", "netns", "add", space)
-            _do("ip", "link", "add", here, "type", "veth", "peer", "name", there)
-            _do("ip", "link", "set", here, "master", bridge, "up")
-            _do("ip", "link", "set", there, "netns", space)
-            _do("ip", "-n", space, "link", "set", there, "name", "eth0")
-            _do("ip", "-n", space, "address", "add", f"{address}/24", "dev", "eth0")
-            _do("ip", "-n", space, "link", "set", "eth0", "up")
-            _do("ip", "-n", space, "link", "set", "lo", "up")
+            do("ip", "netns", "add", space)
+            do("ip", "link", "add", here, "type", "veth", "peer", "name", there)
+            do("ip", "link", "set", here, "master", bridge, "up")
+            do("ip", "link", "set", there, "netns", space)
+            do("ip", "-n", space, "link", "set", there, "name", "eth0")
+            do("ip", "-n", space, "address", "add", f"{address}/24", "dev", "eth0")
+            do("ip", "-n", space, "link", "set", "eth0", "up")
+            do("ip", "-n", space, "link", "set", "lo", "up")
             name = "abcdefgh"[number]
             made = machines.machine(folder / name, name, address=address, within=space, python=python)
             found.append(stack.enter_context(made))
@@ -92,7 +92,7 @@ def _remove(mine: str) -> None:
     subprocess.run(["ip", "link", "del", f"{mine}b"], check=False, capture_output=True)
 
 
-def _free_net() -> str:
+def free_net() -> str:
     taken = subprocess.run(["ip", "-o", "-4", "address"], check=True, capture_output=True, text=True).stdout
     start = os.getpid()
     for number in range(start, start + 250):
@@ -102,7 +102,7 @@ def _free_net() -> str:
     raise RuntimeError("no free network among 10.213.*")
 
 
-def _do(*command: str) -> None:
+def do(*command: str) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")

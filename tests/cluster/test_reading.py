@@ -1,0 +1,98 @@
+"""Events of the driver -> nodes, and sentences across."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from patcher.checks import Check
+from patcher.cluster.reading import node_of
+from patcher.cluster.saying import hear_check, say, say_check, say_error
+from patcher.errors import UsageError
+from patcher.language import Phrases, phrase, show
+from patcher.language.heard import heard
+
+ASKED = {
+    "id": "ab12",
+    "label": "n1",
+    "name": "box",
+    "address": "10.0.0.2",
+    "head": False,
+    "resources": {"CPU": 8.0, "GPU": 2.0},
+    "added": True,
+}
+ANSWER: dict[str, Any] = {
+    "hostname": "inside",
+    "root": "/fork",
+    "imported": None,
+    "python": {"version": "3.11.7", "executable": "/env/bin/python"},
+    "versions": {"verl": "0.6.1"},
+    "variables": {"NCCL_DEBUG": "WARN"},
+    "gpus": [{"name": "H200", "memory": 1, "driver": "580.1"}] * 2,
+    "disks": {"tree": {"free": 5, "size": 9}, "tmp": None},
+    "seconds": 1.5,
+    "files": {"verl/a.py": "12"},
+    "records": {"one": {"kind": "pending", "detail": ""}, "two": {"kind": "applied", "detail": ""}},
+    "checks": [{"name": "x", "level": "env", "status": "warn", "seconds": 1.0, "detail": "slow", "fix": ""}],
+    "identity": {"boot": "k", "device": 1, "inode": 2, "born": 3, "kind": "nfs4", "source": "srv:/x"},
+    "round": {"failed": {"one": "why"}, "would_change": ["verl/a.py"], "written": []},
+}
+
+
+def test_an_answer() -> None:
+    found = node_of(ASKED, {"event": "answer", "id": "ab12", "answer": ANSWER, "clock": [0.5, 0.01]})
+    assert (found.state, found.label, found.hostname, found.gpus, found.added) == ("answered", "n1", "inside", 2, True)
+    assert found.clock is not None
+    assert (found.clock.ahead, found.clock.uncertain) == (0.5, 0.01)
+    there = found.facts
+    assert there is not None
+    assert there.pending == ("one",)
+    assert there.failed
+    assert (there.gpus, there.driver) == (("H200", "H200"), "580.1")
+    assert {name: room.free for name, room in there.disks.items()} == {"tree": 5}
+    assert there.identity is not None
+    assert there.identity.kind == "nfs4"
+    assert [check.status for check in there.checks] == ["warn"]
+
+
+def test_an_answer_without_a_usable_tree_has_its_reason_in_both_languages() -> None:
+    error = UsageError(phrase("no interpreter in {path}", path="/x"), cause="there is no such file", advice="name one")
+    told = {name: ANSWER[name] for name in ("hostname", "root", "imported", "python", "variables", "gpus", "disks")}
+    there = node_of(ASKED, {"event": "answer", "answer": {**told, "seconds": 0.1, "error": say_error(error)}}).facts
+    assert there is not None
+    assert there.failed
+    assert str(there.error) == "no interpreter in /x; there is no such file"
+    assert show(there.error, "zh") != str(there.error)
+    assert str(there.fix) == "name one"
+    assert there.files == {}
+
+
+@pytest.mark.parametrize(
+    ("why", "state"), [("died", "died"), ("late", "late"), ("failed", "failed"), ("something new", "failed")]
+)
+def test_a_lost_one(why: str, state: str) -> None:
+    found = node_of(ASKED, {"event": "lost", "id": "ab12", "why": why, "told": "its reason"})
+    assert (found.state, str(found.detail), found.facts) == (state, "its reason", None)
+
+
+@pytest.mark.parametrize(
+    ("python", "crashed", "told"),
+    [
+        ("3.9.18", "SyntaxError: x", "its workers run Python 3.9.18; 3.10 or later is needed"),
+        ("3.12.1", "Traceback\n  File\nKeyError: 'x'", "KeyError: 'x'"),
+    ],
+)
+def test_a_crash(python: str, crashed: str, told: str) -> None:
+    found = node_of(ASKED, {"event": "answer", "answer": {"crashed": crashed, "python": python}})
+    assert (found.state, str(found.detail)) == ("failed", told)
+
+
+def test_sentences_cross_whole() -> None:
+    inner = phrase("not installed: {names}", names="torch")
+    sentence = phrase("{nodes}: {files}", nodes="n1", files=Phrases((inner, "as it is", "")))
+    back = heard(say(sentence))
+    assert str(back) == str(sentence) == "n1: not installed: torch; as it is"
+    assert show(back, "zh") == show(sentence, "zh")
+    check = Check("x", "env", "fail", 0.5, inner, "mend it")
+    assert hear_check(say_check(check)) == check
