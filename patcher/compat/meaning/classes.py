@@ -99,7 +99,7 @@ def _of_instance(universe: Universe, of: InstanceOf, name: str, asked: str) -> M
 
 
 def _is_factory(owner: Class) -> bool:
-    """Whether the class refuses to be instantiated, as transformers' AutoTokenizer: a value annotated with it is another's."""
+    """Whether the class refuses to be instantiated, as transformers' AutoTokenizer does: it stands for others."""
     for node in owner.node.body:
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             body = [one for one in node.body if not isinstance(one, ast.Expr)]

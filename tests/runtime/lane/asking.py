@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from patcher.compat.conditions.guards import guards_of
@@ -11,9 +12,11 @@ from patcher.compat.forest import Forest
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Finding
 from patcher.compat.pair import check_pair
+from patcher.compat.target import Target
 from patcher.operations.repairing import repair
 from patcher.operations.targets import locate, parse_all, target_of
 from patcher.session import Session
+from patcher.symbols import Symbols
 
 AGAINST = ("vllm", "transformers")
 """The packages whose findings are executed: those that bench/accuracy labels."""
@@ -27,10 +30,12 @@ class Said:
 
 
 def ask(root: Path, python: Path) -> Said:
-    """What `check` says of an untouched tree against what is installed under `python`; the modules are those whose import, or
-    a function of which, the plain job runs there."""
+    """What `check` says of an untouched tree against what is installed under `python`.
+
+    The modules are those whose import, or a function of which, the plain job runs there.
+    """
     session = Session(root_option=root, python=python)
-    target = target_of([locate(one, session) for one in parse_all(AGAINST)], session)
+    target = _target(session)
     forest = Forest(session.tree.root, words=target.words)
     report = check_pair(forest, target, verl=session.environment.version("verl") or "")
     repaired = repair(session, forest, target, report, None)
@@ -38,6 +43,19 @@ def ask(root: Path, python: Path) -> Said:
     files = {file for file, _ in guards_of(universe).ways.here}
     modules = tuple(sorted(module_of(file) for file in files))
     return Said(report.findings, repaired.repairs.after.findings, modules)
+
+
+def _target(session: Session) -> Target:
+    """As for `check`; what was read of the packages is kept for the next tree."""
+    located = [locate(one, session) for one in parse_all(AGAINST)]
+    fresh = target_of(located, session)
+    packages = {one.asked.module: _symbols(one.package) for one in located if one.package is not None}
+    return Target(fresh.against, packages, fresh.versions)
+
+
+@lru_cache(maxsize=2)
+def _symbols(package: Path) -> Symbols:
+    return Symbols(package)
 
 
 def module_of(file: str) -> str:

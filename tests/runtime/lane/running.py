@@ -19,16 +19,23 @@ from tests.runtime.lane.model import ENTRIES, STATES, Claim, Failure, Pair, Resu
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 FIRST = (
-    "torch", "numpy", "pandas", "transformers", "tensordict", "torchdata.stateful_dataloader", "datasets", "peft", "accelerate", "hydra", "ray",
-    "ray.experimental.state.api", "ray.util.scheduling_strategies", "aiohttp", "fastapi", "uvicorn", "vllm", "vllm.v1.engine.async_llm",
-    "vllm.entrypoints.openai.api_server", "vllm.v1.worker.gpu_worker", "vllm.v1.engine.utils", "vllm.lora.worker_manager",
-    "vllm.v1.executor.multiproc_executor", "torch.distributed.fsdp", "torch.distributed.checkpoint",
+    "torch", "numpy", "pandas", "transformers", "tensordict", "torchdata.stateful_dataloader", "datasets", "peft",
+    "accelerate", "hydra", "ray", "ray.util.scheduling_strategies", "aiohttp", "fastapi", "uvicorn", "vllm",
+    "vllm.v1.engine.async_llm", "vllm.v1.engine.utils", "vllm.entrypoints.openai.api_server",
+    "vllm.v1.worker.gpu_worker", "vllm.v1.executor.multiproc_executor", "vllm.lora.worker_manager",
+    "torch.distributed.fsdp", "torch.distributed.checkpoint",
 )  # fmt: skip
 """What takes long and is the same for every tree: imported once, before anything is asked."""
 QUIET = {
-    "VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error",
-    "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "RAY_USAGE_STATS_ENABLED": "0", "TOKENIZERS_PARALLELISM": "false",
-}  # fmt: skip
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TOKENIZERS_PARALLELISM": "false",
+}
 
 
 def results(build: str, releases: Iterable[str], scratch: Path) -> list[Result]:
@@ -46,8 +53,7 @@ def results(build: str, releases: Iterable[str], scratch: Path) -> list[Result]:
         there = [module for module in ENTRIES if _is_there(untouched, module)]
         for state in STATES:
             paths = [str(patched if state == "applied" else untouched), *([str(name)] if state == "named" else [])]
-            for entry in there:
-                tasks.append({"key": [verl, state, entry], "paths": paths, "import": [entry]})
+            tasks += [{"key": [verl, state, entry], "paths": paths, "import": [entry]} for entry in there]
             if state != "as it comes":
                 modules = [module for module in said[verl].modules if _is_there(Path(paths[0]), module)]
                 tasks.append({"key": [verl, state, ""], "paths": paths, "import": modules})
@@ -81,7 +87,7 @@ def apply(verl: str, build: str, python: Path, scratch: Path) -> tuple[Path, tup
 def run(
     python: Path, tasks: Sequence[Mapping[str, Any]], scratch: Path
 ) -> dict[tuple[str, ...], tuple[dict[str, Any], float]]:
-    """The answers by task, and the seconds that each took. Raises CalledProcessError where the interpreter itself fails."""
+    """The answers by task, and the seconds that each took."""
     file, log = scratch / f"job-{os.getpid()}.json", scratch / f"job-{os.getpid()}.log"
     file.write_text(json.dumps({"first": FIRST, "log": str(log), "tasks": tasks}))
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}

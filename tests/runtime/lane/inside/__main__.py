@@ -1,9 +1,9 @@
 """`python -m inside JOB`: answers the tasks of a job, a line of JSON each, the task's key first.
 
-The job is {"first", "log", "tasks"}. A task is {"key", "paths", "import": [module, …]} or {"key", "witness": [[key, claim], …]}.
-What is in "first" is imported once; each task runs in a process forked from there. A module that cannot be imported ends its
-process, and those after it begin anew from what "first" left, so no failure spoils another's import. A package that is not
-installed spoils nothing.
+The job is {"first", "log", "tasks"}; a task is {"key", "paths", "import": [module, …]} or
+{"key", "witness": [[key, claim], …]}. What is in "first" is imported once; each task runs in a process forked from
+there. A module that cannot be imported ends its process, and those after it begin anew from what "first" left, so no
+failure spoils another's import. A package that is not installed spoils nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An exception as it is told: its type, its first line without this machine's paths, and where in a tree it was raised."""
+"""An exception as it is told: type, first line without this machine's paths, and where in a tree it was raised."""
 
 from __future__ import annotations
 

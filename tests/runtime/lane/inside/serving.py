@@ -1,7 +1,7 @@
-"""`python -m inside.serving MODEL`: has verl's own rollout server answer with a model, on a CPU; prints what it answered.
+"""`python -m inside.serving MODEL`: has verl's own rollout server answer with a model, on a CPU; prints the answer.
 
-With a tree of verl first in PYTHONPATH. The configuration is verl's own; what a CPU asks for is overridden. The server runs
-as the Ray actor that verl makes of it, in standalone mode.
+With a tree of verl first in PYTHONPATH. The configuration is verl's own; what a CPU asks for is overridden. The server
+runs as the Ray actor that verl makes of it, in standalone mode.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ OVERRIDES = (
 
 
 def main() -> None:
-    from hydra import compose, initialize_config_dir
-
+    import ray
     import verl
+    from hydra import compose, initialize_config_dir
     from verl.workers.rollout.replica import RolloutMode
     from verl.workers.rollout.vllm_rollout.vllm_async_server import vLLMHttpServer
 
@@ -50,8 +50,6 @@ def main() -> None:
         "nnodes": 1,
         "cuda_visible_devices": "",
     }
-    import ray
-
     with tempfile.TemporaryDirectory(prefix="uky-ray-", dir="/tmp") as place:
         ray.init(
             num_cpus=1, include_dashboard=False, object_store_memory=80_000_000, _temp_dir=place, log_to_driver=True

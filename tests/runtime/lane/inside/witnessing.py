@@ -1,6 +1,7 @@
-"""Claims of `check` about one package's symbol, executed: `["broken", what was raised]`, `["holds", …]` or `["unknown", why]`.
+"""Claims of `check` about one package's symbol, executed.
 
-A claim is [kind, symbol, source]: a finding's kind and symbol, and for an override the source of the tree's method.
+An answer is ["broken", what was raised], ["holds", what was done] or ["unknown", why]. A claim is
+[kind, symbol, source]: a finding's kind and symbol, and for an override the source of the tree's method.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Witness:
         return ["unknown", "no way to execute it"]
 
     def _import(self, symbol: str) -> Answer:
-        """`from module import name`, and where the module itself is gone, its import; a member of a class by asking it."""
+        """`from module import name`; a member of a class by asking it."""
         module, _, name = symbol.rpartition(".")
         statement = f"from {module} import {name}" if module else f"import {symbol}"
         try:
@@ -124,7 +125,7 @@ def _resolved(symbol: str) -> tuple[Any, str]:
 
 
 def _override(symbol: str, source: str) -> Answer:
-    """The tree's method is called as the package calls it, on an object that serves nobody, and its result is waited for."""
+    """The tree's method is called as the package calls it, on an object that serves nobody; its result is awaited."""
     parameter = symbol.removesuffix(")").partition("(")[2]
     owner, rest = _resolved(symbol.partition("(")[0])
     if rest or parameter not in inspect.signature(owner).parameters:
