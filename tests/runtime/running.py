@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.runtime import environment
-
 PLAIN = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_NO_USAGE_STATS": "1",
@@ -43,14 +41,12 @@ def ran(
 ) -> Ran:
     """Run it with `paths` before all else that Python imports from; its output and exit code."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG") if name in os.environ}
-    bytecode = environment.place().parent / "bytecode"
     with tempfile.TemporaryDirectory(prefix="uky-run-", dir="/tmp") as folder:
         told = {
             **kept,
             **PLAIN,
             "PATH": f"{python.parent}:{os.environ['PATH']}",
             "PYTHONPATH": ":".join(map(str, paths)),
-            "PYTHONPYCACHEPREFIX": str(bytecode),
             "RAY_TMPDIR": folder,
             **more,
         }

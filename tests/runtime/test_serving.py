@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.releases import wheel
-from tests.runtime.lane.running import HERE, apply, named
+from tests.runtime.lane.running import HERE, apply, copied, named
 from tests.runtime.running import Ran, ran
 
 pytestmark = [pytest.mark.runtime, pytest.mark.network]
@@ -17,7 +16,7 @@ PAIRS = [("0.8.0", "0.28.0"), ("0.9.1", "0.29.0")]
 
 
 def serve(python: Path, toy: Path, *paths: Path) -> Ran:
-    return ran(python, [python, "-m", "inside.serving", toy / "model"], [*paths, HERE], 280, {})
+    return ran(python, [python, "-m", "inside.serving", toy / "model"], [*paths, HERE], 500, {})
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_the_patched_server_answers(
 def test_untouched_the_server_fails_at_what_the_records_repair(
     python: Callable[[str], Path], toy: Path, tmp_path: Path
 ) -> None:
-    interpreter, root = python("0.28.0"), wheel("verl", "0.8.0")
+    interpreter, root = python("0.28.0"), copied("0.8.0", tmp_path / "untouched")
     assert "ValueError: vllm version None not supported" in serve(interpreter, toy, root).text
     known = serve(interpreter, toy, root, named("0.28.0", tmp_path))
     assert "ImportError: cannot import name 'FusedMoE'" in known.text

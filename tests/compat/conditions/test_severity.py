@@ -124,6 +124,20 @@ def test_what_the_defaults_leave_out_is_optional(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_what_other_kinds_of_model_need_is_optional(tmp_path: Path) -> None:
+    text = """\
+    class vLLMReplica:
+        def __init__(self, model):
+            if model.config.model_type == "glm4v":
+                from vllm.gone import A
+            elif model.config.model_type in ["qwen2_vl", "qwen2_5_vl"]:
+                from vllm.gone import B
+            elif model.config.model_type == "llama":
+                from vllm.gone import C
+    """
+    assert severities(tmp_path, text) == {4: "optional", 6: "optional", 8: "break"}
+
+
 def test_a_test_for_the_missing_name_guards(tmp_path: Path) -> None:
     text = """\
     import inspect

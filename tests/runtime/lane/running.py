@@ -47,7 +47,7 @@ def results(build: str, releases: Iterable[str], scratch: Path) -> list[Result]:
     said: dict[str, Said] = {}
     records: dict[str, tuple[str, ...]] = {}
     for verl in releases:
-        untouched = wheel("verl", verl)
+        untouched = copied(verl, scratch / f"verl-{verl}")
         patched, records[verl] = apply(verl, build, python, scratch)
         said[verl] = ask(untouched, python)
         there = [module for module in ENTRIES if _is_there(untouched, module)]
@@ -72,11 +72,16 @@ def named(build: str, scratch: Path) -> Path:
     return folder
 
 
+def copied(verl: str, place: Path) -> Path:
+    """The release in a folder of its own, where Python may leave its bytecode."""
+    if not place.exists():
+        shutil.copytree(wheel("verl", verl), place)
+    return place
+
+
 def apply(verl: str, build: str, python: Path, scratch: Path) -> tuple[Path, tuple[str, ...]]:
     """A copy of the release with the records that count there, and which these are."""
-    tree = scratch / f"verl-{verl}-{build}"
-    shutil.rmtree(tree, ignore_errors=True)
-    shutil.copytree(wheel("verl", verl), tree)
+    tree = copied(verl, scratch / f"verl-{verl}-{build}")
     command = [sys.executable, "-m", "patcher", "--root", tree, "--python", python, "--format", "json"]
     done = subprocess.run([*command, "apply", "--allow-dirty"], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -91,10 +96,7 @@ def run(
     file, log = scratch / f"job-{os.getpid()}.json", scratch / f"job-{os.getpid()}.log"
     file.write_text(json.dumps({"first": FIRST, "log": str(log), "tasks": tasks}))
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    paths = {
-        "PYTHONPATH": f"{HERE}:{ROOT / 'bench' / 'accuracy'}",
-        "PYTHONPYCACHEPREFIX": str(environment.place().parent / "bytecode"),
-    }
+    paths = {"PYTHONPATH": f"{HERE}:{ROOT / 'bench' / 'accuracy'}"}
     done = subprocess.run(
         [python, "-m", "inside", file],
         env={**kept, **QUIET, **paths},

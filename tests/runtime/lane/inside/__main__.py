@@ -3,7 +3,8 @@
 The job is {"first", "log", "tasks"}; a task is {"key", "paths", "import": [module, …]} or
 {"key", "witness": [[key, claim], …]}. What is in "first" is imported once; each task runs in a process forked from
 there. A module that cannot be imported ends its process, and those after it begin anew from what "first" left, so no
-failure spoils another's import. A package that is not installed spoils nothing.
+failure spoils another's import: what a module registers before it fails is registered twice when it is tried again. A
+package that is not installed is taken to spoil nothing.
 """
 
 from __future__ import annotations
