@@ -64,7 +64,7 @@ def imports(results: Sequence[Result], language: Language) -> str:
     """Module by module untouched and, behind an arrow, with the records; then the plain path in numbers; then what the
     letters stand for."""
     letters: dict[str, str] = {}
-    head = ["verl", "as it comes", *(f"`{entry.rpartition('.')[2]}`" for entry in ENTRIES)]
+    head = ["verl", "as it comes", *(f"`{entry.removeprefix('verl.').removeprefix('workers.')}`" for entry in ENTRIES)]
     head += ["modules", "import", "lack a package", "do not", "applied: import", "applied: do not", "records"]
     rows = []
     for result in results:
