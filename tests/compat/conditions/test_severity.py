@@ -128,14 +128,21 @@ def test_what_other_kinds_of_model_need_is_optional(tmp_path: Path) -> None:
     text = """\
     class vLLMReplica:
         def __init__(self, model):
-            if model.config.model_type == "glm4v":
-                from vllm.gone import A
-            elif model.config.model_type in ["qwen2_vl", "qwen2_5_vl"]:
-                from vllm.gone import B
-            elif model.config.model_type == "llama":
-                from vllm.gone import C
+            patch(model)
+
+    def patch(model):
+        if model.config.model_type == "glm4v":
+            of_glm4v()
+        elif model.config.model_type == "llama":
+            of_llama()
+
+    def of_glm4v():
+        from vllm.gone import A
+
+    def of_llama():
+        from vllm.gone import B
     """
-    assert severities(tmp_path, text) == {4: "optional", 6: "optional", 8: "break"}
+    assert severities(tmp_path, text) == {12: "optional", 15: "break"}
 
 
 def test_a_test_for_the_missing_name_guards(tmp_path: Path) -> None:
