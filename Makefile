@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash runtime test-hosts lint format docs docs-matrix bench bench-accuracy bench-diagnosis bench-injected clean
+.PHONY: help venv demo test test-matrix test-crash runtime test-runtime test-hosts lint format docs docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
 	@$(BIN)/uky-patch demo
 
 test: $(READY)  ## All tests but the slow lanes
-	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts'
+	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts and not runtime'
 
 test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
 	$(PYTEST) -n $(JOBS) -m slow
@@ -48,8 +48,11 @@ test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM releas
 test-crash: $(READY)  ## Crashes and races alone; they are in `make test` too
 	$(PYTEST) -n $(JOBS) tests/tree/test_crash.py tests/tree/test_race.py
 
-runtime: $(READY)  ## An environment with real vLLM, torch and Ray on a CPU, for test-hosts; minutes and 4 GB, once
+runtime: $(READY)  ## Environments with real vLLM, torch and Ray on a CPU, for test-runtime and test-hosts; minutes and 4.5 GB, once
 	@$(BIN)/python -m tests.runtime.environment
+
+test-runtime: $(READY)  ## Real verl on a real vLLM for the CPU: imports, findings executed, a server that answers, a training step
+	$(PYTEST) -n $(JOBS) --dist loadgroup -m runtime
 
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts
@@ -70,6 +73,9 @@ docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
 	$(BIN)/python -m patcher.reporting.matrix_document
+
+docs-runtime: $(READY)  ## The tables of docs/runtime.md and its Chinese twin, by running verl's releases on the runtime environments
+	$(BIN)/python -m tests.runtime.lane
 
 bench: $(READY)  ## Figures against their limits, as ratios within one run
 	@$(BIN)/python -m compileall -q patcher

@@ -128,6 +128,7 @@ def inspect(candidate: Candidate) -> dict[str, Any]:
                 "location": str(found.location) if found.location is not None else None,
                 "origin": found.origin,
                 "note": found.note,
+                "renamed": found.renamed,
             }
             for name, found in packages.items()
         },

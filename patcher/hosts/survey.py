@@ -69,6 +69,7 @@ class Package:
     location: str | None
     origin: Origin = "wheel"
     note: str = ""
+    renamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

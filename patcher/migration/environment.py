@@ -28,7 +28,9 @@ def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None 
         problems += chosen.problems
         for name, package in chosen.packages.items():
             place = Path(package.location) if package.location is not None else None
-            packages[name] = Installed(name, package.version, package.distribution, place, package.origin, package.note)
+            packages[name] = Installed(
+                name, package.version, package.distribution, place, package.origin, package.note, package.renamed
+            )
     problems += _take_tree(root, survey.place.path, packages)
     for name, version in assumed(assume or {}).items():
         packages.pop(name, None)

@@ -94,7 +94,9 @@ def _key(session: Session) -> str:
     from patcher.records.load import digest
 
     config = session.config
-    packages = {name: [item.version, str(item.location)] for name, item in session.environment.packages.items()}
+    packages = {
+        name: [item.version, str(item.location), item.renamed] for name, item in session.environment.packages.items()
+    }
     asked = [config.marker, config.style, config.enable, config.disable]
     parts = [__version__, digest(session.record_files), packages, asked]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

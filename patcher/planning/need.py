@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from patcher.agent.installed.folders import normalise
 from patcher.environment import Environment
 from patcher.environment.versions import No, Undecided, Verdict, Yes, is_prerelease, satisfies
 from patcher.language import NOTHING, Phrase, Phrases, phrase
@@ -52,6 +53,13 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
     for name in record.when.absent:
         if (installed := environment.packages.get(name)) is not None:
             return Need("no", phrase("{name} {version} is installed", name=name, version=installed.version))
+    for name in record.when.renamed:
+        if (installed := environment.packages.get(name)) is None:
+            return Need("unknown", phrase("{name} is not installed", name=name))
+        if not installed.renamed:
+            return Need(
+                "no", phrase("{name} {version} is known under its own name", name=name, version=installed.version)
+            )
     unanswered: list[str] = []
     for wanted, names in ((True, record.when.has), (False, record.when.lacks)):
         for symbol in names:
@@ -79,6 +87,10 @@ def _grounds(when: When, environment: Environment) -> Phrases:
         for n, s in when.versions.items()
     ]
     parts += [phrase("{name} is not installed", name=name) for name in when.absent]
+    parts += [
+        phrase("{name} comes as {distribution}", name=name, distribution=normalise(installed[name].distribution or ""))
+        for name in when.renamed
+    ]
     return Phrases(tuple(parts) or (phrase("needed everywhere"),), ", ")
 
 

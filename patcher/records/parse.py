@@ -112,23 +112,26 @@ def _chinese(check: Checker, data: Mapping[str, Any]) -> Text | None:
 
 
 def _when(check: Checker, data: Mapping[str, Any]) -> When:
-    table = check.table(data.get("when", {}), ("when",), (*DISTRIBUTIONS, "has", "lacks", "absent"))
+    table = check.table(data.get("when", {}), ("when",), (*DISTRIBUTIONS, "has", "lacks", "absent", "renamed"))
     versions = {}
     for name in DISTRIBUTIONS:
         if name in table and (value := check.string(table, ("when",), name)) is not None:
             versions[name] = value
             _specifier(check, ("when", name), value)
-    has, lacks, absent = (check.strings(table, ("when",), key) for key in ("has", "lacks", "absent"))
+    has, lacks, absent, renamed = (
+        check.strings(table, ("when",), key) for key in ("has", "lacks", "absent", "renamed")
+    )
     for key, symbols in (("has", has), ("lacks", lacks)):
         for symbol in symbols:
             if not _SYMBOL.fullmatch(symbol):
                 form = "{symbol!r} must be a full dotted name, or one with (parameter)"
                 check.note(("when", key), phrase(form, symbol=symbol))
-    for name in absent:
-        if name not in DISTRIBUTIONS:
-            known = ", ".join(DISTRIBUTIONS)
-            check.note(("when", "absent"), phrase("{value!r} is none of: {names}", value=name, names=known))
-    return When(versions, has, lacks, absent)
+    for key, names in (("absent", absent), ("renamed", renamed)):
+        for name in names:
+            if name not in DISTRIBUTIONS:
+                known = ", ".join(DISTRIBUTIONS)
+                check.note(("when", key), phrase("{value!r} is none of: {names}", value=name, names=known))
+    return When(versions, has, lacks, absent, renamed)
 
 
 def _specifier(check: Checker, path: KeyPath, value: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from patcher.language import Language, show
+from patcher.language import Language, phrase, show
 from patcher.records.model import Record, Text, When
 from patcher.reporting.table import Cell, Row
 
@@ -23,6 +23,7 @@ def conditions(when: When, language: Language) -> str:
     parts += [f"{show('has', language)} {symbol}" for symbol in when.has]
     parts += [f"{show('lacks', language)} {symbol}" for symbol in when.lacks]
     parts += [f"{show('without', language)} {name}" for name in when.absent]
+    parts += [show(phrase("{name} under another name", name=name), language) for name in when.renamed]
     return ", ".join(parts)
 
 
@@ -32,7 +33,9 @@ def record_rows(records: Sequence[Record], language: Language) -> list[Row]:
             Cell(record.id, "" if record.enabled else "bright_black"),
             Cell(show("" if record.enabled else "off", language)),
             Cell(text_of(record, language).title),
-            Cell(conditions(When(record.when.versions, absent=record.when.absent), language)),
+            Cell(
+                conditions(When(record.when.versions, absent=record.when.absent, renamed=record.when.renamed), language)
+            ),
             Cell(", ".join(record.tags)),
         )
         for record in records
@@ -54,6 +57,7 @@ def record_json(record: Record) -> dict[str, Any]:
             "has": list(record.when.has),
             "lacks": list(record.when.lacks),
             "absent": list(record.when.absent),
+            "renamed": list(record.when.renamed),
         },
         "files": list(record.files),
         "edits": len(record.edits),

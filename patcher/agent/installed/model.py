@@ -38,3 +38,5 @@ class Installed:
     """The package's folder; None where only the version is known."""
     origin: Origin = "wheel"
     note: str = ""
+    renamed: bool = False
+    """Whether metadata of `distribution` is there, and none under the name itself, which is what programs ask for."""

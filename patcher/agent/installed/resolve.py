@@ -43,7 +43,8 @@ def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, lis
     chosen, problems = places[0], _half_removed(name, folders)
     twice = "{name} is installed twice: {first} is imported, {second} is not"
     problems += [phrase(twice, name=name, first=chosen.package, second=other.package) for other in places[1:]]
-    installed, odd = _installed(name, chosen)
+    named = any(normalise(found.distribution) == name for folder in folders for _, found in folder.metadata)
+    installed, odd = _installed(name, chosen, named)
     return installed, problems + odd
 
 
@@ -86,7 +87,7 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
     return places
 
 
-def _installed(name: str, place: _Place) -> tuple[Installed, list[Said]]:
+def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Said]]:
     literal = literal_version(place.package)
     claim, problems = _choose(name, place, literal)
     version, problem = stated_version(claim) if claim else (literal or "", None)
@@ -105,7 +106,8 @@ def _installed(name: str, place: _Place) -> tuple[Installed, list[Said]]:
         odd = "{name} {version} at {place} is no PEP 440 version, so no specifier can be held to it"
         problems.append(phrase(odd, name=name, version=version, place=place.package))
     distribution = claim.distribution if claim else None
-    return Installed(name, version, distribution, place.package, origin, note), problems
+    renamed = distribution is not None and not named
+    return Installed(name, version, distribution, place.package, origin, note, renamed), problems
 
 
 def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[Said]]:

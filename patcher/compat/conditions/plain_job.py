@@ -47,7 +47,7 @@ OFF_WORDS = frozenset(
         *("megatron", "mcore", "sglang", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
         *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
-        *("moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
+        *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
         # other ways to run
         *("headless", "standalone", "colocated", "disaggregation", "disaggregated", "teacher", "distillation"),
         *("profile", "profiler", "profiling", "nsys", "nvtx", "prometheus", "mooncake", "nixl", "kimi"),

@@ -88,7 +88,23 @@ def instance_member(universe: Universe, of: InstanceOf, name: str) -> Meanings:
     """The attribute of an instance."""
     key = ("member", of, name)
     asked = f"{dotted(of.of)}.{name}"
-    return universe.once(key, lambda: _search(universe, ancestry(universe, of.of), name, of, asked), (Unknown(asked),))
+    return universe.once(key, lambda: _of_instance(universe, of, name, asked), (Unknown(asked),))
+
+
+def _of_instance(universe: Universe, of: InstanceOf, name: str, asked: str) -> Meanings:
+    found = _search(universe, ancestry(universe, of.of), name, of, asked)
+    if isinstance(of.of, Class) and all(isinstance(one, Absent) for one in found) and _is_factory(of.of):
+        return (Unknown(f"{of.of.qualname} makes instances of other classes only", asked),)
+    return found
+
+
+def _is_factory(owner: Class) -> bool:
+    """Whether the class refuses to be instantiated, as transformers' AutoTokenizer does: it stands for others."""
+    for node in owner.node.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            body = [one for one in node.body if not isinstance(one, ast.Expr)]
+            return len(body) == 1 and isinstance(body[0], ast.Raise)
+    return False
 
 
 def class_member(universe: Universe, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:

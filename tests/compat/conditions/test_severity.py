@@ -124,6 +124,27 @@ def test_what_the_defaults_leave_out_is_optional(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_what_other_kinds_of_model_need_is_optional(tmp_path: Path) -> None:
+    text = """\
+    class vLLMReplica:
+        def __init__(self, model):
+            patch(model)
+
+    def patch(model):
+        if model.config.model_type == "glm4v":
+            of_glm4v()
+        elif model.config.model_type == "llama":
+            of_llama()
+
+    def of_glm4v():
+        from vllm.gone import A
+
+    def of_llama():
+        from vllm.gone import B
+    """
+    assert severities(tmp_path, text) == {12: "optional", 15: "break"}
+
+
 def test_a_test_for_the_missing_name_guards(tmp_path: Path) -> None:
     text = """\
     import inspect

@@ -49,6 +49,22 @@ CASES = [
         {("attribute-removed", "pkg.a.C.none")},
     ),
     (
+        "a class that makes instances of other classes only",
+        "from pkg.a import Auto, C\ndef use(x: Auto, y: C):\n    x.template\n    y.template\n",
+        {
+            "a.py": """
+            class C:
+                def __init__(self): self.real = 1
+            class Auto:
+                def __init__(self):
+                    raise OSError("use Auto.make")
+                @classmethod
+                def make(cls): ...
+            """
+        },
+        {("attribute-removed", "pkg.a.C.template")},
+    ),
+    (
         "attributes that the tree sets itself",
         "from pkg.a import C\nC.extra = 1\nC().extra\n",
         {"a.py": "class C: ...\n"},

