@@ -12,9 +12,11 @@ from patcher.diagnosis.endings import ending
 from patcher.diagnosis.evidence import Evidence, Hit, Nature, Place
 from patcher.diagnosis.exceptions import ALONE, nature
 from patcher.diagnosis.heard import Heard
+from patcher.diagnosis.milestones import Phase
 from patcher.diagnosis.quoting import is_quoted
 from patcher.diagnosis.raising import Exceptions
 from patcher.diagnosis.signs import Sign
+from patcher.diagnosis.stages import later
 from patcher.diagnosis.telling_versions import told
 from patcher.diagnosis.tracebacks import walk
 
@@ -40,6 +42,8 @@ class Hearing:
         self._closed: Place | None = None
         self._headers: set[int] = set()
         self._endings: set[int] = set()
+        self._stages: dict[int, Phase] = {}
+        """The phase that a traceback tells, by the offset of its last line."""
 
     def take(self, heard: Heard) -> None:
         """Hear one line."""
@@ -98,7 +102,8 @@ class Hearing:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.advance.step or 0)
         hit.last, hit.count = place, hit.count + 1
         if hit.since is None or hit.since.offset < self.advance.progress or _is_code(hit.since, place):
-            hit.since, hit.phase, hit.weight = place, self.advance.phase, sign.weight
+            hit.since, hit.weight = place, sign.weight
+            hit.phase = later(self.advance.phase, self._stages.get(heard.offset))
             hit.around = heard.around(_BEFORE, _BEHIND)
 
     def _follow(self, heard: Heard) -> None:
@@ -106,6 +111,7 @@ class Hearing:
         chain = walk(heard.block, heard.begin, heard.name, heard.number)
         self._headers = {offset for offset in self._headers if offset > heard.offset} | chain.headers
         self._endings = {offset for offset in self._endings if offset > heard.offset} | chain.endings
+        self._stages = {offset: phase for offset, phase in self._stages.items() if offset > heard.offset}
         at = heard.time() if heard.timed and chain.exceptions else None
         for one in chain.exceptions:
             raised = self._exceptions.add(
@@ -113,13 +119,15 @@ class Hearing:
                 replace(one.place, at=at) if heard.timed else one.place,
                 one.nature,
                 progress=self.advance.progress,
-                phase=self.advance.phase,
+                phase=later(self.advance.phase, one.phase),
                 chained=one.chained,
                 handled=one.handled,
                 frames=one.frames,
             )
             if raised is not None and not one.chained:
                 raised.before = heard.before(_BEFORE)
+            if one.phase is not None:
+                self._stages[one.place.offset] = one.phase
 
     def _raised(self, heard: Heard) -> None:
         """An exception without a traceback."""

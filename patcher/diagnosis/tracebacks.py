@@ -11,7 +11,9 @@ from patcher.diagnosis.evidence import Nature, Place
 from patcher.diagnosis.exceptions import ALONE, ENDING, nature, shrugged
 from patcher.diagnosis.labels import is_native, unlabelled
 from patcher.diagnosis.lines import said
+from patcher.diagnosis.milestones import Phase
 from patcher.diagnosis.speaking import spoken
+from patcher.diagnosis.stages import stage
 
 HEADER = "traceback (most recent call last)"
 LINES = 800
@@ -44,6 +46,8 @@ class Ended:
     chained: bool
     handled: bool
     frames: tuple[Place, ...]
+    phase: Phase | None
+    """As its frames tell it."""
 
 
 @dataclass(slots=True)
@@ -52,6 +56,7 @@ class _Link:
     place: Place
     nature: Nature
     frames: tuple[Place, ...]
+    phase: Phase | None = None
     then: str = ""
     """How the next of the chain came of it: `direct`, `handling`, or "" for a wrapper that carries it."""
 
@@ -105,7 +110,7 @@ class _Walker:
         if links and links[root].nature != "exception":
             root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
         exceptions = tuple(
-            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames)
+            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames, one.phase)
             for at, one in enumerate(links)
         )
         return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
@@ -175,7 +180,8 @@ class _Walker:
             return True
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
-            self._links.append(_Link(found["name"], place, kind, _telling(self._frames)))
+            phase = stage(frame.text for frame in self._frames)
+            self._links.append(_Link(found["name"], place, kind, _telling(self._frames), phase))
             self._frames = []
             self._since = 0
             return True
