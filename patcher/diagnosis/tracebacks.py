@@ -96,6 +96,8 @@ class _Walker:
         self._headers: set[int] = set()
         self._since = 0
         """Own lines since the last exception."""
+        self._margin = 0
+        """By how much the whole traceback is set in, as servers write one of their own within a line of theirs."""
 
     def go(self) -> None:
         for place, text in self._own_lines():
@@ -174,7 +176,10 @@ class _Walker:
         if text[0] in " \t":
             if _FRAME.match(text):
                 self._frames.append(place)
-            return self._on()
+                self._margin = max(_indent(text) - 2, 0)
+            if not self._margin or _indent(text) != self._margin:
+                return self._on()
+            text = text.lstrip()
         if text.startswith((_DIRECT, _HANDLING)) and self._links:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
             return True
@@ -201,6 +206,10 @@ class _Walker:
             return True
         self._since += 1
         return self._since <= _BEHIND
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _gives_way(one: _Link, other: _Link) -> bool:

@@ -33,6 +33,12 @@ def root(log: str) -> tuple[str, int]:
         (f"{TRACEBACK}AssertionError\n", "AssertionError", 4),
         (f"{TRACEBACK}mine.Odd: x\n", "mine.Odd: x", 4),
         (f"{TRACEBACK}mine.<locals>.Odd: x\n", "mine.<locals>.Odd: x", 4),
+        (
+            'app ERROR:    Traceback (most recent call last):\n    File "/app/a.py", line 3, in run\n      y()\n'
+            "  TypeError: y() takes 1\n  During handling of it\n",
+            "  TypeError: y() takes 1",
+            4,
+        ),
         (f"{TRACEBACK}ValueError: a\nmore of it: b\n", "ValueError: a", 4),
         (f"{TRACEBACK}ValueError: inner\n{DIRECT}{TRACEBACK}RuntimeError: outer\n", "ValueError: inner", 4),
         (f"{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}RuntimeError: 2\n", "RuntimeError: 2", 11),
