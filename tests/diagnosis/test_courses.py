@@ -43,6 +43,8 @@ def test_a_trend_holds_where_its_last_steps_say_so(test: str, values: list[objec
 
 def test_limits() -> None:
     assert began("above", [1, 11, 12, 13], more="value = 10") == 4
+    assert began("above", [11, 12, 1, 13, 14], more="value = 10") is None
+    assert began("above", [11, 12, 13, 1, 14, 15, 16], more="value = 10") == 7
     assert began("above", [11, 12, 9], more="value = 10") is None
     assert began("below", [1, 2, 3], more="value = 10") == 3
 

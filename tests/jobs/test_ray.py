@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from patcher import jobs
 from patcher.cli.app import run
+from patcher.jobs import Job
 from patcher.operations.cleaning import clean, look
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, log_of, wait_for
@@ -29,7 +31,7 @@ class Actor:
     def where(self):
         return os.getpid(), os.environ.get("UKY_PATCH_JOB")
 actor = Actor.remote()
-print("actor", *ray.get(actor.where.remote()), flush=True)
+print("actor", *ray.get(actor.where.remote()), "at", ray.get_runtime_context().gcs_address, flush=True)
 time.sleep(600)
 """
 
@@ -42,6 +44,13 @@ def children(pid: int) -> list[int]:
             if parent == pid:
                 found += [int(path.name), *children(int(path.name))]
     return found
+
+
+def ray_status(python: str, job: Job) -> str:
+    """What the job's Ray says of itself; a head that has just started says for some seconds that it has no status."""
+    (address,) = re.findall(rb"^actor .* at (\S+)$", log_of(job), re.MULTILINE)
+    command = [str(Path(python).with_name("ray")), "status", "--address", address.decode()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
 
 
 @pytest.mark.hosts
@@ -112,6 +121,7 @@ def test_what_a_killed_ray_left_is_cleaned_up_and_another_ray_stays(
         (kept,) = folder.joinpath("ray").glob("session_2*")
         job = here.start(f"exec {python} program.py")
         wait_for(lambda: b"actor" in log_of(job), 120)
+        wait_for(lambda: "node_" in ray_status(python, job), 120)
         archive = tmp_path / "b.tar.gz"
         assert run(["--root", str(here.root), "--python", python, "bundle", "--yes", "--output", str(archive)]) == 0
         with tarfile.open(archive) as found:
