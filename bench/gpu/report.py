@@ -77,7 +77,7 @@ def _released(ran: Sequence[Mapping[str, Any]]) -> str:
     for one in _of(ran, "untouched", "symptoms"):
         told = one["told"]
         root = next((symptom for symptom in told["symptoms"] if symptom["role"] == "root"), None)
-        breaks = next(
+        breaks: list[Mapping[str, Any]] = next(
             (other["told"]["breaks"] for other in _of(ran, "check", "breaks") if other["verl"] == one["verl"]), []
         )
         records = root["records"] if root else []

@@ -165,8 +165,8 @@ def _of_process(session: Session, asked: Asked, pid: int, ears: Ears, stack: Exi
     if log is None:
         ears.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = Local(log, local.started_at(process.start))
-    order = {"pids": [[pid, process.start]], "ray": asked.ray}
-    places = [Here(order, HERE), *_others(session, asked, None, ears, stack)]
+    ray, others = _nodes(session, asked, None, ears, stack)
+    places = [Here({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
     return _Found(source, places, source.profile, Redactor(()), source.close)
 
 
@@ -174,20 +174,24 @@ def _of_log(session: Session, asked: Asked, log: Path, ears: Ears, stack: ExitSt
     if log.is_dir():
         raise UsageError(phrase("{path} is a folder; watch one log of it", path=log))
     source = Local(log)
-    order: dict[str, Any] = {"log": str(log), "ray": asked.ray}
+    order: dict[str, Any] = {"log": str(log)}
     if source.profile is not None:
         order |= {"job": look(str(log.parent)), "stacks": str(log.parent / FOLDER)}
     mark = order["job"]["id"] if "job" in order else None
-    places = [Here(order, HERE), *_others(session, asked, mark, ears, stack)]
+    ray, others = _nodes(session, asked, mark, ears, stack)
+    places = [Here({**order, "ray": ray}, HERE), *others]
     return _Found(source, places, source.profile, Redactor(()), source.close)
 
 
-def _others(session: Session, asked: Asked, mark: str | None, ears: Ears, stack: ExitStack) -> Iterator[Place]:
-    """The other nodes of the cluster that is named."""
-    if asked.ray is not None:
-        from patcher.watching.nodes import other_nodes
+def _nodes(
+    session: Session, asked: Asked, mark: str | None, ears: Ears, stack: ExitStack
+) -> tuple[str | None, Sequence[Place]]:
+    """The address of the cluster that is named, as its raylets say it, and the other nodes of it."""
+    if asked.ray is None:
+        return None, ()
+    from patcher.watching.nodes import other_nodes
 
-        yield from other_nodes(session, asked.ray, mark, ears.trouble, stack)
+    return other_nodes(session, asked.ray, mark, ears.trouble, stack)
 
 
 def _on_hosts(session: Session, asked: Asked, ears: Ears, stack: ExitStack) -> _Found:

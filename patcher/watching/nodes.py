@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +51,11 @@ class OnNode:
 
 def other_nodes(
     session: Session, address: str, mark: str | None, trouble: Callable[[Phrase], object], stack: ExitStack
-) -> Iterator[OnNode]:
-    """The nodes that see other processes than this machine does, until `stack` is closed.
+) -> tuple[str, list[OnNode]]:
+    """The cluster's address as its raylets say it, and the nodes that see other processes than this machine does.
 
-    Where the cluster cannot be joined that is told, and there are none. `mark` is the job's id, if there is one.
+    Good until `stack` is closed. Where the cluster cannot be joined that is told, and there are no nodes. `mark` is
+    the job's id, if there is one.
     """
     from patcher.cluster.asking import joined
     from patcher.operations.nodes import interpreter
@@ -64,10 +65,9 @@ def other_nodes(
         found = cluster.see("where", {}, _BEGIN)
     except UkyError as error:
         trouble(phrase("other nodes are not looked at: {why}", why=error.title))
-        return
+        return address, []
     order = {"ray": cluster.gcs, "mark": mark}
     others = {place: node for node, place in found.values() if place != where()}
     kept = {node.id for node in others.values()}
     cluster.see("where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
-    for node in others.values():
-        yield OnNode(cluster, node, order, trouble)
+    return cluster.gcs, [OnNode(cluster, node, order, trouble) for node in others.values()]
