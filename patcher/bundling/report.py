@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from patcher.bundling.model import Missing
-from patcher.data import shipped
 from patcher.language import Language, show
+from patcher.templating import environment
 
 if TYPE_CHECKING:
     from patcher.diagnosis.model import Diagnosis
@@ -27,20 +27,10 @@ def render(
     name: str, facts: Mapping[str, Any], diagnosis: Diagnosis | None, missing: Sequence[Missing], *, renamed: bool
 ) -> str:
     """The text of the document `name`. Pure but for reading its template."""
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
     from patcher import __version__
 
     template, language = DOCUMENTS[name]
-    engine = SandboxedEnvironment(
-        loader=FileSystemLoader(shipped("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    engine = environment()
     engine.filters["gib"] = _gib
 
     def lack(point: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from patcher.data import shipped
+from patcher.templating import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,20 +35,9 @@ def fill(template: str, **values: object) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
-    environment = SandboxedEnvironment(
-        loader=FileSystemLoader(shipped("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,
-        finalize=_checked,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= FILTERS
-    return environment
+    engine = environment(finalize=_checked)
+    engine.filters |= FILTERS
+    return engine
 
 
 def _checked(value: object) -> object:

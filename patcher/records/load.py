@@ -28,10 +28,10 @@ def symptom_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
 
 
 def _files(kind: str, extra: Sequence[Path]) -> tuple[Path, ...]:
-    chosen = {path.name: path for path in _toml_files(shipped(kind))}
+    chosen = {path.name: path for path in _toml_files(shipped(kind), kind)}
     own: dict[str, Path] = {}
     for folder in extra:
-        for path in _toml_files(folder):
+        for path in _toml_files(folder, kind):
             if path.name in own:
                 raise RecordError(
                     phrase("{path}: a record of this name is in {folder} too", path=path, folder=own[path.name].parent),
@@ -108,14 +108,14 @@ def digest(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _toml_files(folder: Path) -> list[Path]:
+def _toml_files(folder: Path, kind: str) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".toml" and not path.name.startswith("."))
     except OSError as error:
         raise RecordError(
             phrase("{folder}: the record folder cannot be read", folder=folder),
             cause=error.strerror or "",
-            advice="Check --patches and uky-patch.toml.",
+            advice="Check symptoms in uky-patch.toml." if kind == "symptoms" else "Check --patches and uky-patch.toml.",
         ) from error
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.compat.matrix import Cell, Matrix
-from patcher.data import shipped
 from patcher.language import Language
 from patcher.reporting.matrix import mark, mark_as_is, missing_lines, spans
+from patcher.templating import environment
 
 if TYPE_CHECKING:
     from patcher.operations.matrix import Order
@@ -25,18 +25,9 @@ DOCUMENTS: Mapping[str, tuple[str, Language]] = {
 
 def render(name: str, matrix: Matrix, *, command: str, date: str) -> str:
     """The text of the document `name`. Pure but for reading its template."""
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
     template, language = DOCUMENTS[name]
-    environment = SandboxedEnvironment(
-        loader=FileSystemLoader(shipped("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    text = environment.get_template(template).render(
+    engine = environment()
+    text = engine.get_template(template).render(
         package=matrix.package,
         command=command,
         date=date,

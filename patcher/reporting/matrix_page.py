@@ -17,6 +17,7 @@ from patcher.records.model import Record
 from patcher.reporting.matrix import missing_lines
 from patcher.reporting.records import text_of
 from patcher.reporting.whole import write_whole
+from patcher.templating import environment
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
@@ -28,22 +29,14 @@ def write_page(matrix: Matrix, records: Iterable[Record], file: Path, *, command
 
 def render_page(matrix: Matrix, records: Iterable[Record], *, command: str, date: str, lang: Language) -> str:
     """The page's text. Pure but for reading its templates."""
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
     from markupsafe import Markup
 
     folder = shipped("templates")
     script, style = (_inline(folder / name) for name in ("matrix.js", "matrix.css"))
-    environment = SandboxedEnvironment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "sort_keys": False}
+    engine = environment(autoescape=True)
+    engine.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "sort_keys": False}
     gone = zip(missing_lines(matrix, "en"), missing_lines(matrix, "zh"), strict=True)
-    return environment.get_template("matrix.html.j2").render(
+    return engine.get_template("matrix.html.j2").render(
         lang="zh-CN" if lang == "zh" else "en",
         policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'",

@@ -11,13 +11,13 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from patcher.data import shipped
 from patcher.language import Language, show
 from patcher.records.load import load
 from patcher.records.model import Record
 from patcher.records.settings import Override, Reasons, Setting, load_settings
 from patcher.reporting.edits import in_words
 from patcher.reporting.records import conditions, text_of
+from patcher.templating import environment
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "MIGRATION.md": ("migration.md.j2", "en"),
@@ -64,22 +64,12 @@ class OverrideRow:
 
 def render(name: str, records: Sequence[Record], settings: Sequence[Setting]) -> str:
     """The text of the document `name`. Pure but for reading its template."""
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
     template, language = DOCUMENTS[name]
-    environment = SandboxedEnvironment(
-        loader=FileSystemLoader(shipped("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    engine = environment()
     columns = vllm_columns(settings)
     rows = [_row(setting, columns, language) for setting in settings if setting.variable]
     overrides = [_override_row(item, setting, language) for setting in settings for item in setting.overrides]
-    return environment.get_template(template).render(
+    return engine.get_template(template).render(
         subjects=_subjects(records, language),
         columns=[column for column, _ in columns],
         rows=rows,

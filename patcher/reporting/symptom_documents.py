@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.data import shipped
 from patcher.diagnosis.decisions import decisions, seen
 from patcher.language import Language, show
 from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Symptom, Words
 from patcher.reporting.symptoms import conditions, fixes, said_by, words
+from patcher.templating import environment
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "docs/symptoms.md": ("symptoms.md.j2", "en"),
@@ -50,19 +50,10 @@ class Section:
 
 def render(name: str, symptoms: Sequence[Symptom]) -> str:
     """The text of the document `name`. Pure but for reading its template."""
-    from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
     template, language = DOCUMENTS[name]
-    environment = SandboxedEnvironment(
-        loader=FileSystemLoader(shipped("templates")),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = _code
-    environment.filters["cell"] = lambda text: _code(text).replace("|", "\\|")
+    engine = environment()
+    engine.filters["code"] = _code
+    engine.filters["cell"] = lambda text: _code(text).replace("|", "\\|")
     entry = _entries(language)
     branches = [
         (
@@ -71,7 +62,7 @@ def render(name: str, symptoms: Sequence[Symptom]) -> str:
         )
         for branch in decisions(symptoms)
     ]
-    return environment.get_template(template).render(branches=branches, count=len(symptoms)).rstrip("\n") + "\n"
+    return engine.get_template(template).render(branches=branches, count=len(symptoms)).rstrip("\n") + "\n"
 
 
 def _entries(language: Language) -> Callable[[Symptom], Entry]:
