@@ -271,6 +271,7 @@ def test_a_fork_has_symptoms_of_its_own(
     answer = ask("--root", str(fork), "diagnose", path)
     assert answer.code == 4
     assert f"{fork}/symptoms: the record folder cannot be read" in answer.err
+    assert "Check symptoms in uky-patch.toml." in answer.err
 
     (fork / "symptoms").mkdir()
     (fork / "symptoms/flag-gone.toml").write_text(FLAG)
