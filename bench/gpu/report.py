@@ -1,18 +1,20 @@
-"""Tables of what the scenes came to: `python -m bench.gpu.report RESULTS.json…` prints them.
+"""`python -m bench.gpu.report [RESULTS.json…]`: the tables of docs/gpu-runs.md anew.
 
-`--keep FILE` writes what the tables need, so that the document can be rendered without a GPU.
+Results are given the oldest first, and of a command that ran more than once in a scene the last run counts. What the
+tables need of them is kept in kept.json, so that they can be made again without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 KEPT = Path(__file__).with_name("kept.json")
-_PHASES = ("config", "dataset", "resource-pool", "actor", "rollout", "weight-sync")
+DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu-runs.md"
+_PHASES = ("config", "dataset", "resource-pool", "actor", "rollout", "loop")
 
 
 def reduced(ran: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,13 +55,37 @@ def reduced(ran: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: ran[name] for name in ("scene", "verl", "command", "code", "seconds")}, "told": found}
 
 
-def tables(ran: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Markdown, a table a kind of scene."""
-    yield _released(ran)
-    yield _trained(ran)
-    yield _timed(ran)
-    yield _verified(ran)
-    yield _stalled(ran)
+def known() -> list[dict[str, Any]]:
+    """What is kept of the runs on a GPU."""
+    ran: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))["ran"]
+    return ran
+
+
+def latest(ran: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each command of each scene as it ran last, reduced."""
+    return list({(one["scene"], one["verl"], one["command"]): reduced(one) for one in ran}.values())
+
+
+def tables(ran: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Markdown, a table a kind of scene, by the name that it has in the document."""
+    return {
+        "released": _released(ran),
+        "trained": _trained(ran),
+        "verified": _verified(ran),
+        "stalled": _stalled(ran),
+        "timed": _timed(ran),
+    }
+
+
+def rendered(text: str, made: Mapping[str, str]) -> str:
+    """A document with its tables anew: each stands between `<!-- name -->` and `<!-- end -->`."""
+    for name, table in made.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->\n")
+        if not end:
+            raise SystemExit(f"the document has no place for the table {name}")
+        text = before + mark + table + end + after
+    return text
 
 
 def _rows(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -74,23 +100,22 @@ def _of(ran: Sequence[Mapping[str, Any]], scene: str, part: str) -> Iterator[Map
 def _released(ran: Sequence[Mapping[str, Any]]) -> str:
     """The release as it is: what ended it, by which record it is repaired, and whether `check` had told it."""
     rows = []
-    for one in _of(ran, "untouched", "symptoms"):
-        told = one["told"]
-        root = next((symptom for symptom in told["symptoms"] if symptom["role"] == "root"), None)
-        breaks: list[Mapping[str, Any]] = next(
-            (other["told"]["breaks"] for other in _of(ran, "check", "breaks") if other["verl"] == one["verl"]), []
-        )
+    checked = {one["verl"]: one["told"]["breaks"] for one in _of(ran, "check", "breaks")}
+    for one in sorted(_of(ran, "untouched", "symptoms"), key=_verl):
+        diagnosis = one["told"]
+        root = next((symptom for symptom in diagnosis["symptoms"] if symptom["role"] == "root"), None)
+        breaks = checked[one["verl"]]
         records = root["records"] if root else []
-        known = sum(found["repaired_by"] in records for found in breaks)
-        text = f"`{root['text'][-90:]}`" if root else ""
+        told = sum(found["repaired_by"] in records for found in breaks)
+        text = f"`{root['text'].rpartition('error: ')[2]}`" if root else ""
         rows.append(
             (
                 one["verl"],
-                told["phase"],
+                diagnosis["phase"],
                 text,
                 root["id"] if root else "",
                 ", ".join(records),
-                f"{known} of {len(breaks)}",
+                f"{told} of {len(breaks)}",
             )
         )
     return _rows(
@@ -98,19 +123,23 @@ def _released(ran: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def _verl(one: Mapping[str, Any]) -> str:
+    return str(one["verl"])
+
+
 def _spans(job: Mapping[str, Any]) -> list[str]:
-    return [f"{job['phases'][name]:.0f} s" if name in job["phases"] else "–" for name in _PHASES[:5]]
+    return [f"{job['phases'][name]:.0f} s" if name in job["phases"] else "–" for name in _PHASES]
 
 
 def _trained(ran: Sequence[Mapping[str, Any]]) -> str:
     rows = []
-    for one in _of(ran, "trained on", "job"):
+    for one in sorted(_of(ran, "trained on", "job"), key=_verl):
         job = one["told"]["job"]
         made = next(other["told"] for other in _of(ran, "trained", "applied") if other["verl"] == one["verl"])
         records = f"{made['applied']} in {made['files']} files"
         end = f"{job['verdict']}, {job['step']} steps in {job['seconds']:.0f} s"
         rows.append((one["verl"], one["scene"].removeprefix("trained on "), records, end, *_spans(job)))
-    return _rows(("verl", "data", "records that apply made", "verdict", *_PHASES[:5]), rows)
+    return _rows(("verl", "data", "records that apply made", "verdict", *_PHASES), rows)
 
 
 def _timed(ran: Sequence[Mapping[str, Any]]) -> str:
@@ -118,29 +147,30 @@ def _timed(ran: Sequence[Mapping[str, Any]]) -> str:
     whole = {one["scene"]: one["told"]["job"]["seconds"] for one in _of(ran, "timed", "job")}
     for one in _of(ran, "timed ", "job"):
         job = one["told"]["job"]
-        ratio = job["seconds"] / whole["timed standard"] if "timed standard" in whole else float("nan")
+        ratio = f"{job['seconds'] / whole['timed standard']:.2f}" if "timed standard" in whole else "not run"
         rows.append(
             (
                 one["scene"].removeprefix("timed "),
                 job["verdict"],
                 *_spans(job),
                 f"{job['seconds']:.0f} s",
-                f"{ratio:.2f}",
+                ratio,
             )
         )
-    return _rows(("profile", "verdict", *_PHASES[:5], "two steps, whole", "of standard"), rows)
+    return _rows(("profile", "verdict", *_PHASES, "two steps, whole", "of standard"), rows)
 
 
 def _verified(ran: Sequence[Mapping[str, Any]]) -> str:
+    """The checks that a level adds, and of those below it the ones that took a second or more."""
     rows = []
     for one in _of(ran, "verified", "checks"):
         level = one["command"].split("--level ")[1].split()[0]
         rows += [
-            (level, check["name"], check["status"], f"{check['seconds']:.1f} s", check["detail"])
+            (level, check["level"], check["name"], check["status"], f"{check['seconds']:.1f} s", check["detail"])
             for check in one["told"]["checks"]
-            if check["level"] == level or level == "engine"
+            if check["level"] == level or (level == "engine" and check["seconds"] >= 1)
         ]
-    return _rows(("asked", "check", "status", "took", "says"), rows)
+    return _rows(("asked for", "level", "check", "status", "took", "says"), rows)
 
 
 def _stalled(ran: Sequence[Mapping[str, Any]]) -> str:
@@ -154,15 +184,15 @@ def _stalled(ran: Sequence[Mapping[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu.report", description=__doc__)
-    parser.add_argument("results", type=Path, nargs="*", default=[KEPT])
-    parser.add_argument("--keep", type=Path)
+    parser.add_argument("results", type=Path, nargs="*")
     given = parser.parse_args()
-    read = [json.loads(path.read_text(encoding="utf-8")) for path in given.results]
-    ran = [reduced(one) for found in read for one in found["ran"]]
-    if given.keep:
-        kept = {"date": max(found["date"] for found in read), "versions": read[0]["versions"], "ran": ran}
-        given.keep.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print("\n".join(tables(ran)))
+    if given.results:
+        read = [json.loads(path.read_text(encoding="utf-8")) for path in given.results]
+        on_gpu = next(found["versions"] for found in read if found["versions"]["gpu"])
+        ran = latest(one for found in read for one in found["ran"])
+        kept = {"date": max(found["date"] for found in read), "versions": on_gpu, "ran": ran}
+        KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    DOCUMENT.write_text(rendered(DOCUMENT.read_text(encoding="utf-8"), tables(known())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from pathlib import Path
 from bench.gpu.ran import Ran, Tool
 
 VERSIONS = ("0.6.1", "0.7.0", "0.8.0")
+STACK = ("vllm==0.20.2", "transformers==4.57.6", "flash-attn==none")
+"""What `check` looks against: what the machine has."""
 TWO_STEPS = "trainer.total_training_steps=2"
 STALLED = {"rollout": "VLLM::EngineCore", "actor": "ray::WorkerDict"}
 """What is stopped, by what it does: a process whose title begins so."""
@@ -53,8 +55,9 @@ def untouched(stage: Stage, version: str) -> Iterator[Ran]:
 
 
 def check(stage: Stage, version: str) -> Iterator[Ran]:
-    """What `check` says of the release and the installed vLLM: whatever breaks on the GPU must be among it."""
-    yield stage.tool(version, "check").run("check", "check", "--no-since", "--all")
+    """What `check` says of the release on the stack, without a GPU: whatever breaks on one must be among it."""
+    against = (word for name in STACK for word in ("--against", name))
+    yield stage.tool(version, "check").run("check", "check", *against, "--no-since", "--all")
 
 
 def trained(stage: Stage, version: str, *kinds: str) -> Iterator[Ran]:
@@ -77,13 +80,13 @@ def without(stage: Stage, version: str, record: str) -> Iterator[Ran]:
     yield tool.run(f"without {record}", "diagnose", str(stage.out / log))
 
 
-def verified(stage: Stage, version: str) -> Iterator[Ran]:
+def verified(stage: Stage, version: str, *levels: str) -> Iterator[Ran]:
     """The ladder up to a running engine, and up to the job, on images."""
     tool = stage.tool(version, "verified")
     yield tool.run("verified", "apply")
     places = ("--data", str(stage.toys / "vision" / "train.parquet"), "--model", str(stage.toys / "vision" / "model"))
-    yield tool.run("verified", "verify", "--level", "engine", *places)
-    yield tool.run("verified", "verify", "--level", "job", *places, limit=500)
+    for level in levels or ("engine", "job"):
+        yield tool.run("verified", "verify", "--level", level, *places, limit=500)
 
 
 def stalled(stage: Stage, version: str, what: str) -> Iterator[Ran]:
@@ -110,11 +113,11 @@ def stalled(stage: Stage, version: str, what: str) -> Iterator[Ran]:
         yield tool.run(f"stalled {what}", "job", "stop", "here", limit=120)
 
 
-def timed(stage: Stage, version: str) -> Iterator[Ran]:
+def timed(stage: Stage, version: str, *profiles: str) -> Iterator[Ran]:
     """Two steps of each profile on one model, of the size of the documents'."""
     tool = stage.tool(version, "timed")
     yield tool.run("timed", "apply")
-    for profile in ("debug", "fast-load", "standard"):
+    for profile in profiles or ("debug", "fast-load", "standard"):
         log = f"verl-{version}-timed-{profile}.log"
         more = () if profile == "debug" else ("--", TWO_STEPS)
         yield tool.run(f"timed {profile}", "run", profile, *more, env=stage.env("large"), keep=log, limit=560)
@@ -152,7 +155,8 @@ def versions(python: Path) -> dict[str, str]:
     asked = (
         "import json, platform, torch, importlib.metadata as m\n"
         "names = ('vllm', 'torch', 'triton', 'transformers', 'ray', 'tensordict', 'flash-attn')\n"
-        "found = {'python': platform.python_version(), 'gpu': torch.cuda.get_device_name(0)}\n"
+        "gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None\n"
+        "found = {'python': platform.python_version(), 'gpu': gpu}\n"
         "for name in names:\n"
         "    try: found[name] = m.version(name)\n"
         "    except m.PackageNotFoundError: found[name] = None\n"

@@ -10,6 +10,7 @@ Each folder holds `model/` and `train.parquet`. Nothing is fetched. Needs torch,
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,17 @@ CHAT = (
 )
 ROWS = 8
 WORDS, LARGE_WORDS = 65_536, 151_936
-"""Sizes of the vocabularies, most of it without meaning: a random model hardly ever says a special token then."""
+"""Sizes of the vocabularies."""
 PIXELS = 56
 """Of an image, each way: four tokens."""
 
 
-def words(folder: Path) -> Any:
-    """A byte-level tokenizer of a few hundred tokens."""
+def words(folder: Path, size: int) -> Any:
+    """A byte-level tokenizer of `size` tokens, most of which no text has.
+
+    verl lets the engine sample only what the tokenizer knows: of a few hundred tokens a random model would say special
+    ones all the time, and an image token in an answer ends the training.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import Qwen2TokenizerFast
 
@@ -45,9 +50,12 @@ def words(folder: Path) -> Any:
     letters.train_from_iterator(
         text, trainers.BpeTrainer(vocab_size=400, special_tokens=list(SPECIAL), initial_alphabet=alphabet)
     )
+    told = json.loads(letters.to_str())
+    vocabulary = told["model"]["vocab"]
+    vocabulary |= {f"word{number}": number for number in range(len(vocabulary), size)}
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tokenizer.json"
-    letters.save(str(file))
+    file.write_text(json.dumps(told), encoding="utf-8")
     made = Qwen2TokenizerFast(tokenizer_file=str(file), eos_token="<|im_end|>", pad_token="<|endoftext|>")
     made.add_special_tokens({"additional_special_tokens": list(SPECIAL[1:])})
     made.chat_template = CHAT
@@ -59,7 +67,7 @@ def text_model(folder: Path) -> None:
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    known = words(folder)
+    known = words(folder, WORDS)
     torch.manual_seed(0)
     shape = Qwen2Config(
         vocab_size=WORDS,
@@ -113,9 +121,9 @@ def vision_model(folder: Path, shape: dict[str, Any]) -> None:
     import torch
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
-    known = words(folder)
-    processor(folder, known)
     text, vision = shape["text"], shape["vision"]
+    known = words(folder, text["words"])
+    processor(folder, known)
     heads, groups = text["heads"]
     ids = {
         name: known.convert_tokens_to_ids(f"<|{name}|>")
@@ -173,6 +181,7 @@ def processor(folder: Path, known: Any) -> None:
 
 
 def rows(file: Path, *, images: bool) -> None:
+    """Questions, and their images as bytes and path, not declared as images."""
     import pandas as pd
 
     table = []
