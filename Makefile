@@ -52,7 +52,7 @@ runtime: $(READY)  ## Environments with real vLLM, torch and Ray on a CPU, for t
 	@$(BIN)/python -m tests.runtime.environment
 
 test-runtime: $(READY)  ## Real verl on a real vLLM for the CPU: imports, findings executed, a server that answers, a training step
-	$(PYTEST) -n $(JOBS) --dist loadgroup -m runtime
+	$(PYTEST) -n $(JOBS) --dist loadscope -m runtime
 
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts

@@ -27,7 +27,14 @@ def apply_here(cluster: RealCluster, root: Path) -> None:
 def start(cluster: RealCluster, *command: str, scratch: Path | None = None) -> subprocess.Popen[str]:
     whole = [sys.executable, "-m", "patcher", *words(cluster), *command, "--ray", cluster.address]
     environment = {**os.environ, **({"TMPDIR": str(scratch)} if scratch else {})}
-    return subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        whole,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def test_nodes_that_are_alike_through_ray_client(

@@ -19,9 +19,7 @@ def serve(python: Path, toy: Path, *paths: Path) -> Ran:
     return ran(python, [python, "-m", "inside.serving", toy / "model"], [*paths, HERE], 500, {})
 
 
-@pytest.mark.parametrize(
-    ("verl", "build"), [pytest.param(*pair, marks=pytest.mark.xdist_group("-".join(pair))) for pair in PAIRS]
-)
+@pytest.mark.parametrize(("verl", "build"), PAIRS)
 def test_the_patched_server_answers(
     verl: str, build: str, python: Callable[[str], Path], toy: Path, tmp_path: Path
 ) -> None:
@@ -35,7 +33,6 @@ def test_the_patched_server_answers(
     assert 1 <= len(answer["tokens"]) <= 8
 
 
-@pytest.mark.xdist_group("0.8.0-0.28.0")
 def test_untouched_the_server_fails_at_what_the_records_repair(
     python: Callable[[str], Path], toy: Path, tmp_path: Path
 ) -> None:

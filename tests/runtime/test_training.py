@@ -12,7 +12,7 @@ from tests.corpus.making.topics.on_verl import ON_A_CPU, training
 from tests.runtime.lane.running import apply
 from tests.runtime.running import ran
 
-pytestmark = [pytest.mark.runtime, pytest.mark.network, pytest.mark.xdist_group("training")]
+pytestmark = [pytest.mark.runtime, pytest.mark.network]
 
 
 def test_main_ppo_trains_a_step(python: Callable[[str], Path], toy: Path, tmp_path: Path) -> None:
