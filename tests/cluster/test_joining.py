@@ -18,16 +18,20 @@ def init(**_):
     raise RuntimeError("Version mismatch: The cluster was started with:\\n    Ray: 2.60.0\\n    Python: 3.11.7\\n"
         "This process was started with:\\n    Ray: 2.60.0\\n    Python: 3.12.4\\n")
 """
-DYING = """
+CONTEXT = """
+from types import SimpleNamespace
+def get_runtime_context(): return SimpleNamespace(gcs_address="10.0.0.1:6379")
+"""
+DYING = f"""{CONTEXT}
 import sys
 __version__ = "2.60.0"
 def init(**_): print("noise of Ray", file=sys.stderr)
 def nodes(): raise RuntimeError("the GCS is gone")
 """
-EMPTY = """
+EMPTY = f"""{CONTEXT}
 __version__ = "2.60.0"
 def init(**_): print("noise of Ray")
-def nodes(): return [{"NodeID": "ab", "Alive": False, "NodeName": "scaled-down"}]
+def nodes(): return [{{"NodeID": "ab", "Alive": False, "NodeName": "scaled-down"}}]
 def shutdown(): ...
 """
 
