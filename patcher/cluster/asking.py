@@ -47,6 +47,11 @@ class Cluster:
         """The address that the cluster's raylets were started with."""
         self._seen: dict[str, Node] = {}
 
+    @property
+    def looked_at(self) -> Mapping[str, Node]:
+        """The nodes on which an `Eye` was asked for, by their ids, whether it has answered or not."""
+        return self._seen
+
     def joined(self, address: str) -> None:
         """Wait for it. Raises UsageError where there is no Ray, HostError where the cluster cannot be joined."""
         event = self._event(JOINING)

@@ -66,6 +66,9 @@ def other_nodes(
     except UkyError as error:
         trouble(phrase("other nodes are not looked at: {why}", why=error.title))
         return address, []
+    for name, node in cluster.looked_at.items():
+        if name not in found:
+            trouble(phrase("{node} gives no answer: it is watched without", node=node.name))
     order = {"ray": cluster.gcs, "mark": mark}
     others = {place: node for node, place in found.values() if place != where()}
     kept = {node.id for node in others.values()}
