@@ -15,7 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
-from patcher.cluster import driver
+import patcher
+import patcher.cluster
+from patcher.cluster import driver, worker
 from patcher.cluster.model import Node
 from patcher.cluster.reading import named, node_of
 from patcher.errors import HostError, UsageError
@@ -27,6 +29,7 @@ JOINING = 90.0
 """Seconds for Ray to be imported and to join."""
 GRACE = 30.0
 """Seconds over the limit of a round after which the driver itself counts as hung."""
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
 _KNOCK = 5.0
 _TOLD = 600
 """Characters of what Ray says."""
@@ -177,9 +180,12 @@ def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
     """
     _knock(address)
     with TemporaryDirectory(prefix="uky-patch-cluster-") as folder, TemporaryFile() as said:
-        program, parcel = Path(folder) / "program" / "driver.py", Path(folder) / "cargo.zip"
-        program.parent.mkdir()
-        shutil.copyfile(driver.__file__, program)
+        program, parcel = Path(folder) / "program", Path(folder) / "cargo.zip"
+        for module in (patcher, patcher.cluster, driver, worker):
+            assert module.__file__ is not None
+            copy = program / Path(module.__file__).relative_to(Path(patcher.__path__[0]).parent)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(module.__file__, copy)
         parcel.write_bytes(cargo)
         nowhere = Path(folder) / "nowhere"
         nowhere.mkdir()
@@ -187,7 +193,7 @@ def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
         with os.fdopen(source, "rb", buffering=0) as events:
             try:
                 process = subprocess.Popen(
-                    [str(python), str(program), address, str(sink)],
+                    [str(python), "-c", _PROGRAM, str(program), address, str(sink)],
                     stdin=subprocess.PIPE,
                     stdout=said,
                     stderr=said,

@@ -1,7 +1,8 @@
 """The program that joins a Ray cluster, in the interpreter that has Ray, and asks its nodes.
 
-It imports nothing of this project. Requests come as lines of JSON on standard input, events go as lines of JSON to the
-descriptor that its argument names; what Ray prints is left to standard output and standard error.
+Of this project it has `patcher.cluster.worker` beside it, which is sent to the nodes, and nothing else. Requests come
+as lines of JSON on standard input, events go as lines of JSON to the descriptor that its argument names; what Ray
+prints is left to standard output and standard error.
 
 A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null, "without":
 [NODE ID…]}`. Events:
@@ -26,120 +27,13 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from patcher.cluster import worker
+
 PINGS = 3
 LOOK = 0.5
 """Seconds between looks at which nodes there are."""
 CONNECT = 20.0
 """Seconds that Ray may try to join."""
-GUARD = """
-import os, shutil, subprocess, sys
-program, folder, limit = sys.argv[1:]
-if os.fork():
-    os._exit(0)
-os.setsid()
-process = subprocess.Popen([sys.executable, "-c", program])
-try:
-    code = process.wait(float(limit))
-except subprocess.TimeoutExpired:
-    process.kill()
-    code = process.wait()
-finally:
-    shutil.rmtree(folder, ignore_errors=True)
-if code < 0:
-    sys.exit(f"ended by signal {-code}")
-"""
-"""Between a worker and its program: it ends that in time and removes its folder. Ray kills a worker's own children with
-it, so it is none: what has begun to write comes to its end."""
-
-
-def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
-    """Runs in a worker: unpack the tool, run it on the node in a process of its own, and give what it says."""
-    import importlib.util
-    import io
-    import json
-    import shutil
-    import subprocess
-    import sys
-    import tempfile
-    import zipfile
-
-    spec = importlib.util.find_spec("verl")
-    origin = list(spec.submodule_search_locations or ())[:1] if spec is not None else []
-    ask = dict(ask, imported=origin[0] if origin else None, limit=limit)
-    folder = tempfile.mkdtemp(prefix="uky-patch-")
-    try:
-        with zipfile.ZipFile(io.BytesIO(cargo)) as archive:
-            archive.extractall(folder)
-        program = (
-            f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, {folder!r}); "
-            "from patcher.cluster.node import main; main()"
-        )
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", GUARD, program, folder, str(limit)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environment(),
-        )
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    try:
-        out, err = process.communicate(json.dumps(ask).encode(), timeout=limit + 5)
-    except subprocess.TimeoutExpired as error:
-        out, err = error.stdout or b"", error.stderr or b""
-    lines = [line for line in out.splitlines() if line.strip()]
-    if not lines:
-        said = err.decode("utf-8", "replace").strip()[-2000:]
-        return {"crashed": said or "it said nothing", "python": sys.version.split()[0]}
-    told: dict[str, Any] = json.loads(lines[-1])
-    return told
-
-
-def environment() -> dict[str, str]:
-    """Runs in a worker: its variables, but GPUs as it was started: Ray hides them from a task that asks for none."""
-    import os
-
-    with open("/proc/self/environ", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
-        began = dict(item.split("=", 1) for item in stream.read().split("\0") if "=" in item)
-    devices = {name for name in (*os.environ, *began) if name.endswith("_VISIBLE_DEVICES")}
-    now = {name: value for name, value in os.environ.items() if name not in devices}
-    return {**now, **{name: began[name] for name in devices if name in began}}
-
-
-def now() -> float:
-    """Runs in a worker: its clock."""
-    import time
-
-    return time.time()
-
-
-class Eye:
-    """An actor on a node: the agent's own `Eye`, from sources that were sent, so that nothing is written there."""
-
-    def __init__(self, sources: dict[str, str]) -> None:
-        import sys
-        from importlib import import_module
-        from importlib.machinery import ModuleSpec
-
-        class Sent:
-            def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
-                if name in sources:
-                    return ModuleSpec(name, self, is_package=any(other.startswith(name + ".") for other in sources))  # type: ignore[arg-type]
-                return None
-
-            def create_module(self, spec: Any) -> None:  # noqa: ARG002
-                return None
-
-            def exec_module(self, module: Any) -> None:
-                exec(compile(sources[module.__name__], module.__name__, "exec"), module.__dict__)  # noqa: S102
-
-        sys.meta_path.insert(0, Sent())
-        self._eye = import_module("patcher.agent.stacks.eye").Eye()
-
-    def ask(self, verb: str, args: dict[str, Any]) -> Any:
-        return self._eye.ask(verb, args)
 
 
 class Driver:
@@ -172,7 +66,7 @@ class Driver:
             if node not in self._eyes:
                 self.tell(event="node", **facts(node, told))
                 sources = json.loads(Path(request["sources"]).read_text(encoding="utf-8"))
-                self._eyes[node] = self.remote(Eye, node, tries=False).remote(sources)
+                self._eyes[node] = self.remote(worker.Eye, node, tries=False).remote(sources)
             open_[self._eyes[node].ask.remote(request["verb"], request["args"])] = node
         ready, _ = self.ray.wait(list(open_), num_returns=len(open_), timeout=request["limit"]) if open_ else ([], [])
         for ref, node in open_.items():
@@ -259,7 +153,7 @@ class Round:
             self.driver.tell(event="node", added=added, **facts(node, told))
             limit = self.request["limit"]
             parcel = self.driver.parcel(self.request["cargo"])
-            self.open[self.driver.remote(work, node).remote(parcel, self.request["ask"], limit)] = node
+            self.open[self.driver.remote(worker.work, node).remote(parcel, self.request["ask"], limit)] = node
             self.begun[node] = time.monotonic()
 
     def leave(self, alive: dict[str, dict[str, Any]]) -> None:
@@ -317,7 +211,7 @@ class Round:
 
     def ping(self, ref: Any, node: str) -> None:
         del self.open[ref]
-        self.open[self.driver.remote(now, node).remote()] = node
+        self.open[self.driver.remote(worker.now, node).remote()] = node
 
     def end(self, ref: Any, node: str) -> None:
         pings = self.pings[node]
@@ -345,6 +239,7 @@ def main() -> None:
         ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="uky-patch")
     except Exception as error:
         refuse("join", f"{type(error).__name__}: {error}"[:2000])
+    ray.cloudpickle.register_pickle_by_value(worker)  # The nodes need not have it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     driver = Driver(ray, sink)
     gcs = ray.get_runtime_context().gcs_address
@@ -353,7 +248,3 @@ def main() -> None:
         request = json.loads(line)
         (driver.see if request["op"] == "see" else driver.round)(request)
     ray.shutdown()
-
-
-if __name__ == "__main__":
-    main()

@@ -90,23 +90,31 @@ def english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
 
 
-@pytest.fixture
-def records(tmp_path: Path) -> Path:
-    folder = tmp_path / "records"
+def write_records(folder: Path) -> Path:
     folder.mkdir()
     (folder / "log-flag.toml").write_text(RECORD)
     (folder / "utils-moved.toml").write_text(MOVED)
     return folder
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    root = tmp_path / "fork"
+def write_tree(root: Path, *servers: str) -> Path:
+    """A small verl 99.1, with a module for each server."""
     (root / "verl/version").mkdir(parents=True)
     (root / "verl/__init__.py").write_text("")
     (root / "verl/version/version").write_text("99.1\n")
-    (root / "verl/server.py").write_text(SERVER)
+    for name in servers:
+        (root / f"verl/{name}.py").write_text(SERVER)
     return root
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    return write_records(tmp_path / "records")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return write_tree(tmp_path / "fork", "server")
 
 
 @pytest.fixture

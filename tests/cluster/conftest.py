@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from patcher.cli.app import run
-from tests.cli.conftest import MOVED, RECORD, SERVER
+from tests.cli.conftest import RECORD, write_records, write_tree
 from tests.cluster import raylets
 from tests.cluster.processes import wait_for
 from tests.cluster.raylets import RealCluster
@@ -23,19 +23,13 @@ from tests.runtime.environment import interpreter
 
 def plain_tree(root: Path) -> Path:
     """A small verl 99.1 for which three records are needed, in two files."""
-    (root / "verl/version").mkdir(parents=True)
-    (root / "verl/__init__.py").write_text("")
-    (root / "verl/version/version").write_text("99.1\n")
-    for name in ("server", "worker"):
-        (root / f"verl/{name}.py").write_text(SERVER)
+    write_tree(root, "server", "worker")
     (root / "verl/protocol.py").write_text("PROTOCOL = 1\n")
     return root
 
 
-def write_records(folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "log-flag.toml").write_text(RECORD)
-    (folder / "utils-moved.toml").write_text(MOVED)
+def records_for_it(folder: Path) -> Path:
+    write_records(folder)
     text = RECORD.replace('"log-flag"', '"log-flag-worker"').replace("verl/server.py", "verl/worker.py")
     (folder / "log-flag-worker.toml").write_text(text)
     return folder
@@ -80,7 +74,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     require("" if python else "the runtime environment is missing: make runtime")
     assert python is not None
     with raylets.cluster(python) as found:
-        write_records(found.folder / "records")
+        records_for_it(found.folder / "records")
         yield found
 
 

@@ -6,20 +6,21 @@ import io
 import json
 import subprocess
 import sys
-import tempfile
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from patcher.cluster import driver
+from patcher.cluster import worker
 from patcher.cluster.cargo import LIBRARIES, packed
-from tests.cluster.conftest import bytes_of, plain_tree, write_records
+from tests.cluster.conftest import bytes_of, plain_tree, records_for_it
+from tests.cluster.processes import marked, wait_for
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
-    return write_records(tmp_path / "records")
+    return records_for_it(tmp_path / "records")
 
 
 def test_the_same_tool_is_the_same_bytes(records: Path) -> None:
@@ -82,12 +83,12 @@ ASK = {"verb": "look", "root": None, "assume": {}, "ids": (), "tags": (), "level
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where temporary folders are made."""
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     return tmp_path / "scratch"
 
 
 def test_what_a_worker_runs_leaves_nothing(scratch: Path) -> None:
-    told = driver.work(packed(), ASK, 60.0)
+    told = worker.work(packed(), ASK, 60.0)
     assert told["python"]["executable"] == sys.executable
     assert not list(scratch.iterdir())
 
@@ -96,7 +97,7 @@ def test_a_program_that_does_not_end_is_ended(scratch: Path, tmp_path: Path, mon
     """Something at the start of every Python there, as a site's own start-up file may be, hangs."""
     (tmp_path / "sitecustomize.py").write_text("import time\ntime.sleep(600)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert driver.work(packed(), ASK, 1.0)["crashed"] == "ended by signal 9"
+    assert worker.work(packed(), ASK, 1.0)["crashed"] == "ended by signal 9"
     assert not list(scratch.iterdir())
 
 
@@ -105,7 +106,7 @@ def test_what_a_site_prints_at_the_start_is_no_part_of_the_answer(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("print('{welcome}', end='')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert "error" in driver.work(packed(), ASK, 60.0)
+    assert "error" in worker.work(packed(), ASK, 60.0)
 
 
 def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | None, tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | N
         pytest.skip("no other Python here")
     (tmp_path / "cargo.zip").write_bytes(packed())
     program = (
-        f"import json, runpy; found = runpy.run_path({driver.__file__!r}); "
+        f"import json, runpy; found = runpy.run_path({worker.__file__!r}); "
         f"cargo = open({str(tmp_path / 'cargo.zip')!r}, 'rb').read(); "
         f"print(json.dumps(found['work'](cargo, {ASK!r}, 60.0)))"
     )
@@ -125,7 +126,7 @@ def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | N
 
 def test_gpus_are_as_the_worker_was_started_with_and_not_as_ray_hides_them(monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
-        f"import os, runpy; found = runpy.run_path({driver.__file__!r}); "
+        f"import os, runpy; found = runpy.run_path({worker.__file__!r}); "
         "os.environ['CUDA_VISIBLE_DEVICES'] = ''; os.environ['HIP_VISIBLE_DEVICES'] = ''; os.environ['MORE'] = '1'; "
         "now = found['environment'](); "
         "print(now.get('CUDA_VISIBLE_DEVICES'), now.get('HIP_VISIBLE_DEVICES'), now['MORE'])"
@@ -136,9 +137,36 @@ def test_gpus_are_as_the_worker_was_started_with_and_not_as_ray_hides_them(monke
     assert done.stdout.split() == ["2,3", "None", "1"]
 
 
-def test_the_guard_ends_a_program_in_time_and_removes_its_folder_without_a_worker(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    command = [sys.executable, "-I", "-S", "-c", driver.GUARD, "import time; time.sleep(600)"]
-    done = subprocess.run([*command, str(tmp_path / "folder"), "0.5"], capture_output=True, text=True, check=True)
-    assert done.stderr == "ended by signal 9\n"
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.1, 0.2, 0.4, 0.8])
+def test_a_worker_that_is_killed_leaves_nothing(scratch: Path, tmp_path: Path, seconds: float) -> None:
+    """Whether it is asked to end early, while the tool is unpacked, or while it runs."""
+    (tmp_path / "cargo.zip").write_bytes(packed())
+    program = (
+        f"from patcher.cluster import worker; cargo = open({str(tmp_path / 'cargo.zip')!r}, 'rb').read(); "
+        f"print('ready', flush=True); worker.work(cargo, {ASK!r}, 60.0)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(seconds)
+        process.kill()
+    wait_for(lambda: not marked(TMPDIR=str(scratch)), "the end of what it has begun")
+    assert not list(scratch.iterdir())
+
+
+def test_a_guard_whose_worker_ended_before_it_sent_the_whole_tool_makes_no_folder(scratch: Path) -> None:
+    done = guarded("print('not to be seen')", b"half", size=8)
+    assert (done.stdout, done.stderr) == (b"", b"the worker has ended\n")
+    assert not list(scratch.iterdir())
+
+
+def test_the_guard_ends_a_program_in_time_and_removes_its_folder_without_a_worker(scratch: Path) -> None:
+    done = guarded("import time; time.sleep(600)", packed())
+    assert done.stderr == b"ended by signal 9\n"
+    assert not list(scratch.iterdir())
+
+
+def guarded(program: str, cargo: bytes, size: int | None = None) -> subprocess.CompletedProcess[bytes]:
+    options = [program, str(len(cargo) if size is None else size), "0.5"]
+    command = [sys.executable, "-I", "-S", "-c", worker.GUARD, *options]
+    return subprocess.run(command, input=cargo, capture_output=True, check=True)
