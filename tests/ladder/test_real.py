@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from patcher.cli.app import run
+from tests.cluster.processes import marked, wait_for
 from tests.machines import Machine
 
 pytestmark = [pytest.mark.hosts, pytest.mark.network]
@@ -58,18 +60,25 @@ def command_of(pid: str) -> list[str]:
         return [""]
 
 
-def rays(folder: str = "/tmp/uky-") -> set[str]:
-    """The raylets whose sockets lie in such a folder."""
+def raylets(folder: Path) -> set[str]:
+    """The raylets whose sockets lie in that folder."""
     commands = {pid: command_of(pid) for pid in pids()}
-    return {pid for pid, words in commands.items() if words[0].endswith("raylet") and folder in " ".join(words)}
+    return {pid for pid, words in commands.items() if words[0].endswith("raylet") and str(folder) in " ".join(words)}
+
+
+def scratches() -> set[Path]:
+    """The folders of all checks that run on this machine."""
+    return set(Path("/tmp").glob("uky-check-*"))
 
 
 def test_env_within_its_budget_and_nothing_left_behind(
-    release: Release, toy: Path, verify: Callable[..., Checks]
+    release: Release, toy: Path, verify: Callable[..., Checks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = release("0.9.1")
+    token = secrets.token_hex(8)
+    monkeypatch.setenv("UKY_LADDER", token)
     verify(root, "env", "--data", str(toy))
-    before, folders, home = rays(), set(Path("/tmp").glob("uky-check-*")), Path.home() / ".ray"
+    folders, home = scratches(), Path.home() / ".ray"
     there = home.exists()
     started = time.monotonic()
     checks = verify(root, "env", "--data", str(toy), budget=None)
@@ -77,8 +86,9 @@ def test_env_within_its_budget_and_nothing_left_behind(
     wanted = ("python", "data", "torch", "vllm", "verl", "ray", "ray workers")
     assert {checks[name]["status"] for name in wanted} <= {"ok", "warn", "skip"}
     assert not {name for name in wanted if checks[name]["detail"].startswith("hangs")}
-    assert rays() <= before
-    assert set(Path("/tmp").glob("uky-check-*")) <= folders
+    wait_for(lambda: not marked(UKY_LADDER=token), "the end of what it has begun", seconds=5.0)
+    left = scratches() - folders
+    wait_for(lambda: not left & scratches(), "the end of what another test has begun meanwhile")
     assert home.exists() == there
 
 
@@ -115,12 +125,12 @@ def test_a_running_cluster_is_joined_and_left_alone(
     try:
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
         monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-        before = rays()
+        before = raylets(folder)
         checks = verify(release("0.9.1"), "env", "--data", str(toy))
         assert f"a task ran in the cluster at 127.0.0.1:{port}" in checks["ray"]["detail"]
         assert checks["ray workers"]["status"] == "fail"
         assert "TRITON_CACHE_DIR" in checks["ray workers"]["detail"]
-        assert before <= rays()
+        assert before == raylets(folder) != set()
     finally:
         for pid in pids():
             if str(folder) in " ".join(command_of(pid)):
