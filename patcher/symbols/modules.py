@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +23,8 @@ class Modules:
         self._found: dict[str, Module | Unknown | None] = {}
         self._trees: dict[str, ast.Module | Unknown] = {}
         self._scopes: dict[str, Scope | Unknown] = {}
+        self._given: dict[str, _Given | None] = {}
+        self._entries: dict[Path, frozenset[str]] = {}
 
     def find(self, dotted: str) -> Module | Unknown | None:
         """The module, None if there is none, `Unknown` for a compiled one."""
@@ -45,15 +49,14 @@ class Modules:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
         if module.path is None or module.name in self._trees:
             return False
-        try:
-            text = module.path.read_bytes()
-        except OSError:
+        if module.name not in self._given:
+            self._given[module.name] = _given(module.path)
+        given = self._given[module.name]
+        if given is None:
             return False
-        if b"import *" in text:
-            return False
-        if text.count(b"__all__") == 1 and (b"\n__all__ = [" in text or b"\n__all__ = (" in text):
-            return not any(f"{quote}{name}{quote}".encode() in text for quote in "\"'")
-        return name.encode() not in text and b"__getattr__" not in text
+        if given.listed:
+            return not any(f"{quote}{name}{quote}".encode() in given.text for quote in "\"'")
+        return name.encode() not in given.text
 
     def absolute(self, module: Module, written: str) -> str:
         """The dotted name that an import in `module` means by `written`, which may begin with dots."""
@@ -70,16 +73,30 @@ class Modules:
 
     def _locate(self, dotted: str) -> Module | Unknown | None:
         path = self._package.joinpath(*dotted.split(".")[1:])
+        if dotted != self.name and not self._has_entry(path):
+            return Unknown(f"{dotted} is compiled") if self._is_listed_compiled(path) else None
         if (path / "__init__.py").is_file():
             return Module(dotted, path / "__init__.py", path)
         if dotted != self.name and (file := path.with_name(path.name + ".py")).is_file():
             return Module(dotted, file, None)
         if path.is_dir():
             return Module(dotted, None, path)
-        relative = path.relative_to(self._package.parent).as_posix()
-        if relative in self._compiled or self._is_compiled(path):
+        if self._is_listed_compiled(path) or self._is_compiled(path):
             return Unknown(f"{dotted} is compiled")
         return None
+
+    def _has_entry(self, path: Path) -> bool:
+        """Whether its folder, which is listed once, has anything whose name up to the first dot is that."""
+        folder = path.parent
+        if folder not in self._entries:
+            try:
+                self._entries[folder] = frozenset(entry.name.partition(".")[0] for entry in folder.iterdir())
+            except OSError:
+                self._entries[folder] = frozenset()
+        return path.name in self._entries[folder]
+
+    def _is_listed_compiled(self, path: Path) -> bool:
+        return path.relative_to(self._package.parent).as_posix() in self._compiled
 
     def _is_compiled(self, path: Path) -> bool:
         return any(path.parent.glob(f"{path.name}.*so")) or any(path.parent.glob(f"{path.name}.*pyd"))
@@ -95,6 +112,28 @@ class Modules:
                     folder, _, name = file.rpartition("/")
                     names.add(f"{folder}/{name.partition('.')[0]}")
         return frozenset(names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What decides, without parsing, which names a star import can take from a file."""
+
+    text: bytes
+    listed: bool
+    """The names stand in it as strings: it begins with the only `__all__`."""
+
+
+def _given(path: Path) -> _Given | None:
+    """None where the text alone rules nothing out."""
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return None
+    if b"import *" in text:
+        return None
+    if text.count(b"__all__") == 1 and (found := re.search(rb"\n__all__ = [\[(]", text)):
+        return _Given(text[found.start() :], listed=True)
+    return None if b"__getattr__" in text else _Given(text, listed=False)
 
 
 def _parse(module: Module) -> ast.Module | Unknown:

@@ -16,6 +16,9 @@ _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _DEFINITION = re.compile(rb"\n(?:(class|def|async def) +([A-Za-z_]\w*)|([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=))")
 """A class, function or variable at the left margin."""
 
+_ASSIGNS = re.compile(rb"\s*(=[^=]|:[^=]|,[^()]*=[^=])")
+"""What follows a name that is set."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -48,6 +51,7 @@ class Text:
         self._digests: dict[str, int] = {}
         self._mentions: dict[str, tuple[Mention, ...]] = {}
         self._definitions: dict[str, list[tuple[str, str]]] | None = None
+        self._setters: dict[str, tuple[str, ...]] = {}
 
     @property
     def whole(self) -> bytes:
@@ -118,6 +122,22 @@ class Text:
                 how = (keyword or b"").decode().removeprefix("async ")
                 self._definitions.setdefault((defined or assigned).decode(), []).append((module, how))
         return tuple(self._definitions.get(name, ()))
+
+    def setters(self, name: str) -> tuple[str, ...]:
+        """The modules in which something by that name is defined in a class or set on an object."""
+        if name not in self._setters:
+            found = (mention.module for mention in self.mentions(name) if self._sets(mention, name))
+            self._setters[name] = tuple(dict.fromkeys(found))
+        return self._setters[name]
+
+    def _sets(self, mention: Mention, name: str) -> bool:
+        before = self.before(mention)
+        stripped = before.strip()
+        if stripped in (b"def", b"async def", b"class") or (
+            (stripped.endswith(b".") or (not stripped and before)) and _ASSIGNS.match(self.after(mention, name))
+        ):
+            return before[:1] in (b" ", b"\t")
+        return stripped.endswith((b'"', b"'")) and b"setattr" in stripped
 
     def before(self, mention: Mention) -> bytes:
         """The text of its line in front of the word."""

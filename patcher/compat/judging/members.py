@@ -19,7 +19,7 @@ from patcher.compat.meaning import (
 )
 from patcher.compat.meaning.classes import ancestry, dotted
 from patcher.compat.meaning.members import lookup
-from patcher.compat.meaning.subclasses import defining_modules, may_have
+from patcher.compat.meaning.subclasses import may_have
 from patcher.compat.meaning.torch_modules import registered
 from patcher.compat.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict, When
 from patcher.language import phrase
@@ -176,7 +176,7 @@ def _varies(universe: Universe, one: Meaning, name: str) -> bool:
     """Whether a class is open, and declared only as the base of others of which some define the attribute."""
     match one:
         case InstanceOf(of=Class() as of, exact=False):
-            return bool(defining_modules(universe.symbols(of.module).text, name)) and may_have(universe, of, name)
+            return bool(universe.symbols(of.module).text.setters(name)) and may_have(universe, of, name)
         case _:
             return False
 

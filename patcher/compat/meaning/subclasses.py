@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from patcher.symbols import Class, Module, Unknown
-from patcher.symbols.text import Text
 
 if TYPE_CHECKING:
     from patcher.compat.meaning.universe import Universe
 
 _MOST = 12
 """Files that are read to find a subclass."""
-_ASSIGNS = re.compile(rb"\s*(=[^=]|:[^=]|,[^()]*=[^=])")
 
 
 def may_have(universe: Universe, owner: Class, name: str) -> bool:
@@ -24,24 +21,8 @@ def may_have(universe: Universe, owner: Class, name: str) -> bool:
 
 
 def _may_have(universe: Universe, owner: Class, name: str) -> bool:
-    modules = defining_modules(universe.symbols(owner.module).text, name)
+    modules = universe.symbols(owner.module).text.setters(name)
     return len(modules) > _MOST or any(_has_subclass(universe, module, owner, name) for module in modules)
-
-
-def defining_modules(text: Text, name: str) -> list[str]:
-    """The modules in which something by that name is defined in a class or set on an object."""
-    found: dict[str, None] = {}
-    for mention in text.mentions(name):
-        before = text.before(mention)
-        stripped = before.strip()
-        if stripped in (b"def", b"async def", b"class") or (
-            (stripped.endswith(b".") or (not stripped and before)) and _ASSIGNS.match(text.after(mention, name))
-        ):
-            if before[:1] in (b" ", b"\t"):
-                found[mention.module] = None
-        elif stripped.endswith((b'"', b"'")) and b"setattr" in stripped:
-            found[mention.module] = None
-    return list(found)
 
 
 def _has_subclass(universe: Universe, module: str, owner: Class, name: str) -> bool:
