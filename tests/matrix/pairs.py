@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import shutil
 import warnings
-from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from packaging.version import Version
 
+from patcher.planning.need import SymbolLookup
 from patcher.releases import versions, wheel
 from patcher.session import Session
 
@@ -46,8 +47,16 @@ def copy_of(verl: str, folder: Path) -> Path:
     return tree
 
 
-def session(tree: Path, assume: Mapping[str, str]) -> Session:
-    return Session(root_option=tree, assume=dict(assume))
+def session(tree: Path, vllm: str) -> Session:
+    """A call on that tree, beside a vLLM release whose sources are read once for all of them."""
+    found = Session(root_option=tree, assume=surroundings(vllm))
+    found.lookup = _lookup(vllm)
+    return found
+
+
+@lru_cache(maxsize=2)
+def _lookup(vllm: str) -> SymbolLookup:
+    return Session(root_option=wheel("verl", "0.9.1"), assume=surroundings(vllm)).lookup
 
 
 def parsed(source: str | bytes) -> ast.Module:

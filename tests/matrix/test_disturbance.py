@@ -13,7 +13,7 @@ from patcher.operations.applying import Order, preview
 from patcher.operations.round import Round
 from patcher.records.load import load
 from tests.disturb import comment_every, disturb
-from tests.matrix.pairs import VERL, copy_of, parsed, session, surroundings
+from tests.matrix.pairs import VERL, copy_of, parsed, session
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -44,7 +44,7 @@ def expected(tree: Path, texts: dict[str, str]) -> dict[str, Round]:
 
 
 def planned(tree: Path, vllm: str) -> Round:
-    here = session(tree, surroundings(vllm))
+    here = session(tree, vllm)
     return preview(here, Order(here.request()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,26 +10,42 @@ import pytest
 from patcher.operations.applying import Order, apply
 from patcher.operations.reverting import revert
 from patcher.operations.standing import standing
-from tests.matrix.pairs import VERL, contents, copy_of, parsed, session, surroundings, vllm_releases
+from tests.matrix.pairs import VERL, contents, copy_of, parsed, session, vllm_releases
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
-
-@pytest.fixture(scope="module", params=VERL)
-def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_of(request.param, tmp_path_factory.mktemp("matrix"))
+SHARES = 8
+"""In which the releases of vLLM are dealt out, for workers beside each other."""
 
 
-def test_every_vllm_release_can_be_patched_for_and_taken_back(tree: Path, subtests: pytest.Subtests) -> None:
-    before = contents(tree)
-    for vllm in vllm_releases():
-        with subtests.test(vllm=vllm):
-            round_trip(tree, vllm, before)
+@dataclass(frozen=True)
+class Pristine:
+    tree: Path
+    contents: dict[str, bytes]
 
 
-def round_trip(tree: Path, vllm: str, before: dict[str, bytes]) -> None:
-    here = session(tree, surroundings(vllm))
-    first = apply(here, Order(here.request()))
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pristine]:
+    """A tree of every verl release, and what is in it."""
+    folder = tmp_path_factory.mktemp("matrix")
+    trees = {verl: copy_of(verl, folder) for verl in VERL}
+    return {verl: Pristine(tree, contents(tree)) for verl, tree in trees.items()}
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_pair_can_be_patched_and_taken_back(
+    releases: dict[str, Pristine], share: int, subtests: pytest.Subtests
+) -> None:
+    for vllm in vllm_releases()[share::SHARES]:
+        for verl, pristine in releases.items():
+            with subtests.test(verl=verl, vllm=vllm):
+                round_trip(pristine, vllm)
+
+
+def round_trip(pristine: Pristine, vllm: str) -> None:
+    tree = pristine.tree
+    now = session(tree, vllm)
+    first = apply(now, Order(now.request()))
     try:
         assert not first.failed, [(o.id, o.kind, str(o.detail)) for o in first.plan.failed]
         by_hand = [o.id for o in first.plan.outcomes if o.kind == "adopted"]
@@ -36,22 +53,24 @@ def round_trip(tree: Path, vllm: str, before: dict[str, bytes]) -> None:
         for path in first.written:
             parsed((tree / path).read_bytes())
             assert b"# Uky[" in (tree / path).read_bytes()
-        assert standing(session(tree, surroundings(vllm))).clean
-        assert not standing(session(tree, surroundings(vllm))).unrecorded
-        second = session(tree, surroundings(vllm))
+        after = standing(session(tree, vllm))
+        assert after.clean
+        assert not after.unrecorded
+        second = session(tree, vllm)
         assert not apply(second, Order(second.request())).written
     finally:
-        revert(session(tree, surroundings(vllm)), frozenset(), dry_run=False, tampering="restore")
-    assert contents(tree) == before
+        revert(session(tree, vllm), frozenset(), dry_run=False, tampering="restore")
+    assert contents(tree) == pristine.contents
 
 
-def test_opt_in_records_land_too(tree: Path) -> None:
-    before = contents(tree)
-    here = session(tree, surroundings("0.20.2"))
+@pytest.mark.parametrize("verl", VERL)
+def test_opt_in_records_land_too(releases: dict[str, Pristine], verl: str) -> None:
+    tree = releases[verl].tree
+    here = session(tree, "0.20.2")
     tags = tuple(sorted({tag for record in here.records for tag in record.tags if not record.enabled}))
     done = apply(here, Order(here.request(tags=tags)))
     assert not done.failed, [(o.id, o.kind, str(o.detail)) for o in done.plan.failed]
     for path in done.written:
         parsed((tree / path).read_bytes())
-    revert(session(tree, surroundings("0.20.2")), frozenset(), dry_run=False)
-    assert contents(tree) == before
+    revert(session(tree, "0.20.2"), frozenset(), dry_run=False)
+    assert contents(tree) == releases[verl].contents
