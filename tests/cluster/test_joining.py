@@ -20,6 +20,7 @@ def init(**_):
 """
 CONTEXT = """
 from types import SimpleNamespace
+cloudpickle = SimpleNamespace(register_pickle_by_value=lambda _: None)
 def get_runtime_context(): return SimpleNamespace(gcs_address="10.0.0.1:6379")
 """
 DYING = f"""{CONTEXT}

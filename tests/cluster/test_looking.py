@@ -37,14 +37,16 @@ def start(cluster: RealCluster, *command: str, scratch: Path | None = None) -> s
     )
 
 
-def test_nodes_that_are_alike_through_ray_client(
-    cluster: RealCluster, uky: Uky, capsys: pytest.CaptureFixture[str]
+def test_nodes_that_are_alike_through_ray_client_and_on_the_machine_itself(
+    cluster: RealCluster, uky: Uky, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("fork", "source"):
         apply_here(cluster, cluster.folder / name)
     capsys.readouterr()
     with cluster.nodes("near", "far", near=Node(shared=True), far=Node(far=True)):
         done = uky("verify", address=cluster.client, json=False)
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)  # What Ray takes for auto.
+        assert uky("verify", address="auto").nodes.keys() == {"head", "near", "far"}
     assert done.code == 0, done.out + done.err
     lines = done.out.splitlines()
     assert lines[0].split()[:6] == ["node", "tree", "records", "verl", "vllm", "torch"]

@@ -55,9 +55,11 @@ def hanging(cluster: RealCluster, where: str) -> Iterator[int]:
         process.wait()
 
 
-def look(cluster: RealCluster, pid: int, capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, object]], str]:
+def look(
+    cluster: RealCluster, pid: int, capsys: pytest.CaptureFixture[str], address: str = ""
+) -> tuple[list[dict[str, object]], str]:
     capsys.readouterr()
-    run([*words(cluster), "watch", "--once", "--pid", str(pid), "--ray", cluster.address])
+    run([*words(cluster), "watch", "--once", "--pid", str(pid), "--ray", address or cluster.address])
     told = capsys.readouterr()
     return json.loads(told.out)["stacks"]["groups"], told.err
 
@@ -66,12 +68,16 @@ def stuck(groups: list[dict[str, object]]) -> list[object]:
     return [group["hosts"] for group in groups if any("wait_for_good" in str(frame) for frame in group["frames"])]  # type: ignore[attr-defined]
 
 
-def test_what_hangs_on_another_node(cluster: RealCluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_hangs_on_another_node(
+    cluster: RealCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)  # What Ray takes for auto.
     with cluster.nodes("near", "apart", apart=Node(pids=True)), hanging(cluster, "apart") as pid:
-        groups, told = look(cluster, pid, capsys)
-        assert stuck(groups) == [["apart"]]
-        assert ["near"] not in [group["hosts"] for group in groups]
-        assert told == ""
+        for address in (cluster.address, "auto"):
+            groups, told = look(cluster, pid, capsys, address)
+            assert stuck(groups) == [["apart"]]
+            assert ["near"] not in [group["hosts"] for group in groups]
+            assert told == ""
 
 
 def test_a_cluster_that_cannot_be_joined(
