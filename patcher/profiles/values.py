@@ -29,10 +29,11 @@ _BY_PROFILE: Mapping[str, Mapping[Profile, str]] = {
     "trainer.total_epochs": {"standard": "20", "debug": "1", "fast-load": "1"},
     "trainer.total_training_steps": {"debug": "2"},
     "trainer.resume_mode": {"debug": "disable", "fast-load": "disable"},
-    "trainer.save_freq": {"standard": "20", "debug": "999", "fast-load": "999"},
+    "trainer.save_freq": {"standard": "20", "debug": "-1", "fast-load": "999"},
     "trainer.test_freq": {"standard": "5", "debug": "999", "fast-load": "999"},
     "trainer.val_before_train": {"standard": "True", "debug": "False", "fast-load": "False"},
 }
+"""verl saves and validates at the last step, too, unless the frequency is -1: the debug run leaves no checkpoint."""
 _ALWAYS: Mapping[str, str] = {
     "algorithm.adv_estimator": "grpo",
     "algorithm.use_kl_in_reward": "False",

@@ -130,13 +130,24 @@ def test_debug_settings_of_the_documents(tmp_path: Path) -> None:
         "data.max_response_length=64",
         "trainer.total_epochs=1",
         'trainer.logger=["console"]',
-        "trainer.save_freq=999",
         "trainer.test_freq=999",
         "actor_rollout_ref.model.path=/m",
         "data.train_files=/t.parquet",
     ):
         assert text in ran.arguments
     assert ran.environment["OMP_NUM_THREADS"] == "1"
+
+
+def test_the_debug_run_leaves_no_checkpoint_and_the_others_save_their_last_step(tmp_path: Path) -> None:
+    said = {}
+    for name in ("run_debug.sh", "run_fast_load.sh", "run_standard.sh"):
+        ran = run(rendered(tmp_path, Host(HERE, HERE), name), tmp_path, **PATHS)
+        said[name] = [text for text in ran.arguments if text.startswith("trainer.save_freq=")]
+    assert said == {
+        "run_debug.sh": ["trainer.save_freq=-1"],
+        "run_fast_load.sh": ["trainer.save_freq=999"],
+        "run_standard.sh": ["trainer.save_freq=20"],
+    }
 
 
 def test_fast_load_settings_of_the_documents(tmp_path: Path) -> None:
