@@ -24,6 +24,10 @@ def reduced(ran: Mapping[str, Any]) -> dict[str, Any]:
     if "job" in told:
         job = told["job"]
         found["job"] = {name: job.get(name) for name in ("verdict", "phase", "phases", "step", "seconds", "milestones")}
+    if "timings" in told:
+        names = ("step", "save_checkpoint")
+        steps = (one for one in told["timings"] if "step" in one)
+        found["timings"] = [{name: round(one[name], 1) for name in names if name in one} for one in steps]
     if "symptoms" in told:
         found["symptoms"] = [
             {name: one[name] for name in ("id", "role", "records", "text")} for one in told["symptoms"]
@@ -133,7 +137,7 @@ def _spans(job: Mapping[str, Any]) -> list[str]:
 
 def _trained(ran: Sequence[Mapping[str, Any]]) -> str:
     rows = []
-    for one in sorted(_of(ran, "trained on", "job"), key=_verl):
+    for one in sorted(_of(ran, "trained on", "job"), key=lambda one: (one["verl"], one["scene"])):
         job = one["told"]["job"]
         made = next(other["told"] for other in _of(ran, "trained", "applied") if other["verl"] == one["verl"])
         records = f"{made['applied']} in {made['files']} files"
@@ -143,21 +147,27 @@ def _trained(ran: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _timed(ran: Sequence[Mapping[str, Any]]) -> str:
+    """Two steps of each profile, the slowest last, and apart from its step what the checkpoint took."""
     rows = []
-    whole = {one["scene"]: one["told"]["job"]["seconds"] for one in _of(ran, "timed", "job")}
-    for one in _of(ran, "timed ", "job"):
-        job = one["told"]["job"]
-        ratio = f"{job['seconds'] / whole['timed standard']:.2f}" if "timed standard" in whole else "not run"
+    jobs = [(one["scene"].removeprefix("timed "), one["told"]) for one in _of(ran, "timed ", "job")]
+    whole = {profile: told["job"]["seconds"] for profile, told in jobs}
+    for profile, told in sorted(jobs, key=lambda one: whole[one[0]]):
+        first, second = told["timings"]
+        saved = second.get("save_checkpoint")
         rows.append(
             (
-                one["scene"].removeprefix("timed "),
-                job["verdict"],
-                *_spans(job),
-                f"{job['seconds']:.0f} s",
-                ratio,
+                profile,
+                told["job"]["verdict"],
+                *_spans(told["job"]),
+                f"{first['step']:.1f} s",
+                f"{second['step'] - (saved or 0):.1f} s",
+                f"{saved:.1f} s" if saved else "none",
+                f"{whole[profile]:.0f} s",
+                f"{whole[profile] / whole['standard']:.2f}",
             )
         )
-    return _rows(("profile", "verdict", *_PHASES, "two steps, whole", "of standard"), rows)
+    head = ("profile", "verdict", *_PHASES, "first step", "second step", "its checkpoint", "whole", "of standard")
+    return _rows(head, rows)
 
 
 def _verified(ran: Sequence[Mapping[str, Any]]) -> str:

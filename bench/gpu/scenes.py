@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.gpu.ran import Ran, Tool
@@ -120,7 +121,15 @@ def timed(stage: Stage, version: str, *profiles: str) -> Iterator[Ran]:
     for profile in profiles or ("debug", "fast-load", "standard"):
         log = f"verl-{version}-timed-{profile}.log"
         more = () if profile == "debug" else ("--", TWO_STEPS)
-        yield tool.run(f"timed {profile}", "run", profile, *more, env=stage.env("large"), keep=log, limit=560)
+        ran = tool.run(f"timed {profile}", "run", profile, *more, env=stage.env("large"), keep=log, limit=560)
+        yield replace(ran, told={**ran.told, "timings": spent((stage.out / log).read_text(encoding="utf-8"))})
+        shutil.rmtree(tool.root / "outputs", ignore_errors=True)
+
+
+def spent(log: str) -> list[dict[str, float]]:
+    """Seconds of each step of a training by what they went to, as verl's console logger tells them."""
+    lines = (line for line in log.splitlines() if re.search(r"\bstep:\d+ - ", line))
+    return [{name: float(value) for name, value in re.findall(r"timing_s/(\w+):([\d.e+-]+)", line)} for line in lines]
 
 
 def made(stage: Stage, *, large: bool) -> None:
