@@ -170,13 +170,14 @@ def _trend(check: Checker, item: Any, path: KeyPath) -> Trend:
 
 
 def _stack(check: Checker, item: Any, path: KeyPath) -> Stack:
-    table = check.table(item, path, ("frames", "main"))
+    table = check.table(item, path, ("frames", "main", "stopped"))
     frames = check.strings(table, path, "frames")
-    if not frames:
+    stopped = check.boolean(table, path, "stopped", False)
+    if not frames and not stopped:
         check.note((*path, "frames"), "is missing")
     for pattern in frames:
         _compiles(check, (*path, "frames"), pattern)
-    return Stack(frames, check.boolean(table, path, "main", True))
+    return Stack(frames, check.boolean(table, path, "main", True), stopped)
 
 
 def _fix(check: Checker, item: Any, path: KeyPath) -> Fix:

@@ -55,11 +55,13 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Frames of a process that stands still, as `path:function`; each pattern must be found, in any order."""
+    """A process that stands still: patterns of frames as `path:function`, each of which must be found, in any order."""
 
-    frames: tuple[str, ...]
+    frames: tuple[str, ...] = ()
     main: bool = True
     """Whether only the main thread counts."""
+    stopped: bool = False
+    """Whether a signal must have stopped the process; then there need be no frames."""
 
 
 @dataclass(frozen=True, slots=True)

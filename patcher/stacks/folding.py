@@ -10,6 +10,9 @@ from patcher.stacks.model import Frame
 TELLING = 4
 """Frames that a place is shown with."""
 
+PACKAGES = frozenset({"ray", "sglang", "torch", "torchdata", "transformers", "triton", "verl", "vllm"})
+"""Packages that are known wherever they lie: those that frames are told by."""
+
 _LIBRARY = re.compile(r"(?:^|.*/)lib(?:64)?/python3[.\d]*t?/(?P<rest>.*)$")
 _NOISE = (
     *("ray/_private/client_mode_hook.py", "ray/_private/auto_init_hook.py", "ray/util/tracing/"),
@@ -33,9 +36,22 @@ def frame(path: str, function: str, line: int, root: str = "") -> Frame:
     if root and path.startswith(root.rstrip("/") + "/"):
         path = path[len(root.rstrip("/")) + 1 :]
     elif path.startswith("/"):
-        _, inside, tail = path.rpartition("/verl/")
-        path = f"verl/{tail}" if inside else "/".join(path.split("/")[-2:])
+        path = _of_package(path)
     return Frame(path, function, line)
+
+
+def _of_package(path: str) -> str:
+    """A path in a checkout or a folder on PYTHONPATH from its package on; of any other path the last two parts.
+
+    The package is the outermost name that is one's, and what is inside of it may be called like another:
+    `/src/verl/verl/single_controller/ray/base.py`. The name of a user, below `/home`, is none.
+    """
+    parts = path.split("/")
+    below = 3 if parts[1] in ("home", "Users") else 1
+    name = next((part for part in parts[below:-1] if part in PACKAGES), None)
+    if name is None:
+        return "/".join(parts[-2:])
+    return "/".join(parts[len(parts) - 1 - parts[::-1].index(name) :])
 
 
 def telling(frames: Sequence[Frame]) -> tuple[Frame, ...]:

@@ -85,7 +85,11 @@ GENERAL: tuple[Entry, ...] = (
 )
 """Of Python's library."""
 IDLE: tuple[Entry, ...] = (
-    (r"torch/utils/data/_utils/worker\.py:_worker_loop", "waits-input", phrase("waits for the next batch to read")),
+    (
+        r"torch/utils/data/_utils/worker\.py:_worker_loop|torchdata/stateful_dataloader/worker\.py:_worker_loop",
+        "waits-input",
+        phrase("waits for the next batch to read"),
+    ),
     (r"ray/_private/worker\.py:\S*main_loop$", "waits-others", phrase("has nothing to do")),
     (r"vllm/v1/engine/core\.py:\S*(run_busy_loop|_process_input_queue)", "waits-others", phrase("has nothing to do")),
 )

@@ -31,10 +31,8 @@ _NEAR = 12
 
 def doing(frames: Sequence[Frame]) -> Doing | None:
     """What the innermost frame that tells it says, a package's before Python's own; None where none does."""
-    own = next((frame for frame in frames if not frame.library), None)
-    for frame in [own] if own is not None else []:
-        if (found := _found(_IDLE, frame)) is not None:
-            return found
+    if (found := idle(frames)) is not None:
+        return found
     if any(frame.path.startswith("importlib") for frame in frames[:_NEAR]):
         return Doing("works", phrase("imports modules"))
     call = [outermost_call(frames)] if frames else []
@@ -43,6 +41,12 @@ def doing(frames: Sequence[Frame]) -> Doing | None:
             if (found := _found(table, frame)) is not None:
                 return found
     return None
+
+
+def idle(frames: Sequence[Frame]) -> Doing | None:
+    """What a process waits for that only waits for work; None where something of the job's own is called."""
+    own = next((frame for frame in frames if not frame.library), None)
+    return None if own is None else _found(_IDLE, own)
 
 
 def phase_of(frames: Sequence[Frame]) -> Phase | None:

@@ -9,22 +9,31 @@ from dataclasses import dataclass
 from patcher.diagnosis.fixing import fits
 from patcher.records.symptoms import Stack, Symptom
 from patcher.stacks.grouping import ORDER
+from patcher.stacks.meaning import idle
 from patcher.stacks.model import Frame, Process
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A symptom, a process that shows it, and the frame that its first pattern was found in."""
+    """A symptom, a process that shows it, and the frame that its first pattern was found in, if it has any."""
 
     symptom: Symptom
     process: Process
-    frame: Frame
+    frame: Frame | None
+
+    @property
+    def text(self) -> str:
+        """The sign in a word: where the process stands, else what it is called."""
+        return self.frame.place if self.frame is not None else self.process.title.split(maxsplit=1)[0]
 
 
 def seen(
     symptoms: Iterable[Symptom], processes: Sequence[Process], odd: Sequence[int], versions: Mapping[str, str]
 ) -> tuple[Seen, ...]:
-    """One sign of each symptom, the most telling first. `odd` are processes by number."""
+    """One sign of each symptom, the most telling first. `odd` are processes by number.
+
+    A process that only waits for work, such as an engine without a request, is no sign of anything.
+    """
     found = []
     for symptom in symptoms:
         if symptom.stacks and fits(symptom.when, versions):
@@ -38,14 +47,20 @@ def _rank(sign: Seen, odd: Sequence[int]) -> tuple[bool, int, int]:
     """Odd processes before others, those that do the work before those that wait for them, what is further in first."""
     main = sign.process.main
     frames = main.frames if main is not None else ()
-    depth = frames.index(sign.frame) if sign.frame in frames else len(frames)
+    depth = frames.index(sign.frame) if sign.frame is not None and sign.frame in frames else len(frames)
     return sign.process.pid not in odd, ORDER.index(sign.process.role), depth
 
 
 def _signs(symptom: Symptom, process: Process) -> Iterable[Seen]:
     for stack in symptom.stacks:
+        if stack.stopped and not process.stopped:
+            continue
+        if not stack.frames:
+            yield Seen(symptom, process, None)
+            continue
         for thread in process.threads:
-            if (thread.main or not stack.main) and (frame := _matched(stack, thread.frames)) is not None:
+            frame = _matched(stack, thread.frames) if thread.main or not stack.main else None
+            if frame is not None and not idle(thread.frames):
                 yield Seen(symptom, process, frame)
 
 

@@ -50,5 +50,6 @@ def with_stacks(
 
 def _finding(sign: Seen, role: str, fitting: Fitting) -> Finding:
     rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
-    place = Place(f"pid {sign.process.pid}{rank}", sign.frame.line, NOWHERE, sign.frame.place)
+    line = sign.frame.line if sign.frame is not None else 0
+    place = Place(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
     return Finding(sign.symptom, role, place, 1, offers(sign.symptom, fitting))  # type: ignore[arg-type]

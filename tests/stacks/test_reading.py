@@ -60,6 +60,12 @@ def test_paths_are_cut_to_what_tells() -> None:
         "/opt/python/lib/python3.11/multiprocessing/queues.py": "multiprocessing/queues.py",
         "<frozen importlib._bootstrap>": "importlib._bootstrap",
         "/data/forks/mine/verl/trainer/main_ppo.py": "verl/trainer/main_ppo.py",
+        "/src/verl/verl/single_controller/ray/base.py": "verl/single_controller/ray/base.py",
+        "/mnt/packages/vllm/v1/engine/core.py": "vllm/v1/engine/core.py",
+        "/src/vllm/vllm/v1/executor/ray_executor.py": "vllm/v1/executor/ray_executor.py",
+        "/src/ray/python/ray/_private/worker.py": "ray/_private/worker.py",
+        "/home/ray/work/reward/mcq.py": "reward/mcq.py",
+        "/home/ray/fork/verl/trainer/main_ppo.py": "verl/trainer/main_ppo.py",
         "/home/me/work/reward/mcq.py": "reward/mcq.py",
         "train.py": "train.py",
     }

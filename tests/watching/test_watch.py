@@ -52,6 +52,9 @@ def test_a_stall_is_named_by_phase_and_rank(stalled: Start) -> None:
     assert [(group["ranks"], group["role"], group["doing"]) for group in odd] == [
         ([2], "rank", "is stopped by a signal")
     ]
+    root, *rest = found["symptoms"]
+    assert (root["id"], root["role"], root["file"]) == ("process-stopped", "root", f"pid {odd[0]['pids'][0]} rank 2")
+    assert {one["role"] for one in rest} <= {"cascade"}
     assert {"count", "ranks", "pids", "frames", "where", "odd"} <= odd[0].keys()
     assert time.monotonic() - begin < 60
     assert run.process.poll() is None
