@@ -152,18 +152,19 @@ def _timed(ran: Sequence[Mapping[str, Any]]) -> str:
     jobs = [(one["scene"].removeprefix("timed "), one["told"]) for one in _of(ran, "timed ", "job")]
     whole = {profile: told["job"]["seconds"] for profile, told in jobs}
     for profile, told in sorted(jobs, key=lambda one: whole[one[0]]):
-        first, second = told["timings"]
-        saved = second.get("save_checkpoint")
+        steps: list[Mapping[str, float]] = [*told.get("timings", ()), {}, {}]
+        first, second = steps[:2]
+        saved = second.get("save_checkpoint", 0)
         rows.append(
             (
                 profile,
                 told["job"]["verdict"],
                 *_spans(told["job"]),
-                f"{first['step']:.1f} s",
-                f"{second['step'] - (saved or 0):.1f} s",
+                f"{first['step']:.1f} s" if first else "not made",
+                f"{second['step'] - saved:.1f} s" if second else "not made",
                 f"{saved:.1f} s" if saved else "none",
                 f"{whole[profile]:.0f} s",
-                f"{whole[profile] / whole['standard']:.2f}",
+                f"{whole[profile] / whole['standard']:.2f}" if "standard" in whole else "not run",
             )
         )
     head = ("profile", "verdict", *_PHASES, "first step", "second step", "its checkpoint", "whole", "of standard")

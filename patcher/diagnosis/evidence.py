@@ -12,7 +12,10 @@ from patcher.records.symptoms import Symptom
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a log: its file, its number from 1, and `offset`, which grows along all that was read."""
+    """A line of a log: its file, its number from 1, and `offset`, which grows along all that was read.
+
+    Of a stack it is a frame, its process in the place of the file; the number is 0 where no line is known.
+    """
 
     file: str
     number: int

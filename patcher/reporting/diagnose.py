@@ -100,7 +100,8 @@ def _root(root: Finding, found: Diagnosis, tongue: Language) -> Iterator[str]:
 
 
 def _where(place: Place) -> str:
-    return f"{place.file}:{place.number}" if place.file != "-" else f"{place.number}"
+    file = "" if place.file == "-" else place.file
+    return ":".join(part for part in (file, str(place.number or "")) if part)
 
 
 def _about(root: Finding, found: Diagnosis) -> Sequence[Place]:
@@ -115,14 +116,14 @@ def _about(root: Finding, found: Diagnosis) -> Sequence[Place]:
 
 
 def _quoted(places: Sequence[Place], own: Place) -> Iterator[str]:
-    """Lines of the log by their numbers, the one that counts with a mark."""
+    """Lines of the log by their numbers, the one that counts with a mark. A process by its name has no number."""
     wide = max(len(str(place.number)) for place in places)
     for place in places:
-        text = _cut(place.text)
+        text = f"{place.number:>{wide}}  {_cut(place.text)}" if place.number else _cut(place.text)
         if place.number == own.number:
-            yield click.style(f"{' ' * (_COLUMN + 2)}> {place.number:>{wide}}  {text}", bold=True)
+            yield click.style(f"{' ' * (_COLUMN + 2)}> {text}", bold=True)
         else:
-            yield f"{' ' * (_COLUMN + 4)}{place.number:>{wide}}  {text}".rstrip()
+            yield f"{' ' * (_COLUMN + 4)}{text}".rstrip()
 
 
 def _listed(label: Phrase, places: Sequence[Place], tongue: Language) -> Iterator[str]:

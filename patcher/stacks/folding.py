@@ -10,8 +10,13 @@ from patcher.stacks.model import Frame
 TELLING = 4
 """Frames that a place is shown with."""
 
-PACKAGES = frozenset({"ray", "sglang", "torch", "torchdata", "transformers", "triton", "verl", "vllm"})
-"""Packages that are known wherever they lie: those that frames are told by."""
+PACKAGES = frozenset(
+    (
+        *("accelerate", "debugpy", "deep_gemm", "filelock", "flashinfer", "huggingface_hub", "ray", "safetensors"),
+        *("sglang", "torch", "torchdata", "transformers", "triton", "trl", "verl", "vllm", "wandb"),
+    )
+)
+"""Packages that frames are told by, known wherever they lie; not `datasets`, as folders of people's own are called."""
 
 _LIBRARY = re.compile(r"(?:^|.*/)lib(?:64)?/python3[.\d]*t?/(?P<rest>.*)$")
 _NOISE = (

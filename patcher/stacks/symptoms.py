@@ -24,7 +24,7 @@ class Seen:
     @property
     def text(self) -> str:
         """The sign in a word: where the process stands, else what it is called."""
-        return self.frame.place if self.frame is not None else self.process.title.split(maxsplit=1)[0]
+        return self.frame.place if self.frame is not None else self.process.title
 
 
 def seen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import BinaryIO
@@ -9,7 +10,7 @@ from typing import BinaryIO
 from patcher.diagnosis.evidence import Place
 from patcher.diagnosis.fixing import Fitting, offers
 from patcher.diagnosis.judging import judge
-from patcher.diagnosis.model import Diagnosis, Finding
+from patcher.diagnosis.model import Diagnosis, Finding, Offer
 from patcher.diagnosis.scanning import Scanner
 from patcher.records.symptoms import Symptom
 from patcher.stacks.model import Process
@@ -52,4 +53,10 @@ def _finding(sign: Seen, role: str, fitting: Fitting) -> Finding:
     rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
     line = sign.frame.line if sign.frame is not None else 0
     place = Place(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
-    return Finding(sign.symptom, role, place, 1, offers(sign.symptom, fitting))  # type: ignore[arg-type]
+    fixes = tuple(_of_process(offer, sign.process) for offer in offers(sign.symptom, fitting))
+    return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
+
+
+def _of_process(offer: Offer, process: Process) -> Offer:
+    """A fix whose commands name the process that showed the symptom where they say PID."""
+    return replace(offer, commands=tuple(re.sub(r"\bPID\b", str(process.pid), one) for one in offer.commands))

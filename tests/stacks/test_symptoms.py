@@ -60,6 +60,7 @@ def test_a_stopped_worker_is_the_root_and_idle_processes_are_no_sign() -> None:
     assert [(one.id, one.role) for one in found.findings][:1] == [("process-stopped", "root")]
     assert found.findings[0].place.file == "pid 100 rank 0"
     assert found.findings[0].place.text == "ray::WorkerDict.actor_rollout_update_actor"
+    assert found.findings[0].fixes[0].commands == ("kill -CONT 100",)
     waiting = next(one for one in found.findings if one.id == "queue-empty")
     assert (waiting.role, waiting.place.file) == ("cascade", "pid 9")
 

@@ -55,6 +55,7 @@ def test_a_stall_is_named_by_phase_and_rank(stalled: Start) -> None:
     root, *rest = found["symptoms"]
     assert (root["id"], root["role"], root["file"]) == ("process-stopped", "root", f"pid {odd[0]['pids'][0]} rank 2")
     assert {one["role"] for one in rest} <= {"cascade"}
+    assert f"kill -CONT {odd[0]['pids'][0]}" in root["fix"][0]
     assert {"count", "ranks", "pids", "frames", "where", "odd"} <= odd[0].keys()
     assert time.monotonic() - begin < 60
     assert run.process.poll() is None
