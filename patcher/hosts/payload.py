@@ -1,4 +1,4 @@
-"""The agent as it is sent: the sources of `patcher.agent`, and the program that runs them from memory on the host."""
+"""The agent as it is sent: its sources and those of the rooms it needs, and the program that runs them from memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import zlib
 from functools import lru_cache
 from pathlib import Path
 
-import patcher.agent
+import patcher
 
-_FOLDER = Path(patcher.agent.__file__).parent
+_FOLDER = Path(patcher.__file__).parent
+SENT = ("agent", "secrets", "worktree")
+"""The rooms that are sent: the standard library of Python 3.8 alone."""
 
 _LOADER = """
 import sys
@@ -80,11 +82,12 @@ def _sources() -> str:
 
 
 def agent_sources() -> dict[str, str]:
-    """The modules of `patcher.agent`, by their dotted names, and what they are in."""
-    found = {"patcher": "", "patcher.agent": ""}
-    for path in sorted(_FOLDER.rglob("*.py")):
-        parts = path.relative_to(_FOLDER).with_suffix("").parts
-        if parts[-1] == "__init__":
-            parts = parts[:-1]
-        found[".".join(("patcher", "agent", *parts))] = path.read_text(encoding="utf-8")
+    """The modules of the rooms that are sent, by their dotted names, and what they are in."""
+    found = {"patcher": ""}
+    for room in SENT:
+        for path in sorted((_FOLDER / room).rglob("*.py")):
+            parts = path.relative_to(_FOLDER).with_suffix("").parts
+            if parts[-1] == "__init__":
+                parts = parts[:-1]
+            found[".".join(("patcher", *parts))] = path.read_text(encoding="utf-8")
     return found

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import patcher.agent
+import patcher
 from patcher.agent.serve import VERBS
 from patcher.hosts import payload
 
-FOLDER = Path(patcher.agent.__file__).parent
-PROGRAMS = FOLDER / "ladder" / "programs"
+FOLDER = Path(patcher.__file__).parent
+PROGRAMS = FOLDER / "agent" / "ladder" / "programs"
 """These run in the Python that trains, and import what they check."""
-SOURCES = [path for path in sorted(FOLDER.rglob("*.py")) if PROGRAMS not in path.parents]
+SOURCES = [
+    path for room in payload.SENT for path in sorted((FOLDER / room).rglob("*.py")) if PROGRAMS not in path.parents
+]
+SENT = tuple(f"patcher.{room}" for room in payload.SENT)
 LATER = {"tomllib", "zoneinfo", "graphlib"}
 """In the standard library since 3.9 or later."""
 
@@ -31,14 +34,14 @@ def test_each_source_is_python_3_8_and_stays_among_its_own(path: Path) -> None:
         names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
         for name in names:
-            own = name == "patcher.agent" or name.startswith("patcher.agent.")
+            own = name.startswith(SENT)
             assert own or (name.split(".")[0] in sys.stdlib_module_names and name not in LATER), name
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_is_there(verb: str) -> None:
     module, _, name = VERBS[verb].partition(":")
-    path = FOLDER.parent.parent / Path(*module.split(".")).with_suffix(".py")
+    path = FOLDER.parent / Path(*module.split(".")).with_suffix(".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 

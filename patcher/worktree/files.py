@@ -1,0 +1,150 @@
+"""Read and replace files in a folder where somebody may have planted something else in their place.
+
+A tree, a shared cache or a host can hold a symlink, a pipe, a device, a folder or an endless file under any name that
+this tool opens. Reading such a name must not block (a pipe without a writer), not read without end (`/dev/zero`) and
+not lead elsewhere (a symlink to `~/.ssh/id_rsa`); writing must not go through it into another file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+SETTINGS_BYTES = 1 << 20
+"""The most that a settings file, a record, a ledger note or a git reference may hold. Real ones have a few kB."""
+SOURCE_BYTES = 16 << 20
+"""The most that a source file may hold. The largest in verl 0.1 to 0.9 and vLLM 0.20 has 0.6 MB."""
+DATA_BYTES = 256 << 20
+"""The most that is read into memory of any other file."""
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+_PIECE = 1 << 20
+
+
+class IrregularFileError(OSError):
+    """Not a regular file: a folder, a pipe, a socket, a device, or (where links are not followed) a symlink."""
+
+
+class TooLargeError(OSError):
+    """The file holds more than the caller reads."""
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = False) -> int:
+    """A descriptor to read a regular file with. It never blocks, and a device is not opened at all.
+
+    `follow`: a symlink as the last part of `path` is followed; links further up always are.
+
+    Raises:
+        IrregularFileError: there is something else than a regular file.
+        OSError: it cannot be opened.
+    """
+    _require_regular(os.stat(path) if follow else os.lstat(path), path)
+    fd = os.open(path, _READ if follow else _READ | os.O_NOFOLLOW)
+    try:
+        _require_regular(os.fstat(fd), path)  # It may have been replaced between the two calls.
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read(path: str | os.PathLike[str], most: int, *, follow: bool = False) -> bytes:
+    """The bytes of a regular file that holds at most `most` bytes.
+
+    Raises:
+        TooLargeError: it holds more, whatever its size says (`/proc` files say 0).
+        IrregularFileError: there is something else than a regular file.
+        OSError: it cannot be read.
+    """
+    fd = open_regular(path, follow=follow)
+    try:
+        if os.fstat(fd).st_size > most:
+            raise _too_large(path, most)
+        parts, left = [], most + 1
+        while left > 0:
+            part = os.read(fd, min(left, _PIECE))
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part)
+        if left <= 0:
+            raise _too_large(path, most)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def read_text(
+    path: str | os.PathLike[str], most: int, *, encoding: str = "utf-8", errors: str = "strict", follow: bool = False
+) -> str:
+    """The text of a regular file that holds at most `most` bytes, with newlines as `\\n`.
+
+    Raises:
+        UnicodeDecodeError: with `errors="strict"`, it is no text in that encoding.
+        OSError: as `read`.
+    """
+    text = read(path, most, follow=follow).decode(encoding, errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def replace(path: str | os.PathLike[str], content: bytes, *, mode: int | None = None) -> None:
+    """Put a new file with `content` at `path` in one step. What was there, also a symlink, is replaced itself.
+
+    The content is on the disk before the name is. `mode`: the permission bits; by default what the umask leaves of
+    rw-rw-rw-.
+
+    Raises:
+        OSError: it cannot be written; then what was at `path` is still there.
+    """
+    place = os.fspath(path)
+    folder, name = os.path.split(place)
+    beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    fd = os.open(beside, _CREATE, 0o666 if mode is None else 0o600)
+    try:
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(fd, rest) :]
+            if mode is not None:
+                os.fchmod(fd, mode)
+            sync(fd)
+        finally:
+            os.close(fd)
+        os.replace(beside, place)
+    except BaseException:
+        try:
+            os.unlink(beside)
+        except OSError:
+            pass
+        raise
+    sync_folder(folder or ".")
+
+
+def sync(fd: int) -> None:
+    """Have what was written to `fd` on the disk; file systems that cannot say so are taken at their word."""
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def sync_folder(path: str) -> None:
+    """Have a folder's entries on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync(fd)
+    finally:
+        os.close(fd)
+
+
+def _require_regular(found: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+def _too_large(path: str | os.PathLike[str], most: int) -> TooLargeError:
+    return TooLargeError(errno.EFBIG, f"more than {most} bytes", os.fspath(path))

@@ -1,0 +1,87 @@
+"""What somebody has planted in a file's place is refused at once: no wait, no end without limit, nothing written."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from patcher.worktree import files
+
+LINE = b"somebody's\n"
+
+
+def link(place: Path) -> None:
+    (place.parent / "target").write_bytes(LINE)
+    place.symlink_to("target")
+
+
+def listening(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place))
+
+
+PLANTED: dict[str, Callable[[Path], object]] = {
+    "link": link,
+    "dangling link": lambda place: place.symlink_to("nowhere"),
+    "link to itself": lambda place: place.symlink_to(place.name),
+    "link to a device": lambda place: place.symlink_to("/dev/zero"),
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+    "socket": listening,
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_what_is_planted_is_not_read(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    PLANTED[kind](place)
+    with pytest.raises(files.IrregularFileError):
+        files.read(place, 100)
+
+
+@pytest.mark.parametrize("kind", ["link to a device", "pipe", "folder", "socket", "link to itself", "dangling link"])
+def test_a_link_is_followed_to_a_regular_file_alone(kind: str, tmp_path: Path) -> None:
+    place, way = tmp_path / "file", tmp_path / "way"
+    PLANTED[kind](place)
+    way.symlink_to("file")
+    with pytest.raises(OSError):  # noqa: PT011
+        files.read(way, 100, follow=True)
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_bytes(b"12345")
+    assert files.read(place, 5) == b"12345"
+    with pytest.raises(files.TooLargeError):
+        files.read(place, 4)
+
+
+def test_a_file_that_does_not_know_its_size_has_the_same_limit() -> None:
+    assert files.read("/proc/self/status", 1 << 16)
+    with pytest.raises(files.TooLargeError):
+        files.read("/proc/self/status", 10)
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "link to a device", "pipe", "socket"])
+def test_what_is_planted_is_replaced_and_not_written_through(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    PLANTED[kind](place)
+    files.replace(place, b"ours", mode=0o640)
+    assert stat.S_ISREG(place.lstat().st_mode)
+    assert stat.S_IMODE(place.lstat().st_mode) == 0o640
+    assert place.read_bytes() == b"ours"
+    if kind == "link":
+        assert (tmp_path / "target").read_bytes() == LINE
+    assert {path.name for path in tmp_path.iterdir()} <= {"file", "target"}
+
+
+def test_what_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(OSError):  # noqa: PT011
+        files.replace(tmp_path / "file", b"ours")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
