@@ -12,6 +12,7 @@ from patcher.errors import RecordError
 from patcher.language import Phrases, phrase
 from patcher.language.said import said
 from patcher.records.model import Style
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.records.mistakes import Checker
@@ -52,7 +53,7 @@ def load(root: Path) -> Config:
     """Read `root`/uky-patch.toml. Raises RecordError with all of its mistakes."""
     path = root / NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.read_text(files.inside(root, path), files.SETTINGS_BYTES)
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
 import threading
 import time
 from typing import Iterable, NamedTuple
+
+from patcher.worktree import files
 
 _PIECE = 1 << 20
 _SAMPLE = 16
@@ -27,11 +28,9 @@ class Digest(NamedTuple):
 
 def digest(path: str) -> Digest:
     """Raises OSError, also where `path` is a symlink or no regular file."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = files.open_regular(path)
     try:
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", path)
         so_far, size = hashlib.sha256(), 0
         piece = os.read(fd, min(_PIECE, found.st_size + 1))
         while piece:

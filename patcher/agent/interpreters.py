@@ -13,6 +13,7 @@ from patcher.agent.installed.interpreter import executable, read
 from patcher.agent.installed.layout import Unusable
 from patcher.agent.installed.packages import packages_of
 from patcher.agent.said import Refusal, Said, phrase
+from patcher.worktree import files
 
 SECONDS = 2.5
 """For all of the candidates from one source: a dead mount costs its own source alone."""
@@ -99,8 +100,9 @@ def conda_environments(home: str, environ: Mapping[str, str], login: Login) -> l
         if of.get("MAMBA_ROOT_PREFIX"):
             roots.insert(0, of["MAMBA_ROOT_PREFIX"])
     try:
-        with open(f"{home}/.conda/environments.txt", encoding="utf-8", errors="surrogateescape") as file:
-            listed = [line.strip() for line in file if line.startswith("/")]
+        path = f"{home}/.conda/environments.txt"
+        text = files.read_text(path, files.SETTINGS_BYTES, errors="surrogateescape", follow=True)
+        listed = [line.strip() for line in text.splitlines() if line.startswith("/")]
     except OSError:
         listed = []
     inside = [path for root in (f"{home}/.conda", *roots) for path in sorted(glob.glob(f"{glob.escape(root)}/envs/*"))]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from patcher.agent.facts import Untold, run
+from patcher.worktree import files
 
 _NAME = "libcuda.so.1"
 _SECONDS = 1.0
@@ -43,7 +44,7 @@ def _distinct(paths: Iterable[str]) -> list[str]:
 
 def _is_64_bit(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
+        with files.open_binary(path) as file:
             return file.read(5) == b"\x7fELF\x02"
     except OSError:
         return False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import platform
@@ -12,11 +10,11 @@ import time
 from typing import Any, Dict, Iterable
 
 from patcher.agent.said import Refusal, phrase, why
+from patcher.worktree import locks
 
 Note = Dict[str, Any]
 """who, machine, since, purpose, run: strings; node, pid: the agent's own. `client` is told back as it came."""
 
-_UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 PATIENCE = 100.0
 """Seconds to wait for an agent that has lost its client: it ends what it is doing, and then itself."""
 
@@ -54,7 +52,7 @@ def take(path: str, note: Note, over: Iterable[str]) -> Lock:
     deadline = time.monotonic() + PATIENCE
     signed = dict(note, node=platform.node(), pid=os.getpid())
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = locks.open_lock(path)
         try:
             while not _try(fd, path):
                 owner = _owner(fd)
@@ -62,7 +60,7 @@ def take(path: str, note: Note, over: Iterable[str]) -> Lock:
                     raise Held(path, owner)
                 _hurry(owner, fd)
                 time.sleep(0.1)
-            if _is_at(fd, path):
+            if locks.is_at(fd, path):
                 _write(fd, json.dumps(signed).encode("ascii"))
                 return Lock(path, fd)
         except BaseException:
@@ -81,26 +79,14 @@ class Held(Exception):  # noqa: N818
 
 def _try(fd: int, path: str) -> bool:
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno in _UNSUPPORTED:
-            advice = phrase("Mount it with flock (Lustre: -o flock), or name a folder on another disk.")
-            cause = phrase(
-                "the file system has no locks ({reason}), so two migrations could write at once", reason=why(error)
-            )
-            os.unlink(path)
-            raise Refusal("unlockable", phrase("{path}: cannot be locked", path=path), cause, advice) from error
-        raise
-    return True
-
-
-def _is_at(fd: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(fd), os.lstat(path))
-    except FileNotFoundError:
-        return False
+        return locks.try_lock(fd)
+    except locks.LockUnsupportedError as error:
+        advice = phrase("Mount it with flock (Lustre: -o flock), or name a folder on another disk.")
+        cause = phrase(
+            "the file system has no locks ({reason}), so two migrations could write at once", reason=why(error)
+        )
+        os.unlink(path)
+        raise Refusal("unlockable", phrase("{path}: cannot be locked", path=path), cause, advice) from error
 
 
 def _owner(fd: int) -> Note:
@@ -126,6 +112,8 @@ def _hurry(owner: Note, fd: int) -> None:
         return
     ours = os.fstat(fd)
     try:
+        if os.stat(f"/proc/{pid}").st_uid != os.geteuid():
+            return
         for name in os.listdir(f"/proc/{pid}/fd"):
             if os.path.samestat(ours, os.stat(f"/proc/{pid}/fd/{name}")):
                 os.kill(pid, signal.SIGTERM)

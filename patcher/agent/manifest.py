@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from patcher.agent import disk
 from patcher.agent.said import Refusal, phrase, why
+from patcher.worktree import files
 
 FORMAT = 1
 PATH = ".uky-patch/host/manifest.json"
@@ -78,8 +79,7 @@ def unpack(content: bytes) -> Manifest:
 def read(root: str) -> Manifest | None:
     """The manifest of the last migration into `root`; None when there was none. Raises Refusal."""
     try:
-        with open(os.path.join(root, PATH), "rb") as file:
-            return parse(file.read())
+        return parse(files.read(os.path.join(root, PATH), files.DATA_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

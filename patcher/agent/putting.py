@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import rendered
 from patcher.agent.said import Refusal, phrase, why
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -66,8 +67,7 @@ def _look(
         one["how"] = "foreign"
         return one
     try:
-        with open(place, "rb") as file:
-            there = file.read()
+        there = files.read(place, files.SOURCE_BYTES)
     except OSError as error:
         raise _unusable(path, error) from error
     if there == content:
@@ -151,9 +151,8 @@ def _place(root: str, path: str) -> str:
 
 def _json(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            found = json.loads(file.read())
-    except (OSError, ValueError):
+        found = json.loads(files.read(path, files.SOURCE_BYTES))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

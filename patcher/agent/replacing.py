@@ -16,6 +16,7 @@ from typing import Any, Iterable, Iterator
 from patcher.agent import disk, inside, keeping, manifest, trouble
 from patcher.agent.manifest import Manifest
 from patcher.agent.said import Refusal, phrase
+from patcher.worktree import files
 
 JOURNAL = inside.HOST + "/journal.json"
 _NEXT = inside.HOST + "/manifest.next"
@@ -60,8 +61,7 @@ def settle(root: str) -> bool:
     """Finish what was begun, or clear what has not: whether there was anything to finish. Raises Refusal."""
     place = os.path.join(root, JOURNAL)
     try:
-        with open(place, "rb") as file:
-            content = file.read()
+        content = files.read(place, files.DATA_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         try:
             _clear(root)

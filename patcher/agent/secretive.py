@@ -7,6 +7,8 @@ import os
 import re
 from typing import Iterable, Mapping
 
+from patcher.worktree import files
+
 HIDDEN = "***"
 _WORDS = re.compile(
     r"(?:^|_)(?:TOKENS?|SECRETS?|PASS|PASSWD|PASSWORD|PASSPHRASE|PWD|KEYS?|APIKEY|CREDENTIALS?|AUTH|AUTHORIZATION"
@@ -50,8 +52,8 @@ def values_here(environment: Mapping[str, str]) -> set[str]:
         places.append(os.path.join(environment["HF_HOME"], "token"))
     for place in (*_FILES, *places):
         try:
-            with open(os.path.expanduser(place), encoding="utf-8", errors="replace") as stream:
-                text = stream.read(_MOST)
+            with files.open_binary(os.path.expanduser(place)) as stream:
+                text = stream.read(_MOST).decode("utf-8", "replace")
         except (OSError, ValueError):
             continue
         if os.path.basename(place) == "token" or place == environment.get("HF_TOKEN_PATH"):

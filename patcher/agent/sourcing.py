@@ -10,6 +10,7 @@ from typing import Any
 
 from patcher.agent.said import Refusal, phrase
 from patcher.agent.serve import Request
+from patcher.worktree import files as files_
 
 MOST_BYTES = 200_000_000
 _COMPILED = (".so", ".pyd")
@@ -57,10 +58,8 @@ def _packed(package: str, files: list[tuple[str, int, int]]) -> bytes:
             entries.append((path, -1))
             continue
         try:
-            fd = os.open(os.path.join(package, path), os.O_RDONLY | os.O_NOFOLLOW)
+            contents.append(files_.read(os.path.join(package, path), files_.SOURCE_BYTES))
         except OSError:
             continue
-        with open(fd, "rb") as file:
-            contents.append(file.read())
         entries.append((path, len(contents[-1])))
     return json.dumps(entries).encode("ascii") + b"\n" + b"".join(contents)

@@ -17,6 +17,7 @@ from patcher.agent import cgroups, disks, environs, gpus, interpreters, libcuda,
 from patcher.agent.facts import Fact, Untold, gather, run
 from patcher.agent.said import phrase
 from patcher.agent.serve import Request
+from patcher.worktree import files
 
 _SHORT = 1.2
 _LEDGER_BYTES = 16 << 20
@@ -87,10 +88,9 @@ def _applied(root: str | None) -> dict[str, Any]:
     if root is None:
         return {}
     try:
-        with open(os.path.join(root, ".uky-patch", "ledger.json"), "rb") as file:
-            records = json.loads(file.read(_LEDGER_BYTES))["records"]
+        records = json.loads(files.read(os.path.join(root, ".uky-patch", "ledger.json"), _LEDGER_BYTES))["records"]
         return {name: [entry["digest"], entry["versions"], entry["at"]] for name, entry in records.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import platform
@@ -11,8 +9,7 @@ import time
 from typing import Any
 
 from patcher.agent.said import Refusal, phrase
-
-_UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+from patcher.worktree import locks
 
 
 class TreeLock:
@@ -26,13 +23,15 @@ class TreeLock:
     def __enter__(self) -> TreeLock:
         deadline = time.monotonic() + self._wait
         while True:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            fd = locks.open_lock(self._path)
             try:
-                while not _try(fd):
-                    if time.monotonic() > deadline:
-                        raise _busy(fd)
-                    time.sleep(0.05)
-                if _is_at(fd, self._path):
+                try:
+                    locks.await_lock(fd, max(0.0, deadline - time.monotonic()))
+                except locks.LockHeldError:
+                    raise _busy(fd) from None
+                except locks.LockUnsupportedError:
+                    pass
+                if locks.is_at(fd, self._path):
                     _sign(fd)
                     self._fd = fd
                     return self
@@ -47,27 +46,6 @@ class TreeLock:
         except OSError:
             pass
         os.close(self._fd)
-
-
-def _try(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        return error.errno in _UNSUPPORTED or _raise(error)
-    return True
-
-
-def _raise(error: OSError) -> bool:
-    raise error
-
-
-def _is_at(fd: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(fd), os.lstat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _sign(fd: int) -> None:

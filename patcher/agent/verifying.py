@@ -10,6 +10,7 @@ from patcher.agent import hashing, manifest
 from patcher.agent.marks import marked_lines
 from patcher.agent.place import root as root_of
 from patcher.agent.said import Said, phrase, why
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -60,16 +61,14 @@ def _missing(error: OSError) -> Said:
 
 def _marks(place: str, word: str) -> dict[str, int]:
     try:
-        with open(place, encoding="utf-8", errors="replace", newline="") as file:
-            return marked_lines(file.read(), word)
+        return marked_lines(files.read(place, files.SOURCE_BYTES).decode("utf-8", "replace"), word)
     except OSError:
         return {}
 
 
 def _ledger(root: str) -> Any:
     try:
-        with open(os.path.join(root, _LEDGER), "rb") as file:
-            return sorted(json.loads(file.read())["records"])
+        return sorted(json.loads(files.read(os.path.join(root, _LEDGER), files.SOURCE_BYTES))["records"])
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import cgroups
 from patcher.agent.models import found, weights
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -78,7 +79,7 @@ def resident(path: str, size: int) -> bytes | None:
         libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
-        handle = os.open(path, os.O_RDONLY)
+        handle = files.open_regular(path, follow=True)
     except (OSError, AttributeError):
         return None
     try:
@@ -146,7 +147,7 @@ def _worker(
             return
         read = 0
         try:
-            handle = os.open(path, os.O_RDONLY)
+            handle = files.open_regular(path, follow=True)
             try:
                 while read < length and not ended.is_set():
                     got = os.preadv(handle, [memoryview(block)[: min(_BLOCK, length - read)]], at + read)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import patcher
 from patcher.data import shipped
+from patcher.worktree import files
 
 LIBRARIES = ("click", "packaging", "tomli")
 """Pure Python, all of them. `tomli` is only there, and only needed, before Python 3.11."""
@@ -27,7 +28,9 @@ def packed(folders: Sequence[Path] = ()) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in sorted(_files(folders)):
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name, _EPOCH), files.read(path, files.SOURCE_BYTES, follow=True), zipfile.ZIP_DEFLATED
+            )
     return stream.getvalue()
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from patcher.worktree import files
+
 Config: TypeAlias = dict[str, Any]
 
 _HEADER = re.compile(r"^#\s*@package\s+(\S+)", re.MULTILINE)
@@ -82,7 +84,10 @@ class _Composer:
         for folder in self._folders:
             file = folder / f"{path.removesuffix('.yaml')}.yaml"
             if file.is_file():
-                text = file.read_text(encoding="utf-8", errors="replace")
+                try:
+                    text = files.read_text(files.inside(folder, file), files.SETTINGS_BYTES, errors="replace")
+                except OSError:
+                    return None
                 content = load(text)
                 return (text, content) if isinstance(content, dict) else None if content is not None else (text, {})
         return None

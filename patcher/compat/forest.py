@@ -12,6 +12,7 @@ from patcher.compat.model import Use
 from patcher.compat.outlining import Outline, draw, lighten
 from patcher.compat.reading import read_syntax, unreadable
 from patcher.compat.syntax import UNPARSEABLE, parsed
+from patcher.worktree import files
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +95,7 @@ class Forest:
             return self.texts[file].encode()
         if file not in self._bytes:
             try:
-                self._bytes[file] = (self.root / file).read_bytes()
+                self._bytes[file] = files.read(files.inside(self.root, self.root / file), files.SOURCE_BYTES)
             except OSError:
                 self._bytes[file] = None
         return self._bytes[file]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import patcher.symbols
 from patcher.releases.cache import cache_root
+from patcher.worktree import files
 
 
 class Answers:
@@ -19,7 +19,7 @@ class Answers:
         self._file = cache_root(None) / "answers" / f"{key}.json"
         self._known: dict[str, bool | None] = {}
         try:
-            known = json.loads(self._file.read_bytes())
+            known = json.loads(files.read(self._file, files.SETTINGS_BYTES))
             self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
         except (OSError, ValueError, AttributeError, TypeError):
             pass
@@ -35,9 +35,7 @@ class Answers:
         self._known[symbol] = answer
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile("w", dir=self._file.parent, prefix=".", delete=False) as file:
-                json.dump(self._known, file)
-            Path(file.name).replace(self._file)
+            files.replace(self._file, json.dumps(self._known).encode())
         except OSError:
             pass
 

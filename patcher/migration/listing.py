@@ -16,6 +16,7 @@ from patcher.language import phrase
 from patcher.migration import git
 from patcher.migration.model import Item, LeftOut, Listing, Text
 from patcher.profiles import NAMES
+from patcher.worktree import files
 
 OWN = ".uky-patch"
 HOST_OWN = frozenset(("git_ignore.py",))
@@ -128,8 +129,8 @@ def _item(top: Path, path: str, digest: Digest) -> Item:
 
 def _is_rendered(place: str) -> bool:
     try:
-        with open(place, encoding="utf-8", errors="surrogateescape") as file:
-            return is_rendered(file.read(_HEAD))
+        with files.open_binary(place, follow=False) as file:
+            return is_rendered(file.read(_HEAD).decode("utf-8", "surrogateescape"))
     except OSError:
         return False
 

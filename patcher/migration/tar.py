@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import time
 import zlib
@@ -14,6 +15,7 @@ from patcher.errors import TreeError
 from patcher.hosts.channel import Channel
 from patcher.language import phrase
 from patcher.migration.model import Item, OnBytes
+from patcher.worktree import files
 
 PIECE = 4 << 20
 """Bytes of content in one archive. Larger files come in pieces."""
@@ -79,8 +81,8 @@ def _pieces(item: Item) -> Iterator[tuple[int, bytes, float]]:
         return
     assert item.source is not None
     try:
-        with item.source.open("rb") as file:
-            modified = item.source.stat().st_mtime
+        with files.open_binary(item.source, follow=False) as file:
+            modified = os.fstat(file.fileno()).st_mtime
             yield from ((offset, content, modified) for offset, content in _read(file))
     except OSError as error:
         raise unreadable(item.path, error.strerror or str(error)) from error

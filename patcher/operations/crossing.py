@@ -21,6 +21,7 @@ from patcher.language import phrase
 from patcher.operations.repairing import check_with_records
 from patcher.records.model import Record
 from patcher.symbols import Symbols
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.releases import Progress
@@ -64,12 +65,19 @@ def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) ->
     )
 
 
+def _mentions(file: Path, word: bytes) -> int:
+    try:
+        return files.read(file, files.SOURCE_BYTES, follow=True).count(word)
+    except OSError:
+        return 0
+
+
 def _shares(crossing: Crossing, processes: int) -> list[Crossing]:
     """The rows in equal shares, by how often the trees mention the package: memory goes with the trees that a process
     keeps, and what it finds out about a release is soon found out again."""
     there = {verl: path for verl, path in crossing.verl.items() if isinstance(path, Path)}
     word = MODULES.get(crossing.package, crossing.package.replace("-", "_")).encode()
-    weights = {verl: sum(file.read_bytes().count(word) for file in path.rglob("*.py")) for verl, path in there.items()}
+    weights = {verl: sum(_mentions(file, word) for file in path.rglob("*.py")) for verl, path in there.items()}
     shares: list[list[str]] = [[] for _ in range(max(min(processes, len(there)), 1))]
     for verl in sorted(there, key=lambda verl: -weights[verl]):
         min(shares, key=lambda share: sum(weights[one] for one in share)).append(verl)

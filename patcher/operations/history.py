@@ -18,6 +18,7 @@ from patcher.compat.target import Target
 from patcher.errors import ReleaseError
 from patcher.operations.targets import Located, release_folder
 from patcher.symbols import Symbols
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.compat.forest import Forest
@@ -200,7 +201,7 @@ def newest_allowed(root: Path, name: str, releases: Sequence[str]) -> str | None
     pattern = re.compile(rf"(?<![\w-]){re.escape(name)}\s*(?:\[[^\]]*\]\s*)?((?:[<>=!~]=?\s*[\w.*]+\s*,?\s*)+)")
     for file in (*sorted(root.glob("verl-*.dist-info/METADATA")), root / "setup.py", root / "pyproject.toml"):
         try:
-            text = file.read_text(encoding="utf-8", errors="replace")
+            text = files.read_text(files.inside(root, file), files.SETTINGS_BYTES, errors="replace")
         except OSError:
             continue
         for found in pattern.findall(text):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from patcher.agent.rendered import is_untouched
+from patcher.worktree import files
 
 FILES = ("git_ignore.py.example", "git_ignore.py")
 _NEWEST = re.compile(r"newest|latest|snapshot")
@@ -42,7 +43,7 @@ def forks_own(root: Path) -> ForksOwn:
     found = ForksOwn()
     for name in FILES:
         try:
-            text = (root / name).read_text(encoding="utf-8-sig")
+            text = files.read_text(files.inside(root, root / name), files.SOURCE_BYTES, encoding="utf-8-sig")
             tree = ast.parse(text)
         except (OSError, ValueError, SyntaxError, RecursionError):
             continue

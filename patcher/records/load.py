@@ -12,6 +12,7 @@ from patcher.errors import RecordError
 from patcher.language import Phrases, listed, phrase
 from patcher.records.mistakes import Mistake
 from patcher.records.model import Record
+from patcher.worktree import files
 
 
 def record_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -104,7 +105,9 @@ def digest(paths: Iterable[Path]) -> str:
     """One hash over the names and bytes of record files; changes with any of them."""
     total = hashlib.sha256()
     for path in paths:
-        total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        total.update(
+            path.name.encode() + b"\0" + hashlib.sha256(files.read(path, files.SETTINGS_BYTES, follow=True)).digest()
+        )
     return total.hexdigest()
 
 
@@ -122,7 +125,7 @@ def _toml_files(folder: Path, kind: str) -> list[Path]:
 def read(path: Path) -> str | Mistake:
     """A record's text, or why there is none."""
     try:
-        return path.read_text(encoding="utf-8")
+        return files.read_text(path, files.SETTINGS_BYTES, follow=True)
     except UnicodeDecodeError as error:
         return Mistake(str(path), 0, "", phrase("is not UTF-8: byte {position}", position=error.start))
     except OSError as error:

@@ -17,6 +17,7 @@ from patcher.language import Phrases, phrase
 from patcher.records.mistakes import Checker, Mistake
 from patcher.records.parse import DISTRIBUTIONS
 from patcher.records.toml import decode
+from patcher.worktree import files
 
 Profile = Literal["standard", "debug", "fast-load", "fault"]
 """The run scripts that set a variable; `fault` is for the time that a fault is being looked for."""
@@ -82,7 +83,7 @@ def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
     settings: list[Setting] = []
     mistakes: list[Mistake] = []
     for path in paths:
-        match parse_setting(path.read_text(encoding="utf-8"), path):
+        match parse_setting(files.read_text(path, files.SETTINGS_BYTES, follow=True), path):
             case Setting() as setting:
                 settings.append(setting)
             case found:

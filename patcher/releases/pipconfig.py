@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from patcher.worktree import files
+
 
 @dataclass(frozen=True, slots=True)
 class PipConfig:
@@ -68,7 +70,7 @@ def _read(path: Path) -> dict[str, str]:
 
     parser = RawConfigParser()
     try:
-        parser.read_string(path.read_text(encoding="utf-8", errors="replace"))
+        parser.read_string(files.read_text(path, files.SETTINGS_BYTES, errors="replace", follow=True))
     except (OSError, Error):
         return {}
     found: dict[str, str] = {}

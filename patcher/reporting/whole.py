@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from patcher.errors import TreeError
 from patcher.language import phrase
 from patcher.language.said import said
+from patcher.worktree import files
 
 
 def write_whole(file: Path, text: str) -> None:
     """Put the text where the file is; what was there stays if that fails. Raises TreeError."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
+        files.replace(file, text.encode())
     except OSError as error:
         raise TreeError(phrase("{path}: cannot be written", path=file), cause=said(error)) from error

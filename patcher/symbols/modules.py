@@ -10,6 +10,7 @@ from pathlib import Path
 
 from patcher.symbols.definition import Module, Unknown
 from patcher.symbols.scope import Scope, read_scope
+from patcher.worktree import files
 
 _COMPILED = (".so", ".pyd")
 
@@ -106,12 +107,19 @@ class Modules:
         """Compiled modules that the distribution lists: a folder of sources does not hold them."""
         names = set()
         for record in self._package.parent.glob(f"{self.name}*.dist-info/RECORD"):
-            for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
+            for line in _record(record).splitlines():
                 file = line.partition(",")[0]
                 if file.endswith(_COMPILED):
                     folder, _, name = file.rpartition("/")
                     names.add(f"{folder}/{name.partition('.')[0]}")
         return frozenset(names)
+
+
+def _record(path: Path) -> str:
+    try:
+        return files.read_text(path, files.SOURCE_BYTES, errors="replace", follow=True)
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class _Given:
 def _given(path: Path) -> _Given | None:
     """None where the text alone rules nothing out."""
     try:
-        text = path.read_bytes()
+        text = files.read(path, files.SOURCE_BYTES, follow=True)
     except OSError:
         return None
     if b"import *" in text:
@@ -144,6 +152,6 @@ def _parse(module: Module) -> ast.Module | Unknown:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(module.path.read_bytes())
+            return ast.parse(files.read(module.path, files.SOURCE_BYTES, follow=True))
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
         return Unknown(f"{module.path} cannot be parsed: {error}")

@@ -11,6 +11,8 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
+from patcher.worktree import files as files_
+
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 _DEFINITION = re.compile(rb"\n(?:(class|def|async def) +([A-Za-z_]\w*)|([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=))")
@@ -175,8 +177,7 @@ class Text:
                 if file.endswith(".py"):
                     path = os.path.join(folder, file)  # noqa: PTH118
                     try:
-                        with open(path, "rb") as opened:  # noqa: PTH123
-                            content = opened.read()
+                        content = files_.read(path, files_.SOURCE_BYTES, follow=True)
                     except OSError:
                         continue
                     relative = os.path.relpath(path, self._package.parent)

@@ -1,7 +1,7 @@
 """Every call that changes the disk, and the guarded ones that read it.
 
-The rest of the package touches files through this module alone, so a test that swaps its `os` sees, counts and fails
-every operation.
+The rest of the package touches files through this module alone, which leaves guarded opening and locking to
+`patcher.worktree`; so a test that swaps the `os` of these modules sees, counts and fails every operation.
 """
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116, PTH208
 
@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 from pathlib import Path
 
+from patcher.worktree import files, locks
+from patcher.worktree.files import IrregularFileError
+
+__all__ = ["IrregularFileError"]
+
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
-_CANNOT_LOCK = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
-
-
-class IrregularFileError(OSError):
-    """Not a regular file: a folder, a device, a pipe."""
-
-
-class LockUnsupportedError(OSError):
-    """The file system offers no flock."""
 
 
 def real(path: Path) -> Path:
@@ -43,23 +38,13 @@ def status(path: Path) -> os.stat_result | None:
         raise
 
 
-def read(path: Path) -> tuple[bytes, os.stat_result]:
+def read(path: Path, most: int = files.SOURCE_BYTES) -> tuple[bytes, os.stat_result]:
     """A regular file's bytes and status.
 
     Raises:
-        OSError: also when `path` is a symlink or no regular file.
+        OSError: also when `path` is a symlink or no regular file, or holds more than `most` bytes.
     """
-    fd = os.open(path, _READ)
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise IrregularFileError(errno.EINVAL, "not a regular file", str(path))
-        parts = []
-        while part := os.read(fd, max(found.st_size + 1, 1 << 16)):
-            parts.append(part)
-        return b"".join(parts), found
-    finally:
-        os.close(fd)
+    return files.read_and_status(path, most)
 
 
 def create(path: Path, content: bytes, *, like: os.stat_result | None = None) -> None:
@@ -151,9 +136,17 @@ def remove_if_allowed(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder; one that is there already is fine."""
-    with contextlib.suppress(FileExistsError):
+    """Make a folder; one that is there already is fine.
+
+    Raises:
+        NotADirectoryError: something else is there, also a symlink to a folder: what is put there would leave the tree.
+    """
+    try:
         os.mkdir(path)
+    except FileExistsError:
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(path)) from None
+    else:
         _inherit_owner(path)
 
 
@@ -167,13 +160,17 @@ def remove_folder(path: Path) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """The names in a folder, sorted; none when it does not exist."""
+    """The names in a folder, sorted; none when it does not exist, or is a symlink to one."""
     try:
-        return sorted(os.listdir(folder))
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        if error.errno in _ABSENT:
+        if error.errno in (*_ABSENT, errno.ELOOP):
             return []
         raise
+    try:
+        return sorted(os.listdir(fd))
+    finally:
+        os.close(fd)
 
 
 def free_bytes(folder: Path) -> int | None:
@@ -191,41 +188,15 @@ def may_write(path: Path) -> bool:
 
 def open_lock(path: Path, *, make: bool) -> int:
     """Open a lock file; `make`: for writing, made if it is missing."""
-    if not make:
-        return os.open(path, _READ)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    fd = locks.open_lock(path, make=make)
     try:
-        if not os.fstat(fd).st_size:
+        if make and not os.fstat(fd).st_size:
             with contextlib.suppress(FileNotFoundError):
                 _inherit_owner(path)
     except BaseException:
         os.close(fd)
         raise
     return fd
-
-
-def try_lock(fd: int, *, exclusive: bool) -> bool:
-    """Take the lock if it is free.
-
-    Raises:
-        LockUnsupportedError: the file system offers no flock.
-    """
-    try:
-        fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno in _CANNOT_LOCK:
-            raise LockUnsupportedError(error.errno, error.strerror) from error
-        raise
-    return True
-
-
-def is_at(fd: int, path: Path) -> bool:
-    """Whether the open file is the one that `path` names now."""
-    found = status(path)
-    own = os.fstat(fd)
-    return found is not None and (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
 
 
 def overwrite(fd: int, content: bytes) -> None:

@@ -15,6 +15,7 @@ from patcher.language import Phrase, listed, phrase
 from patcher.tree import disk
 from patcher.tree.ledger import now
 from patcher.tree.trouble import tree_error
+from patcher.worktree import locks
 
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
@@ -70,14 +71,14 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
             fd = _open(storage)
             try:
                 _await(fd, storage, deadline, on_wait, exclusive=True)
-                if disk.is_at(fd, storage.lock):  # Else its holder has reverted everything and removed it.
+                if locks.is_at(fd, storage.lock):  # Else its holder has reverted everything and removed it.
                     _sign(fd, Owner(os.getpid(), os.uname().nodename, purpose, now()))
                     return Lock(fd, exclusive=True)
             except BaseException:
                 disk.close(fd)
                 raise
             disk.close(fd)
-    except disk.LockUnsupportedError as error:
+    except locks.LockUnsupportedError as error:
         _forget(storage)
         raise TreeError(
             phrase("{path}: cannot be locked", path=storage.lock),
@@ -103,9 +104,9 @@ def shared(storage: Storage, *, wait: float, on_wait: OnWait) -> Lock | None:
             return None
         try:
             _await(fd, storage, deadline, on_wait, exclusive=False)
-            if disk.is_at(fd, storage.lock):
+            if locks.is_at(fd, storage.lock):
                 return Lock(fd, exclusive=False)
-        except disk.LockUnsupportedError:
+        except locks.LockUnsupportedError:
             disk.close(fd)
             return None
         except BaseException:
@@ -125,22 +126,18 @@ def _open(storage: Storage) -> int:
 
 
 def _await(fd: int, storage: Storage, deadline: float, on_wait: OnWait, *, exclusive: bool) -> None:
-    pause, told = 0.002, False
-    while not disk.try_lock(fd, exclusive=exclusive):
+    wait = max(0.0, deadline - time.monotonic())
+    try:
+        locks.await_lock(fd, wait, exclusive=exclusive, on_wait=lambda: on_wait(_owner(fd)))
+    except locks.LockHeldError as error:
         owner = _owner(fd)
-        if time.monotonic() >= deadline:
-            raise TreeError(
-                phrase("{root}: in use by another run of uky-patch", root=storage.root),
-                cause=phrase("held by {owner}", owner=owner.told)
-                if owner
-                else phrase("held by a run that reads it, or has only just begun"),
-                advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
-            )
-        if not told:
-            told = True
-            on_wait(owner)
-        time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
-        pause = min(pause * 1.5, 0.05)
+        raise TreeError(
+            phrase("{root}: in use by another run of uky-patch", root=storage.root),
+            cause=phrase("held by {owner}", owner=owner.told)
+            if owner
+            else phrase("held by a run that reads it, or has only just begun"),
+            advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
+        ) from error
 
 
 def _sign(fd: int, owner: Owner | None) -> None:

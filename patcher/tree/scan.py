@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from patcher.worktree.files import SOURCE_BYTES, read
+
 FOLDERS = ("verl", "recipe", "examples", "scripts")
 """The folders of a checkout that are looked through; of the root itself, only the files."""
 PYTHON = (".py",)
@@ -28,18 +30,9 @@ class Found:
     def read(self) -> bytes:
         """The file's bytes; none when it has gone or may not be read."""
         try:
-            fd = os.open(self.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            return read(self.place, SOURCE_BYTES)
         except OSError:
             return b""
-        try:
-            parts = []
-            while part := os.read(fd, 1 << 18):
-                parts.append(part)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
-        except OSError:
-            return b""
-        finally:
-            os.close(fd)
 
 
 def files(root: Path, suffixes: tuple[str, ...], folders: tuple[str, ...] = FOLDERS) -> Iterator[Found]:

@@ -6,7 +6,7 @@ import errno
 
 from patcher.errors import TreeError
 from patcher.language import Phrase, Phrases, listed, phrase
-from patcher.tree.disk import IrregularFileError
+from patcher.worktree.files import IrregularFileError, TooLargeError
 
 _CAUSES: dict[int, tuple[Phrase | Phrases, Phrase | str]] = {
     errno.ENOSPC: (phrase("the disk is full"), phrase("Free some space and run the command again.")),
@@ -35,6 +35,7 @@ _CAUSES: dict[int, tuple[Phrase | Phrases, Phrase | str]] = {
         phrase("it is a symlink where a file was expected, or symlinks lead in a circle"),
         phrase("Remove the symlink."),
     ),
+    errno.ENOTDIR: (phrase("it is no folder"), phrase("Look at what it is, and remove it.")),
     errno.ENAMETOOLONG: (phrase("the path is too long"), phrase("Check the path.")),
     errno.EISDIR: (phrase("it is a folder, not a file"), phrase("Check the path.")),
     errno.EIO: (
@@ -54,7 +55,9 @@ def tree_error(error: OSError, title: Phrase) -> TreeError:
 def cause_and_advice(error: OSError) -> tuple[Phrase | Phrases, Phrase | str]:
     """Where the operating system refused and why, and what to do next ("" where nothing is known)."""
     why, advice = _CAUSES.get(error.errno or 0, (listed(error.strerror or str(error)), ""))
-    if isinstance(error, IrregularFileError):
+    if isinstance(error, IrregularFileError) and error.errno != errno.ELOOP:
         why, advice = phrase("it is no regular file"), phrase("Check the path.")
+    elif isinstance(error, TooLargeError):
+        why, advice = phrase("it is larger than any file that is read there"), phrase("Check the path.")
     where = error.filename2 or error.filename
     return phrase("{path}: {why}", path=where, why=why) if where else why, advice

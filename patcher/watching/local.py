@@ -20,6 +20,7 @@ from patcher.watching.signs import open_end
 from patcher.watching.source import End
 from patcher.watching.stamps import Stamps
 from patcher.watching.state import State
+from patcher.worktree.files import open_binary
 
 NAP = 0.25
 CHUNK = 1 << 20
@@ -98,7 +99,7 @@ class Local:
         if self._path is None:
             return []
         try:
-            log = self._path.open("rb")
+            log = open_binary(self._path)
         except OSError:
             return []
         log.seek(max(0, os.fstat(log.fileno()).st_size - LARGEST))
@@ -193,7 +194,7 @@ class Local:
     def _open(self) -> bool:
         assert self._path is not None
         try:
-            self._log = self._path.open("rb", buffering=0)
+            self._log = open_binary(self._path, buffering=0)
         except OSError:
             return False
         self._offset, self._lines = 0, Lines()

@@ -10,6 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 SETTINGS_BYTES = 1 << 20
 """The most that a settings file, a record, a ledger note or a git reference may hold. Real ones have a few kB."""
@@ -59,20 +63,26 @@ def read(path: str | os.PathLike[str], most: int, *, follow: bool = False) -> by
         IrregularFileError: there is something else than a regular file.
         OSError: it cannot be read.
     """
+    return read_and_status(path, most, follow=follow)[0]
+
+
+def read_and_status(path: str | os.PathLike[str], most: int, *, follow: bool = False) -> tuple[bytes, os.stat_result]:
+    """As `read`, and the status that the file had when it was opened."""
     fd = open_regular(path, follow=follow)
     try:
-        if os.fstat(fd).st_size > most:
+        found = os.fstat(fd)
+        if found.st_size > most:
             raise _too_large(path, most)
         parts, left = [], most + 1
         while left > 0:
-            part = os.read(fd, min(left, _PIECE))
+            part = os.read(fd, min(left, max(found.st_size + 1, 1 << 16), _PIECE))
             if not part:
                 break
             parts.append(part)
             left -= len(part)
         if left <= 0:
             raise _too_large(path, most)
-        return b"".join(parts)
+        return b"".join(parts), found
     finally:
         os.close(fd)
 
@@ -88,6 +98,27 @@ def read_text(
     """
     text = read(path, most, follow=follow).decode(encoding, errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def inside(root: str | os.PathLike[str], path: str | os.PathLike[str]) -> str:
+    """The real place of `path`, which lies below `root`: symlinks within the tree are followed, none leads out of it.
+
+    Raises:
+        IrregularFileError: a symlink leads out of `root`, or in a circle.
+    """
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    if not real.startswith(top.rstrip(os.sep) + os.sep):
+        raise IrregularFileError(errno.ELOOP, "a symlink that leads out of the tree", os.fspath(path))
+    return real
+
+
+def open_binary(path: str | os.PathLike[str], *, follow: bool = True, buffering: int = -1) -> BinaryIO:
+    """A stream of a regular file's bytes, for those who read parts of a file that may be large.
+
+    Raises:
+        OSError: as `open_regular`.
+    """
+    return os.fdopen(open_regular(path, follow=follow), "rb", buffering)
 
 
 def replace(path: str | os.PathLike[str], content: bytes, *, mode: int | None = None) -> None:
@@ -142,6 +173,8 @@ def sync_folder(path: str) -> None:
 
 
 def _require_regular(found: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise IrregularFileError(errno.ELOOP, "a symlink, where a file is expected", os.fspath(path))
     if not stat.S_ISREG(found.st_mode):
         raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
 

@@ -1,4 +1,4 @@
-"""Faults at chosen system calls: `Faults` stands in for `os` in `patcher.tree.disk`."""
+"""Faults at chosen system calls: `Faults` stands in for `os` in `patcher.tree.disk` and in what it opens files with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from patcher.tree import disk
+from patcher.worktree import files, locks
 
 CHANGING = frozenset(
     "write pwrite fsync replace link unlink mkdir rmdir ftruncate fchmod fchown chown setxattr".split()  # noqa: SIM905
@@ -57,11 +58,15 @@ class Faults:
 def faults(at: int | None = None, strike: Callable[[], None] = lambda: None):
     """Have the faults strike within."""
     stand_in = Faults(at, strike)
-    before, disk.os = disk.os, stand_in
+    modules = (disk, files, locks)
+    before = [module.os for module in modules]
+    for module in modules:
+        module.os = stand_in
     try:
         yield stand_in
     finally:
-        disk.os = before
+        for module, real in zip(modules, before, strict=True):
+            module.os = real
 
 
 def count(act: Callable[[], object]) -> int:

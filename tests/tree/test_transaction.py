@@ -15,6 +15,7 @@ from patcher.errors import TreeError
 from patcher.tree import Change, Ledger, Tree, disk
 from patcher.tree.ledger import PatchedFile
 from patcher.tree.source import digest
+from patcher.worktree import locks
 from tests.tree.faults import faults, fork, wait_for
 from tests.tree.toys import FILES, MARK, TARGETS, apply, assert_settled, contents, edit, everything, plant, revert
 
@@ -372,7 +373,7 @@ def test_a_file_system_without_flock(tree, monkeypatch):
         raise OSError(errno.ENOTSUP, "flock")
 
     apply(tree)
-    monkeypatch.setattr(disk.fcntl, "flock", unsupported)
+    monkeypatch.setattr(locks.fcntl, "flock", unsupported)
     with tree.reading() as reading:
         assert set(reading.ledger.files) == set(TARGETS)
         assert not reading.disturbed()

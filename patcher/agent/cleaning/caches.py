@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
+import stat
 from typing import Iterator, Mapping
 
 from patcher.agent.cleaning.model import Item, Items, identity_of, item, size_of
 from patcher.agent.cleaning.scene import Scene
 from patcher.agent.jobs import folder
 from patcher.agent.said import Said, phrase
+from patcher.worktree import locks
 
 _TRITON = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")
 _INDUCTOR = re.compile(r"[a-z0-9]{2}|fxgraph|aotautograd|triton|locks|dynamo")
@@ -30,6 +31,7 @@ _LOCKS = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HUGGINGFACE_HUB_CACHE
 _HUGGING = re.compile(r"(?:^|/)(?:\.?cache/)?huggingface(?:/|$)|(?:^|/)\.?hf_(?:home|cache)(?:/|$)")
 _DEEP = 4
 _NEVER = {".git", "verl", "node_modules", "site-packages"}
+_SOURCES = _NEVER | {"recipe", "examples", "scripts", "tests", "docs"}
 
 
 def caches(scene: Scene, variables: Mapping[str, str]) -> tuple[Items, Items]:
@@ -71,6 +73,8 @@ def _compiled(scene: Scene, variables: Mapping[str, str]) -> Iterator[Item]:
 
 def _entries(scene: Scene, above: str, pattern: re.Pattern[str], why: Said) -> Iterator[Item]:
     above = os.path.join(scene.root, os.path.expanduser(above))
+    if not _may_be_cache(scene, above):
+        return
     try:
         names = sorted(os.listdir(above))
     except OSError:
@@ -85,27 +89,35 @@ def _locks(scene: Scene, variables: Mapping[str, str]) -> Iterator[Item]:
     places = {os.path.join(scene.root, variables[name]) for name in _LOCKS if variables.get(name)}
     places |= {path for path in _folders(scene.root) if _HUGGING.search(os.path.relpath(path, scene.root))}
     for place in sorted(places):
-        if not _within(scene, place):
+        if not _may_be_cache(scene, place):
             continue
         for above, _, names in os.walk(place):
             for name in sorted(names):
                 path = os.path.join(above, name)
-                if name.endswith(".lock") and not os.path.islink(path) and _released(path):
+                if name.endswith(".lock") and _is_empty(path) and _released(path):
                     yield _item("lock", path, phrase("a lock of the Hugging Face libraries that nobody holds"))
+
+
+def _is_empty(path: str) -> bool:
+    """A lock of theirs is an empty file; `uv.lock` and its like are none, wherever a variable points."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and not found.st_size
 
 
 def _released(path: str) -> bool:
     try:
-        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        fd = locks.open_lock(path, make=False)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return locks.try_lock(fd)
     except OSError:
         return False
     finally:
         os.close(fd)
-    return True
 
 
 def _folders(root: str) -> Iterator[str]:
@@ -117,8 +129,18 @@ def _folders(root: str) -> Iterator[str]:
 
 
 def _within(scene: Scene, path: str) -> bool:
-    real = os.path.realpath(path)
-    return real.startswith((os.path.realpath(scene.root) + os.sep, os.path.realpath(scene.job["folder"]) + os.sep))
+    return os.path.realpath(path).startswith(os.path.realpath(scene.root) + os.sep) or _within_job(scene, path)
+
+
+def _may_be_cache(scene: Scene, place: str) -> bool:
+    """Whether it lies in the tree, and is neither the tree nor a part of its sources, whatever a variable says."""
+    below = os.path.relpath(os.path.realpath(place), os.path.realpath(scene.root)).split(os.sep)
+    inside = below[0] not in (os.curdir, os.pardir) and not _SOURCES & set(below)
+    return inside and (below[0] != ".uky-patch" or _within_job(scene, place))
+
+
+def _within_job(scene: Scene, path: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(scene.job["folder"]) + os.sep)
 
 
 def _item(kind: str, path: str, why: Said) -> Item:

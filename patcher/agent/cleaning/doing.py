@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING, Any, Callable
 
 from patcher.agent import place
-from patcher.agent.cleaning import caches, orphans, rays
+from patcher.agent.cleaning import caches, orphans, rays, removing
 from patcher.agent.cleaning.looking import listed
 from patcher.agent.cleaning.model import Item
 from patcher.agent.cleaning.scene import Scene, scene
@@ -78,11 +77,9 @@ def _take(root: str, job: str, one: Item) -> Said | None:
     if not _FREE[one["kind"]](scene(root, job), one):
         return phrase("somebody holds it, or another has taken its place")
     try:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
+        removing.remove(os.path.realpath(os.path.dirname(path)) + "/" + os.path.basename(path), one["identity"])
+        if one["kind"] == "session":
             _unlink_latest(path)
-        else:
-            os.unlink(path)
     except FileNotFoundError:
         return None
     except OSError as error:

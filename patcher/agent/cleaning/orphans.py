@@ -7,6 +7,7 @@ import socket
 
 from patcher.agent.cleaning.model import Item, Items, item
 from patcher.agent.cleaning.scene import Scene
+from patcher.agent.jobs import sealing
 from patcher.agent.jobs.traces import SEGMENT, SHARED, SOCKET, SOCKETS, noted, own, sockets_by_path
 from patcher.agent.said import Said, phrase
 
@@ -15,7 +16,7 @@ def orphans(scene: Scene) -> tuple[Items, Items]:
     """What is the job's, and what is the job's and somebody else's as well. What nothing ties to the job is neither."""
     known = {
         (note["path"], note["device"], note["inode"]): note["pid"]
-        for note in noted(scene.job["folder"], "shm", "socket")
+        for note in noted(scene.job["folder"], sealing.key(), "shm", "socket")
     }
     bound = sockets_by_path()
     mine: Items = []

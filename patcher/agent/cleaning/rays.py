@@ -7,7 +7,7 @@ import stat
 
 from patcher.agent.cleaning.model import Item, Items, identity_of, item, size_of
 from patcher.agent.cleaning.scene import Scene
-from patcher.agent.jobs import processes
+from patcher.agent.jobs import processes, sealing
 from patcher.agent.jobs.traces import SESSION, noted, session_of
 from patcher.agent.said import Said, phrase
 
@@ -19,7 +19,8 @@ def sessions(scene: Scene) -> tuple[Items, Items]:
     others: Items = []
     known = {
         note["path"]: phrase("process {pid} of the job worked in it", pid=note["pid"])
-        for note in noted(scene.job["folder"], "session")
+        for note in noted(scene.job["folder"], sealing.key(), "session")
+        if identity_of(note["path"]) == (note["device"], note["inode"])
     }
     for pid in sorted(scene.mine):
         path = session_of(pid)

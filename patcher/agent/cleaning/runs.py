@@ -10,7 +10,7 @@ from typing import Any
 from patcher.agent.cleaning.holders import Port, ports
 from patcher.agent.cleaning.model import Items, item
 from patcher.agent.cleaning.scene import Scene
-from patcher.agent.jobs import devices, processes
+from patcher.agent.jobs import devices, folder, processes
 from patcher.agent.jobs.processes import TICKS
 from patcher.agent.said import Said, phrase
 
@@ -116,7 +116,7 @@ def _other_rays(scene: Scene) -> Items:
 def _refused(job: dict[str, Any]) -> set[int]:
     """Ports that the log's end says are taken."""
     try:
-        with open(os.path.join(job["folder"], "log"), "rb") as log:
+        with folder.log(job["folder"]) as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - _TAIL))
             lines = log.read(_TAIL).splitlines()
     except OSError:

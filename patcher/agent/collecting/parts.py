@@ -31,7 +31,7 @@ def parts(request: Request) -> dict[str, Any]:
         for process in processes.of_job(job, processes.table()):
             known |= values_here(variables.of_process(process.pid))
     hiding = Hiding(known)
-    with open(os.path.join(job["folder"], "log"), "rb") as log:
+    with folder.log(job["folder"]) as log:
         size = os.fstat(log.fileno()).st_size
         first, last = args.get("first"), args.get("last")
         if first is None or last is None or size <= first + last:

@@ -10,7 +10,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from patcher.agent.facts import Untold, run
+from patcher.agent.jobs import sealing
 from patcher.agent.jobs.traces import noted, session_of
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.jobs.processes import Process
@@ -76,7 +78,7 @@ def _session(job: dict[str, Any] | None, mine: list[Process], log: str | None) -
         if folder is not None:
             return folder, True
     if job is not None:
-        own = [note["path"] for note in noted(job["folder"], "session") if os.path.isdir(note["path"])]
+        own = [note["path"] for note in noted(job["folder"], sealing.key(), "session") if os.path.isdir(note["path"])]
         return (own[-1], True) if own else (None, False)
     newest = os.path.realpath("/tmp/ray/session_latest")
     try:
@@ -140,7 +142,7 @@ def _logs(folder: str, hiding: Hiding) -> list[dict[str, Any]]:
 def _end(path: str) -> tuple[bytes, int]:
     """The last whole lines of a file, and its size."""
     try:
-        with open(path, "rb") as stream:
+        with files.open_binary(path) as stream:
             size = os.fstat(stream.fileno()).st_size
             stream.seek(max(0, size - LAST))
             content = stream.read(LAST)

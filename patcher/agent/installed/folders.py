@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.agent.installed.model import MODULES
+from patcher.worktree import files
 
 # Distributions that provide one of the modules under a name that does not begin with the module's.
 _OTHER_NAMES = {
@@ -116,10 +117,10 @@ def _wanted(distribution: str) -> str | None:
     return next((name for name in MODULES if distribution.startswith(name + "-")), None)
 
 
-def _added_by(files: Iterable[Path]) -> Iterator[Path]:
-    for file in files:
+def _added_by(listed: Iterable[Path]) -> Iterator[Path]:
+    for file in listed:
         try:
-            text = file.read_text(encoding="utf-8-sig", errors="replace")
+            text = files.read_text(file, files.SETTINGS_BYTES, encoding="utf-8-sig", errors="replace", follow=True)
         except OSError:
             continue
         for line in text.splitlines():
@@ -137,8 +138,8 @@ def editable_mappings(folder: Folder) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for finder in folder.finders:
         try:
-            tree = ast.parse(finder.read_bytes())
-        except (OSError, SyntaxError, ValueError):
+            tree = ast.parse(files.read(finder, files.SETTINGS_BYTES, follow=True))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

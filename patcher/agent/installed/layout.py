@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.agent.said import Said, phrase, spoken, why
+from patcher.worktree import files
 
 
 class Unusable(Exception):  # noqa: N818
@@ -61,7 +62,7 @@ def from_files(python: Path) -> Interpreter | None:
 
 def _pyvenv(prefix: Path) -> dict[str, str] | None:
     try:
-        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+        text = files.read_text(prefix / "pyvenv.cfg", files.SETTINGS_BYTES, errors="replace", follow=True)
     except OSError:
         return None
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
@@ -71,7 +72,7 @@ def _pyvenv(prefix: Path) -> dict[str, str] | None:
 def _is_binary(python: Path) -> bool:
     """False for a wrapper script (a pyenv shim): what it starts is not known from its place."""
     try:
-        with python.open("rb") as file:
+        with files.open_binary(python) as file:
             return file.read(2) != b"#!"
     except OSError as error:
         raise Unusable(phrase("cannot read {path}", path=python), why(error)) from error
@@ -112,7 +113,8 @@ def _user_site(series: str) -> tuple[Path, ...]:
 
 def _patch_level(prefix: Path, series: str) -> str:
     try:
-        header = (prefix / "include" / f"python{series}" / "patchlevel.h").read_text(encoding="utf-8")
+        path = prefix / "include" / f"python{series}" / "patchlevel.h"
+        header = files.read_text(path, files.SETTINGS_BYTES, errors="replace", follow=True)
     except OSError:
         return series
     found = re.search(r'#define PY_VERSION\s+"(\d+\.\d+\.\d+)', header)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from patcher.agent.installed.folders import Metadata
 from patcher.agent.said import Said, phrase
+from patcher.worktree import files
 
 _PEP440 = re.compile(
     r"v?(\d+!)?\d+(\.\d+)*"
@@ -30,7 +31,7 @@ def literal_version(package: Path) -> str | None:
     """The version that a package's own files state as a literal, without running them."""
     for name in _VERSION_FILES:
         try:
-            text = (package / name).read_text(encoding="utf-8", errors="replace")
+            text = files.read_text(package / name, files.SOURCE_BYTES, errors="replace", follow=True)
         except OSError:
             continue
         if name == "version/version":
@@ -44,7 +45,7 @@ def stated_version(metadata: Metadata) -> tuple[str, Said | None]:
     """The version by METADATA, else by the folder's name, and what is wrong with it (None if nothing is)."""
     for name in ("METADATA", "PKG-INFO"):
         try:
-            with (metadata.path / name if metadata.path.is_dir() else metadata.path).open("rb") as file:
+            with files.open_binary(metadata.path / name if metadata.path.is_dir() else metadata.path) as file:
                 head = file.read(4096).decode("utf-8", errors="replace")
             break
         except OSError:
@@ -68,11 +69,11 @@ def _comparable(version: str) -> str:
 def provides(metadata: Metadata, module: str) -> bool:
     """Whether the distribution's own lists name the module. `vllm-ascend` provides `vllm_ascend` alone."""
     try:
-        return module in (metadata.path / "top_level.txt").read_text(encoding="utf-8").split()
+        return module in files.read_text(metadata.path / "top_level.txt", files.SETTINGS_BYTES, follow=True).split()
     except (OSError, ValueError):
         pass
     try:
-        record = (metadata.path / "RECORD").read_text(encoding="utf-8", errors="replace")
+        record = files.read_text(metadata.path / "RECORD", files.SOURCE_BYTES, errors="replace", follow=True)
     except OSError:
         record = ""
     if record.startswith(f"{module}/__init__.py,") or f"\n{module}/__init__.py," in record:
@@ -87,7 +88,7 @@ def editable_source(metadata: Metadata) -> Path | None:
     from urllib.parse import unquote, urlsplit
 
     try:
-        said = json.loads((metadata.path / "direct_url.json").read_bytes())
+        said = json.loads(files.read(metadata.path / "direct_url.json", files.SETTINGS_BYTES, follow=True))
         if not said.get("dir_info", {}).get("editable"):
             return None
         return Path(unquote(urlsplit(said["url"]).path))

@@ -11,6 +11,7 @@ from patcher.agent.installed.layout import Interpreter
 from patcher.agent.installed.model import MODULES, Installed
 from patcher.agent.installed.resolve import resolve
 from patcher.agent.said import Said
+from patcher.worktree import files
 
 
 def packages_of(interpreter: Interpreter, but: frozenset[str] = frozenset()) -> tuple[dict[str, Installed], list[Said]]:
@@ -37,7 +38,7 @@ def cuda(torch: Installed | None) -> Installed | None:
     if torch is not None and torch.location is not None:
         file = torch.location / "version.py"
         try:
-            text = file.read_text(encoding="utf-8", errors="replace")
+            text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
         except OSError:
             text = ""
         found = re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text, re.MULTILINE)
@@ -47,7 +48,7 @@ def cuda(torch: Installed | None) -> Installed | None:
     home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
     file = home / "version.json"
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
     except OSError:
         return None
     found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-import platform
 import stat
 import time
-from typing import Any, Dict
+from typing import Any, BinaryIO, Dict
 
+from patcher.agent import disk
 from patcher.agent.jobs import processes
 from patcher.agent.place import OURS
 from patcher.agent.said import Refusal, phrase
+from patcher.worktree import files
 
 JOBS = os.path.join(OURS, "jobs")
 SOCKET = "tmux"
@@ -22,6 +24,11 @@ SILENT = 120.0
 """Seconds without a sign of life after which a job on another machine counts as lost."""
 
 Told = Dict[str, Any]
+_TEXTS = ("script", "root", "user", "shell", "profile")
+_LISTS = ("argv", "env", "secrets", "arguments")
+_TABLES = ("machine", "facts", "variables")
+_NUMBERS = ("ordered", "started", "clock", "steps", "others")
+_PROCESSES = ("process", "runner")
 
 
 def jobs_folder(root: str) -> str:
@@ -31,11 +38,9 @@ def jobs_folder(root: str) -> str:
 def ids(root: str) -> list[str]:
     """The jobs of the tree, oldest first."""
     folder = jobs_folder(root)
-    try:
-        names = os.listdir(folder)
-    except OSError:
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(root), JOBS):
         return []
-    return sorted(name for name in names if os.path.isfile(os.path.join(folder, name, "job.json")))
+    return [name for name in disk.folders(folder) if os.path.isfile(os.path.join(folder, name, "job.json"))]
 
 
 def folder_of(root: str, wanted: str | None) -> str:
@@ -55,30 +60,18 @@ def folder_of(root: str, wanted: str | None) -> str:
     return os.path.join(jobs_folder(root), matching[0])
 
 
-def here() -> Told:
-    """What tells this machine, since it was started, from any other that sees the same disk."""
-    found = {"host": platform.node(), "boot": "", "space": ""}
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
-            found["boot"] = stream.read().strip()
-        found["space"] = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        pass
-    return found
-
-
 def look(folder: str) -> Told:
     """What is known of a job now: what was noted, and `state`.
 
     starting, running, ended, stopped, lost: it is gone and nobody noted how it ended. `watched` is false where it runs
     and nobody will note its ending; `elsewhere` where it runs on another machine that shares the disk.
     """
-    job = read(os.path.join(folder, "job.json")) or {}
-    end = read(os.path.join(folder, "end.json"))
+    job = _noted(read(os.path.join(folder, "job.json")))
+    end = _end(folder)
     stopped = os.path.exists(os.path.join(folder, "stop.json"))
     told: Told = dict(job, id=os.path.basename(folder), folder=folder, watched=True, elsewhere=None, end=end)
     told["state"] = _state(folder, job, end, stopped, told)
-    if told["state"] == "lost" and (again := read(os.path.join(folder, "end.json"))) is not None:
+    if told["state"] == "lost" and (again := _end(folder)) is not None:
         told["end"], told["state"] = again, "stopped" if stopped else "ended"
     told["size"] = _size(os.path.join(folder, "log"))
     told["now"] = _now(told)
@@ -92,15 +85,15 @@ def _state(folder: str, job: Told, end: Told | None, stopped: bool, told: Told) 
         return "stopped" if stopped else "ended"
     if job.get("process") is None:
         return "starting" if time.time() - job.get("ordered", 0) < STARTING else "lost"
-    there = job.get("machine", {})
-    now = here()
+    there = job["machine"]
+    now = processes.here()
     if there.get("host") != now["host"] or (there.get("boot") == now["boot"] and there.get("space") != now["space"]):
         told["elsewhere"] = there.get("host")
         quiet = time.time() - _changed(os.path.join(folder, "times"), job)
         return "running" if quiet < SILENT else "lost"
     if there.get("boot") == now["boot"]:
-        told["watched"] = processes.alive(job["runner"])
-        if told["watched"] or processes.alive(job["process"]):
+        told["watched"] = processes.watched(told) or _is_anothers(job.get("runner"))
+        if told["watched"] or processes.leads(told):
             return "running"
     return "stopped" if stopped else "lost"
 
@@ -109,7 +102,7 @@ def _now(told: Told) -> float:
     """Seconds from the job's start to now, or to its end."""
     if told["end"] is not None:
         return float(told["end"]["seconds"])
-    if "clock" in told and told["machine"] == here():
+    if "clock" in told and told["machine"] == processes.here():
         return time.monotonic() - float(told["clock"])
     return max(0.0, time.time() - float(told.get("started") or told.get("ordered") or time.time()))
 
@@ -124,10 +117,59 @@ def _changed(path: str, job: Told) -> float:
 def read(path: str) -> Any:
     """The JSON in a file; None where there is none that can be read."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            return json.load(stream)
-    except (OSError, ValueError):
+        return json.loads(files.read_text(path, files.SETTINGS_BYTES))
+    except (OSError, ValueError, RecursionError):
         return None
+
+
+def log(folder: str) -> BinaryIO:
+    """The job's log, to be read. Raises OSError, also where it is a link or a pipe that was put in its place."""
+    return files.open_binary(os.path.join(folder, "log"), follow=False)
+
+
+def _noted(record: Any) -> Told:
+    """A record's values, as far as each is of the kind that it must be: anybody may have written it."""
+    found: Told = dict.fromkeys(_TEXTS, "")
+    found.update({name: [] for name in _LISTS})
+    found.update({name: {} for name in _TABLES})
+    found.update(profile=None, ordered=0.0, others=0, steps=None)
+    for name, value in record.items() if isinstance(record, dict) else ():
+        if _is_right(name, value):
+            found[name] = value
+    return found
+
+
+def _is_right(name: str, value: Any) -> bool:
+    if name in _TEXTS:
+        return isinstance(value, str)
+    if name in _LISTS:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if name == "facts":
+        return isinstance(value, dict)
+    if name in _TABLES:
+        return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    if name in _NUMBERS:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if name in _PROCESSES:
+        known = isinstance(value, dict) and _is_number(value.get("pid")) and 1 < value["pid"] < 1 << 31
+        return known and (value.get("start") is None or _is_number(value["start"]))
+    return False
+
+
+def _end(folder: str) -> Told | None:
+    end = read(os.path.join(folder, "end.json"))
+    if not isinstance(end, dict) or not _is_number(end.get("code")):
+        return None
+    return end if all(_is_right("started", end.get(name)) for name in ("ended", "seconds")) else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_anothers(process: Told | None) -> bool:
+    """Whether a process that was noted runs as another user, whom this one cannot look at more closely."""
+    return process is not None and processes.alive(process) and processes.owner_of(process["pid"]) != os.getuid()
 
 
 def _free(path: str) -> int | None:

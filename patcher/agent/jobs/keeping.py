@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import shutil
+import stat
 from typing import TYPE_CHECKING, Any
 
 from patcher.agent import place
 from patcher.agent.jobs import folder
 from patcher.agent.jobs.starting import KEPT
 from patcher.agent.said import Refusal, phrase, why
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -27,12 +29,15 @@ def keep(request: Request) -> dict[str, Any]:
     to = os.path.join(above, job["id"])
     try:
         os.makedirs(to, 0o700, exist_ok=True)
+        if os.path.realpath(to) != os.path.join(os.path.realpath(root), WORKING, job["id"]):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), to)
         for name in (os.path.basename(job["script"]), *KEPT):
             if os.path.isfile(os.path.join(at, name)):
-                shutil.copyfile(os.path.join(at, name), os.path.join(to, name))
-        with open(os.path.join(to, "working.json"), "w", encoding="utf-8") as stream:
-            facts = dict(job.get("facts", {}), **request.args["facts"])
-            json.dump(dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"]), stream, indent=1)
+                content, found = files.read_and_status(os.path.join(at, name), files.SOURCE_BYTES)
+                files.replace(os.path.join(to, name), content, mode=stat.S_IMODE(found.st_mode))
+        facts = dict(job["facts"], **request.args["facts"])
+        told = dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"])
+        files.replace(os.path.join(to, "working.json"), json.dumps(told, indent=1).encode())
         link = os.path.join(above, "latest.new")
         if os.path.lexists(link):
             os.unlink(link)
@@ -47,4 +52,6 @@ def keep(request: Request) -> dict[str, Any]:
 def working(root: str) -> dict[str, Any] | None:
     """The configuration that worked last."""
     found = folder.read(os.path.join(root, WORKING, "latest", "working.json"))
-    return dict(found, path=os.path.realpath(os.path.join(root, WORKING, "latest"))) if found else None
+    if not isinstance(found, dict) or not found:
+        return None
+    return dict(found, path=os.path.realpath(os.path.join(root, WORKING, "latest")))

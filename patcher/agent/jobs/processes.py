@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 from typing import Any, Dict, Iterable, NamedTuple
 
 from patcher.agent.jobs.runner import start_of
 from patcher.agent.said import Said, phrase
+from patcher.agent.stacks.hooked import VARIABLE
 
 MARK = "UKY_PATCH_JOB"
 """The variable that every process of a job has in its environment, with the job's id as its value."""
@@ -27,6 +29,18 @@ class Process(NamedTuple):
 
 
 Table = Dict[int, Process]
+
+
+def here() -> dict[str, str]:
+    """What tells this machine, since it was started, from any other that sees the same disk."""
+    found = {"host": platform.node(), "boot": "", "space": ""}
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+            found["boot"] = stream.read().strip()
+        found["space"] = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        pass
+    return found
 
 
 def table() -> Table:
@@ -62,16 +76,18 @@ def alive(process: dict[str, Any] | None) -> bool:
 
 def mark_of(pid: int) -> str | None:
     """The job that a process says it belongs to; None also where its environment cannot be read."""
+    return _environment(pid).get(MARK)
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """The two variables that a job's processes begin with; none where they cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:
-            environment = stream.read()
+            pairs = (item.partition(b"=") for item in stream.read().split(b"\0"))
+            wanted = (MARK.encode(), VARIABLE.encode())
+            return {name.decode(): os.fsdecode(value) for name, _, value in pairs if name in wanted}
     except OSError:
-        return None
-    prefix = f"{MARK}=".encode()
-    for item in environment.split(b"\0"):
-        if item.startswith(prefix):
-            return item[len(prefix) :].decode("utf-8", "replace")
-    return None
+        return {}
 
 
 def user_of(pid: int) -> str:
@@ -106,18 +122,71 @@ def of_job(job: dict[str, Any], everything: Table) -> list[Process]:
 
 
 def claims(job: dict[str, Any], everything: Table) -> dict[int, Said]:
-    """Why each process is the job's, whoever's it is: its mark, the job's session, or a process that started it."""
-    runner, leader = job.get("runner"), job.get("process")
-    found = {pid: phrase("it carries the job's mark") for pid in everything if mark_of(pid) == job["id"]}
-    if leader is not None and alive(leader):
+    """Why each process is the job's, whoever's it is: its mark, the job's session, or a process that started it.
+
+    A record proves nothing by itself: it may be made up, copied, or from before the machine was started anew. So each
+    reason is one that the process itself shows, and no process is claimed that this one descends from.
+    """
+    if job.get("machine") != here():
+        return {}
+    leader = job.get("process")
+    watching = {job["runner"]["pid"]} if watched(job) else set()
+    found = {pid: phrase("it carries the job's mark") for pid in everything if marked(pid, job)}
+    if leader is not None and alive(leader) and _led(leader["pid"], found, watching, everything):
         for process in everything.values():
             if leader["pid"] in (process.pid, process.session):
                 found.setdefault(process.pid, phrase("it is in the job's session"))
-    watching = {runner["pid"]} if runner is not None and alive(runner) else set()
     for seed in (*sorted(found), *sorted(watching)):
         for pid in descendants([seed], everything):
             found.setdefault(pid, phrase("process {pid} of the job has started it", pid=seed))
-    return {pid: why for pid, why in found.items() if pid not in watching and pid != os.getpid()}
+    spared = watching | above(os.getpid(), everything)
+    return {pid: why for pid, why in found.items() if pid not in spared}
+
+
+def marked(pid: int, job: dict[str, Any]) -> bool:
+    """Whether a process carries the job's mark, and that of no other folder: a copied tree has jobs of the same id."""
+    environment = _environment(pid)
+    if environment.get(MARK) != job["id"]:
+        return False
+    try:
+        return os.path.samefile(os.path.dirname(environment[VARIABLE]), job["folder"])
+    except (OSError, KeyError, ValueError):
+        return True
+
+
+def watched(job: dict[str, Any]) -> bool:
+    """Whether the program that watches the job runs: one of this user's that works in the job's folder."""
+    runner = job.get("runner")
+    if runner is None or not alive(runner):
+        return False
+    try:
+        with open(f"/proc/{runner['pid']}/cmdline", "rb") as stream:
+            words = stream.read(1 << 16).split(b"\0")
+        within = os.path.samefile(f"/proc/{runner['pid']}/cwd", job["folder"])
+    except (OSError, ValueError):
+        return False
+    return within and any(word.endswith(b"/runner.py") for word in words) and owner_of(runner["pid"]) == os.getuid()
+
+
+def leads(job: dict[str, Any]) -> bool:
+    """Whether the process that the job began with is there still. Another user's is taken at the record's word."""
+    leader = job.get("process")
+    if leader is None or not alive(leader):
+        return False
+    return owner_of(leader["pid"]) != os.getuid() or marked(leader["pid"], job)
+
+
+def _led(leader: int, marked: Iterable[int], watching: set[int], everything: Table) -> bool:
+    return leader in marked or (leader in everything and everything[leader].parent in watching)
+
+
+def above(pid: int, everything: Table) -> set[int]:
+    """A process and all that it descends from, and the first of all."""
+    found = {1}
+    while pid in everything and pid not in found:
+        found.add(pid)
+        pid = everything[pid].parent
+    return found
 
 
 def descendants(seeds: Iterable[int], everything: Table) -> set[int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 from patcher.agent import place
 from patcher.agent.jobs import devices, folder, processes
 from patcher.agent.jobs.keeping import working
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -67,7 +68,7 @@ def follow(request: Request) -> dict[str, Any]:
     def age() -> float:
         return float(folder.look(at)["now"])
 
-    with open(os.path.join(at, "log"), "rb") as log:
+    with folder.log(at) as log:
         if at_byte > os.fstat(log.fileno()).st_size:
             at_byte = 0
             request.emit(cut=True)
@@ -95,7 +96,7 @@ def tail(request: Request) -> dict[str, Any]:
     """The last `lines` lines of the log as the reply's body, and the `offset` after them."""
     at = folder.folder_of(place.root(request), request.args.get("id"))
     wanted = int(request.args.get("lines", 10))
-    with open(os.path.join(at, "log"), "rb") as log:
+    with folder.log(at) as log:
         size = os.fstat(log.fileno()).st_size
         log.seek(max(0, size - TAIL))
         content = log.read(TAIL)
@@ -130,9 +131,9 @@ class Times:
 
     def _more(self) -> None:
         try:
-            with open(self._path, "rb") as stream:
+            with files.open_binary(self._path, follow=False) as stream:
                 stream.seek(self._read)
-                content = stream.read()
+                content = stream.read(TAIL) or b""
         except OSError:
             return
         whole = content[: content.rfind(b"\n") + 1]

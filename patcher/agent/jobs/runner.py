@@ -27,6 +27,10 @@ PATIENCE = 3600.0
 """Seconds for which the ending is tried to be written where the disk is full."""
 
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_AT_END = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
 def start_of(pid: int) -> int | None:
     """When a process began, in ticks since the machine was started; None where it is gone. A zombie is gone."""
     try:
@@ -39,8 +43,8 @@ def start_of(pid: int) -> int | None:
 
 def write_whole(path: str, values: object) -> None:
     """Put a file in its place whole, or leave it as it was."""
-    beside = path + ".new"
-    with open(beside, "w", encoding="utf-8") as stream:
+    beside = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.new"
+    with os.fdopen(os.open(beside, _NEW, 0o600), "w", encoding="utf-8") as stream:
         json.dump(values, stream)
         stream.flush()
         os.fsync(stream.fileno())
@@ -58,11 +62,11 @@ def main(folder: str) -> None:
     adopt_orphans()
     answer = os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDWR)
-    log = os.open(os.path.join(folder, "log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    log = os.open(os.path.join(folder, "log"), _AT_END, 0o600)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     try:
-        with open(os.path.join(folder, "end.json.reserved"), "wb") as stream:
+        with os.fdopen(os.open(os.path.join(folder, "end.json.reserved"), _NEW, 0o600), "wb") as stream:
             stream.write(b" " * RESERVE)
         job = subprocess.Popen(
             order["argv"],
@@ -86,7 +90,7 @@ def main(folder: str) -> None:
     answer.write(json.dumps({"started": begun}))
     answer.close()
     os.dup2(nothing, 2)
-    trace = tracer(folder, order["env"])
+    trace = tracer(folder, order["env"], bytes.fromhex(order.get("key", "")))
     order = {}
     code = watch(folder, job.pid, clock, trace)
     seconds = time.monotonic() - clock
@@ -104,13 +108,13 @@ def adopt_orphans() -> None:
         pass
 
 
-def tracer(folder: str, environment: dict[str, str]) -> Callable[[float], None]:
+def tracer(folder: str, environment: dict[str, str], key: bytes) -> Callable[[float], None]:
     """What notes what the job makes elsewhere: a program beside this one. Without it the job goes on as well."""
     try:
         loader = SourceFileLoader("traces", os.path.join(folder, "traces.py"))
         module = module_from_spec(spec_from_loader("traces", loader))  # type: ignore[arg-type]
         loader.exec_module(module)
-        traces = module.Traces(folder, os.getpid(), environment)
+        traces = module.Traces(folder, os.getpid(), environment, key)
     except Exception:
         return lambda _: None
 
@@ -134,8 +138,8 @@ def watch(folder: str, job: int, clock: float, trace: Callable[[float], None]) -
         try:
             size = os.stat(log).st_size
             if size != noted and (ended or now < SPARSE or now - noted_at > SPARSE_STEP):
-                with open(times, "a", encoding="ascii") as stream:
-                    stream.write(f"{now:.1f} {size}\n")
+                with os.fdopen(os.open(times, _AT_END, 0o600), "ab") as stream:
+                    stream.write(f"{now:.1f} {size}\n".encode("ascii"))
                 noted, noted_at, pulse = size, now, now
             elif now - pulse > PULSE:
                 os.utime(times)
@@ -155,7 +159,9 @@ def write_end(folder: str, end: dict[str, object]) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with open(beside, "r+b" if os.path.exists(beside) else "w+b") as stream:
+            with os.fdopen(
+                os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
+            ) as stream:
                 stream.write(json.dumps(end).encode("ascii"))
                 stream.truncate()
                 stream.flush()

@@ -33,7 +33,7 @@ def scan(request: Request) -> dict[str, Any]:
     at = folder.folder_of(place.root(request), request.args.get("id"))
     times = Times(os.path.join(at, "times"))
     state = folder.look(at)
-    with open(os.path.join(at, "log"), "rb") as log:
+    with folder.log(at) as log:
         lines, offset, newlines = matter(log, request.args["first"], request.args["last"], times.when, request.gone)
     for line in lines:
         line[2] = state["now"] if line[2] is None else line[2]

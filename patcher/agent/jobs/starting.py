@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import place
 from patcher.agent.collecting import variables
-from patcher.agent.jobs import devices, folder, login, processes
+from patcher.agent.jobs import devices, folder, login, processes, sealing
 from patcher.agent.said import Refusal, Said, phrase, why
 from patcher.agent.stacks.hook import FOLDER
 from patcher.agent.stacks.hooked import VARIABLE
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -56,7 +57,7 @@ def start(request: Request) -> dict[str, Any]:
         "argv": _argv(script, args.get("python")) + list(args.get("arguments", [])),
         "root": root,
         "user": processes.user_of(os.getpid()),
-        "machine": folder.here(),
+        "machine": processes.here(),
         "shell": shell,
         "env": sorted(args.get("env", {})),
         "secrets": sorted(secrets),
@@ -69,6 +70,7 @@ def start(request: Request) -> dict[str, Any]:
     }
     at = _make(root, name, job, script)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
+    order["key"] = sealing.key(make=True).hex()
     _launch(at, order)
     _show(at, name)
     return folder.look(at)
@@ -136,7 +138,7 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
         _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.agent.stacks.hooked"))
         for kept in (script, *(os.path.join(root, other) for other in KEPT)):
             if os.path.isfile(kept):
-                shutil.copyfile(kept, os.path.join(at, os.path.basename(kept)))
+                _write(os.path.join(at, os.path.basename(kept)), files.read(kept, files.SOURCE_BYTES, follow=True))
         _write(os.path.join(at, "log"), b"")
         _write(os.path.join(at, "job.json"), json.dumps(dict(job, id=name)).encode())
     except OSError as error:
@@ -155,7 +157,8 @@ def _hooked(environment: dict[str, str], at: str) -> None:
 
 def _launch(at: str, order: dict[str, Any]) -> None:
     """Start the program that runs the job, and wait until it has."""
-    with open(os.path.join(at, "log"), "ab") as log:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(os.path.join(at, "log"), flags), "ab") as log:
         runner = subprocess.Popen(
             [sys.executable, "-I", "-u", os.path.join(at, "runner.py"), at],
             stdin=subprocess.PIPE,
@@ -209,7 +212,4 @@ def _source(program: str) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
-    fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as stream:
-        stream.write(content)
-    os.replace(path + ".new", path)
+    files.replace(path, content, mode=0o600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -96,8 +97,9 @@ def _gather(gather: Callable[[Targets], None], targets: Targets) -> None:
     gather(targets)
     everything = processes.table()
     known = [process.pid for process in _alive(targets)]
-    for pid in processes.descendants(known, everything) - {os.getpid()}:
-        targets.setdefault(pid, everything[pid])
+    for pid in processes.descendants(known, everything) - processes.above(os.getpid(), everything):
+        if processes.owner_of(pid) == os.getuid():
+            targets.setdefault(pid, everything[pid])
 
 
 def _alive(targets: Targets) -> list[Process]:
@@ -115,11 +117,27 @@ def _wait(gather: Callable[[Targets], None], targets: Targets, seconds: float, s
 
 
 def _signal(process: Process, number: int) -> None:
-    if start_of(process.pid) == process.start:
-        try:
+    """Signal this very process, also where its number is given to another one just now."""
+    try:
+        held = os.pidfd_open(process.pid)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            return
+        held = -1
+    except AttributeError:  # Before Python 3.9.
+        held = -1
+    try:
+        if start_of(process.pid) != process.start:
+            return
+        if held < 0 or not hasattr(signal, "pidfd_send_signal"):
             os.kill(process.pid, number)
-        except OSError:
-            pass
+        else:
+            signal.pidfd_send_signal(held, number)
+    except OSError:
+        pass
+    finally:
+        if held >= 0:
+            os.close(held)
 
 
 def _signal_group(leader: int, number: int) -> None:

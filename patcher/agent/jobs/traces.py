@@ -6,6 +6,8 @@ there by the program that watches the job, so it needs nothing beside it.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -31,6 +33,8 @@ SOCKET = re.compile(
 SESSION = re.compile(r"session_\d{4}-\d\d-\d\d_[\d_-]+")
 _OPTION = re.compile(rb"--session[-_](?:dir|folder)=([^\0]+)")
 _IN_PATH = re.compile(rb"(/[^\0]*?/session_\d{4}-\d\d-\d\d_[\d_-]+)(?:/|\0|$)")
+_MOST = 64 << 20
+"""Characters of one file that are read: the maps of a process with very many libraries have 10 MB."""
 _HELD = re.compile(r"socket:\[(\d+)\]")
 
 Identity = Tuple[int, int]
@@ -38,10 +42,13 @@ Identity = Tuple[int, int]
 
 
 class Traces:
-    """Looks around now and then while a job runs. `watcher` is the process that all of the job descends from."""
+    """Looks around now and then while a job runs. `watcher` is the process that all of the job descends from.
 
-    def __init__(self, folder: str, watcher: int, environment: dict[str, str]) -> None:
-        self._note = os.path.join(folder, NOTE)
+    `key` seals the notes: what somebody else writes into the file ties nothing to the job.
+    """
+
+    def __init__(self, folder: str, watcher: int, environment: dict[str, str], key: bytes) -> None:
+        self._folder, self._key = folder, key
         self._watcher = watcher
         named = (environment.get("RAY_TMPDIR"), environment.get("TMPDIR"), SOCKETS)
         self._rays = sorted({os.path.join(place, "ray") for place in named if place})
@@ -68,7 +75,11 @@ class Traces:
             key: Any = path if kind == "session" else bound.get(path) if kind == "socket" else (device, inode)
             if key in held:
                 told = {"kind": kind, "path": path, "device": device, "inode": inode, "pid": held[key]}
-                with open(self._note, "a", encoding="utf-8") as stream:
+                told["seal"] = seal(self._folder, told, self._key)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                with os.fdopen(
+                    os.open(os.path.join(self._folder, NOTE), flags, 0o600), "a", encoding="utf-8"
+                ) as stream:
                     stream.write(json.dumps(told) + "\n")
             if key in held or now > until:
                 del self._open[one]
@@ -174,17 +185,25 @@ def sockets_by_path() -> dict[str, int]:
     return found
 
 
-def noted(folder: str, *kinds: str) -> list[dict[str, Any]]:
-    """What was noted of a job, of these kinds."""
+def noted(folder: str, key: bytes, *kinds: str) -> list[dict[str, Any]]:
+    """What was noted of a job, of these kinds, by its own program and since the machine was started."""
     found = []
-    for line in _lines(os.path.join(folder, NOTE)):
+    for line in _lines(os.path.join(folder, NOTE)) if key else ():
         try:
             note = json.loads(line)
-        except ValueError:
+            sealed = hmac.compare_digest(str(note["seal"]), seal(folder, note, key))
+        except (ValueError, LookupError, TypeError, RecursionError):
             continue
-        if isinstance(note, dict) and note.get("kind") in kinds and isinstance(note.get("path"), str):
+        if sealed and note["kind"] in kinds:
             found.append(note)
     return found
+
+
+def seal(folder: str, note: dict[str, Any], key: bytes) -> str:
+    """What only who knows the key can write below a note: it binds it to the job and to this start of the machine."""
+    bound = [note[name] for name in ("kind", "path", "device", "inode", "pid")]
+    text = json.dumps([os.path.basename(folder), *_lines("/proc/sys/kernel/random/boot_id"), *bound])
+    return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def _changed(folder: str) -> int:
@@ -204,7 +223,8 @@ def _names(folder: str) -> list[str]:
 
 def _lines(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read().splitlines()
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        with os.fdopen(fd, encoding="utf-8", errors="replace") as stream:
+            return stream.read(_MOST).splitlines() if stat.S_ISREG(os.fstat(fd).st_mode) else []
     except OSError:
         return []

@@ -9,6 +9,7 @@ from patcher.agent.jobs.processes import Process
 from patcher.agent.jobs.runner import start_of
 from patcher.agent.stacks import facts, rays
 from patcher.agent.stacks.hooked import SIGNAL, TOLD, VARIABLE
+from patcher.worktree import files
 
 SECONDS = 2.0
 SETTLED = 0.1
@@ -42,8 +43,9 @@ def dump(process: Process, folder: str | None) -> tuple[str, str]:
 def variables(process: Process, folder: str | None) -> dict[str, str]:
     """Which rank a process is, by its own file; nothing where it has none."""
     try:
-        with open(_path(process, folder), encoding="utf-8", errors="replace") as stream:
-            pairs = (item.partition("=") for item in stream.readline().split())
+        with files.open_binary(_path(process, folder), follow=False) as stream:
+            line = stream.read(LARGEST).partition(b"\n")[0].decode("utf-8", "replace")
+            pairs = (item.partition("=") for item in line.split())
             return {name: value for name, found, value in pairs if found and name in TOLD}
     except OSError:
         return {}
@@ -67,6 +69,9 @@ def _written(path: str, before: int) -> tuple[str, str]:
             size, changed = now, time.monotonic()
     if size == before:
         return "", "it did not answer"
-    with open(path, "rb") as stream:
-        stream.seek(before)
-        return stream.read(LARGEST).decode("utf-8", "replace"), ""
+    try:
+        with files.open_binary(path, follow=False) as stream:
+            stream.seek(before)
+            return stream.read(LARGEST).decode("utf-8", "replace"), ""
+    except OSError as error:
+        return "", error.strerror or str(error)

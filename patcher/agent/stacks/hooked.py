@@ -34,7 +34,8 @@ def install() -> None:
         with open("/proc/self/stat", "rb") as stream:
             start = stream.read().rpartition(b")")[2].split()[19].decode("ascii")
         path = os.path.join(folder, f"{os.uname()[1]}.{os.getpid()}.{start}")
-        stacks = open(path + ".new", "w")  # noqa: SIM115
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        stacks = os.fdopen(os.open(path + ".new", flags, 0o600), "w")
         stacks.write(" ".join(f"{name}={os.environ[name]}" for name in TOLD if name in os.environ) + "\n")
         stacks.flush()
         faulthandler.register(SIGNAL, file=stacks, all_threads=True, chain=False)

@@ -12,6 +12,7 @@ from patcher.compat.drafting.model import Draft
 from patcher.errors import UsageError
 from patcher.language import phrase
 from patcher.language.said import said
+from patcher.worktree import files
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,7 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
             if _create(path, draft.text.encode()):
                 written.append(path)
             else:
-                same = path.is_file() and path.read_bytes() == draft.text.encode()
-                (unchanged if same else differing).append(path)
+                (unchanged if _holds(path, draft.text.encode()) else differing).append(path)
     except OSError as error:
         raise UsageError(
             phrase("cannot write drafts to {folder}", folder=folder),
@@ -44,6 +44,13 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
             advice=phrase("Give --draft a folder that can be written to."),
         ) from error
     return Written(tuple(written), tuple(unchanged), tuple(differing))
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return files.read(path, files.SETTINGS_BYTES, follow=True) == content
+    except OSError:
+        return False
 
 
 def _create(path: Path, content: bytes) -> bool:

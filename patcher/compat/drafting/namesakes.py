@@ -11,6 +11,7 @@ from pathlib import Path
 
 from patcher.symbols import Class, Definition, Function, Module, Symbols, Variable, full_name
 from patcher.symbols.literals import literal_table
+from patcher.worktree import files
 
 _ASIDE = {"tests", "test", "examples", "benchmarks", "third_party", "_vendor"}
 
@@ -85,6 +86,6 @@ def _read(package: Path) -> Iterator[tuple[str, bytes]]:
             continue
         module = parts[:-1] if parts[-1] == "__init__" else parts
         try:
-            yield ".".join(module), path.read_bytes()
+            yield ".".join(module), files.read(path, files.SOURCE_BYTES, follow=True)
         except OSError:
             continue

@@ -9,6 +9,7 @@ from patcher.compat.model import Use
 from patcher.compat.scripts.kinds import reader_of
 from patcher.compat.scripts.shell import Misread
 from patcher.language import Phrase, phrase
+from patcher.worktree import files
 
 
 def script_uses(file: str, text: str) -> tuple[tuple[Use, ...], tuple[Phrase, ...]]:
@@ -38,7 +39,8 @@ def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], 
         for path in paths:
             name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
             try:
-                text = path.read_text(encoding="utf-8-sig")
+                place = files.inside(root, path) if path.is_relative_to(root) else path
+                text = files.read_text(place, files.SOURCE_BYTES, encoding="utf-8-sig", follow=True)
             except (OSError, UnicodeDecodeError) as error:
                 notes.append(phrase("{file} cannot be read: {problem}", file=name, problem=error))
                 continue
