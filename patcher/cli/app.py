@@ -12,6 +12,7 @@ from patcher import __version__
 from patcher.cli.options import shared
 from patcher.errors import ExitCode, UkyError
 from patcher.language import language, show
+from patcher.terminal import guarded, say, style
 
 COMMANDS = {
     "demo": "the whole round on a real verl release, in a scratch folder",
@@ -76,6 +77,7 @@ def uky_patch() -> None:
     """Keep a fork of verl running on the vLLM, torch, Triton and transformers that are installed."""
 
 
+@guarded()
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and give its exit code. Mistakes of the user or the machine are told here, once."""
     try:
@@ -88,7 +90,7 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
-        click.echo(show("interrupted", language()), err=True)
+        say(show("interrupted", language()), err=True)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,7 +103,8 @@ def run(arguments: list[str] | None = None) -> int:
 def tell(error: UkyError) -> None:
     """Title, cause and advice on standard error, in the reader's language."""
     tongue = language()
-    label = click.style(show("error", tongue), fg="red", bold=True)
+    label = style(show("error", tongue), "red", bold=True)
     lines = [f"{label}: {show(error.title, tongue)}"]
-    lines += [f"  {show(part, tongue)}" for part in (error.cause, error.advice) if part]
-    click.echo("\n".join(lines), err=True)
+    for part in (error.cause, error.advice):
+        lines += [line if line.startswith("  ") else f"  {line}" for line in show(part, tongue).split("\n") if line]
+    say(*lines, err=True)

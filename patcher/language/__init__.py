@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from patcher.visible import visible_line
+
 Language = Literal["en", "zh"]
 
 
@@ -26,17 +28,35 @@ class Phrase:
         return bool(self.template)
 
     def render(self, language: Language) -> str:
-        """The sentence in `language`; English where the catalogue has no translation.
+        """The sentence in `language`, to be read by people; English where the catalogue has no translation.
 
-        Of the fields, only phrases are translated: a plain text may be a name.
+        Of the fields, only phrases are translated: a plain text may be a name. It stays on one line, as what somebody
+        called a file may hold a newline and a sentence of its own.
         """
-        if language == "en":
-            return str(self)
         fields = {
-            name: show(value, language) if isinstance(value, Phrase | Phrases) else value
+            name: show(value, language) if isinstance(value, Phrase | Phrases) else _Line(value)
             for name, value in self.fields.items()
         }
-        return _catalogue().get(self.template, self.template).format_map(fields)
+        template = self.template if language == "en" else _catalogue().get(self.template, self.template)
+        return template.format_map(fields)
+
+
+class _Line:
+    """A value that is formatted as it is, and then shown on one line."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __format__(self, spec: str) -> str:
+        return visible_line(format(self._value, spec))
+
+    def __str__(self) -> str:
+        return visible_line(str(self._value))
+
+    def __repr__(self) -> str:
+        return visible_line(repr(self._value))
 
 
 def phrase(template: str, **fields: Any) -> Phrase:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
-from patcher.language import Phrase, Phrases
+from patcher.language import NOTHING, Phrase, Phrases
+from patcher.language.heard import heard
 from patcher.operations.looking import look
 from patcher.operations.unrecorded import Mark, marks_in_plan, marks_in_tree
 from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
@@ -79,8 +80,11 @@ def _noted(session: Session, ledger: Ledger) -> Standing | None:
         source = session.tree.read(path)
         if (source.sha256 if source is not None else "") != sha:
             return None
-    outcomes = tuple(_unpack(item) for item in basis["outcomes"])
-    return Standing(outcomes, tuple(Mark(file, line) for file, line in basis["marks"]))
+    try:
+        outcomes = tuple(_unpack(item) for item in basis["outcomes"])
+        return Standing(outcomes, tuple(Mark(file, line) for file, line in basis["marks"]))
+    except (KeyError, TypeError, ValueError):  # The note lies in the tree, and may be anybody's.
+        return None
 
 
 def _may_change_unseen(session: Session) -> bool:
@@ -111,7 +115,7 @@ def _pack(outcome: RecordOutcome) -> list[Any]:
 def _unpack(item: list[Any]) -> RecordOutcome:
     name, kind, (detail, note, title, title_zh), files, spots = item
     where = tuple(Spot(file, line) for file, line in spots)
-    return RecordOutcome(name, kind, _unpack_text(detail), tuple(files), where, title, title_zh, _unpack_text(note))
+    return RecordOutcome(name, kind, heard(detail), tuple(files), where, title, title_zh, heard(note) or NOTHING)
 
 
 def _pack_text(text: object) -> Any:
@@ -124,11 +128,3 @@ def _pack_text(text: object) -> Any:
             return text
         case _:
             return str(text)
-
-
-def _unpack_text(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    if "parts" in item:
-        return Phrases(tuple(_unpack_text(part) for part in item["parts"]), item["separator"])
-    return Phrase(item["template"], {name: _unpack_text(value) for name, value in item["fields"].items()})

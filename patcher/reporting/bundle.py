@@ -10,6 +10,7 @@ import click
 
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.reporting.table import Cell, show_rows
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -40,15 +41,15 @@ def show_listing(bundle: Bundle) -> None:
             for file in bundle.files
         ]
     )
-    click.echo()
+    say("")
     for missing in bundle.missing:
         how = f" ({show(missing.how, tongue)})" if missing.how else ""
-        click.echo(show(phrase("missing: {what}", what=missing.what), tongue) + how)
+        say(show(phrase("missing: {what}", what=missing.what), tongue) + how)
     told = phrase("environment: {shown} variables by a closed list; {left} others only counted", **_variables(bundle))
-    click.echo(show(told, tongue))
+    say(show(told, tongue))
     replaced = _counts(bundle.replaced, tongue)
     nothing = show(phrase("nothing"), tongue)
-    click.echo(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
+    say(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
 
 
 def show_bundle(bundle: Bundle, path: Path, size: int | None, output: Literal["text", "json"], *, dry: bool) -> None:
@@ -78,11 +79,11 @@ def show_bundle(bundle: Bundle, path: Path, size: int | None, output: Literal["t
         return
     tongue = language()
     if size is not None:
-        click.echo(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
+        say(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
     elif dry:
-        click.echo(show(phrase("nothing was written (--dry-run)"), tongue))
+        say(show(phrase("nothing was written (--dry-run)"), tongue))
     else:
-        click.echo(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
+        say(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
 
 
 def _variables(bundle: Bundle) -> dict[str, int]:

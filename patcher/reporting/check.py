@@ -12,6 +12,7 @@ import click
 
 from patcher.language import Language, language, phrase, show
 from patcher.reporting.table import width
+from patcher.terminal import say, style
 
 if TYPE_CHECKING:
     from patcher.compat.model import Finding, Report, Severity
@@ -36,7 +37,7 @@ def show_check(done: Check, *, by: By, everything: bool) -> None:
     for name, findings in _groups(shown, by):
         lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
     lines += ["", *_rest(done, everything, tongue)]
-    click.echo("\n".join(lines))
+    say(*lines)
 
 
 def check_json(done: Check) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def _groups(findings: Iterable[Finding], by: By) -> Iterator[tuple[str, list[Fin
 def _told(one: Finding, by: By, done: Check, tongue: Language) -> Iterator[str]:
     """One finding: what it is in one line, and what to do about it in further ones."""
     label = show(one.severity, tongue)
-    label = click.style(label, fg=_STYLES[one.severity]) + " " * (8 - width(label))
+    label = style(label, fg=_STYLES[one.severity]) + " " * (8 - width(label))
     kind = show(one.kind.replace("-", " "), tongue)
     since = phrase(", since {version}", version=one.since).render(tongue) if one.since else ""
     if by == "file":
@@ -154,7 +155,7 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
         yield phrase(text, guarded=guarded, unresolved=len(done.report.unresolved)).render(tongue)
     for unreadable in done.unreadable:
         place = f"{unreadable.file}:{unreadable.line}"
-        yield click.style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
+        yield style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
     if done.standing:
         yield phrase("{count} more that the baseline shows already", count=len(done.standing)).render(tongue)
     for accepted in done.accepted:

@@ -12,6 +12,7 @@ import click
 from patcher.language import Language, language, phrase, show
 from patcher.reporting.header import header, problems
 from patcher.reporting.table import Cell, show_rows, width
+from patcher.terminal import say, style
 
 if TYPE_CHECKING:
     from patcher.checks import Check, Level, Status
@@ -35,7 +36,7 @@ class Report:
             there = host is not None and not host.here
             first = [f"{host.name}"] if host is not None and there else []
             lines = first or [header(session, self._tongue), *problems(session, self._tongue)]
-            click.echo("\n".join([*lines, ""]))
+            say(*lines, "")
 
     def take(self, check: Check) -> None:
         """Show a check, or keep it until its level is complete."""
@@ -45,7 +46,7 @@ class Report:
             self._markers.append(check)
             return
         self._flush()
-        click.echo(self._line(check))
+        say(self._line(check))
 
     def end(self, checks: Sequence[Check]) -> None:
         if self._session.output == "json":
@@ -55,7 +56,7 @@ class Report:
         shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
         counts = Counter(check.status for check in shown)
         told = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
-        click.echo("\n" + ", ".join(told))
+        say("", ", ".join(told))
 
     def _flush(self) -> None:
         """Show the markers that were kept."""
@@ -65,7 +66,7 @@ class Report:
         wrong = [check for check in kept if check.status in ("warn", "fail")]
         shown = [check for check in kept if check.status != "skip"] if self._listed else wrong
         if not self._listed:
-            click.echo(self._summary(kept))
+            say(self._summary(kept))
         rows = [
             (
                 Cell(show(check.status, self._tongue), _STYLES[check.status]),
@@ -94,8 +95,7 @@ class Report:
         status = show(check.status, self._tongue)
         status += " " * (4 - width(status))
         name = check.name + " " * (_NAME - width(check.name))
-        style = _STYLES[check.status]
-        coloured = click.style(status, fg=style) if style else status
+        coloured = style(status, _STYLES[check.status])
         detail = f"{show(check.detail, self._tongue)}{_fix(check, self._tongue)}"
         return f"  {coloured}  {name}  {check.seconds:5.1f} s  {detail}"
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from patcher.language import Language, language, phrase, show
+from patcher.language import Language, language, listed, phrase, show
 from patcher.reporting.live import clock
 from patcher.reporting.table import Cell, Row, show_rows
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.hosts.host import Host
@@ -33,10 +34,10 @@ def show_left(found: Left) -> None:
     """Each thing with its owner, age, memory, and why it is thought to be the job's; then what is left alone."""
     tongue = language()
     if found.things:
-        click.echo(show(phrase("left by job {id} ({state}):", id=found.job, state=phrase(found.state)), tongue))
+        say(show(phrase("left by job {id} ({state}):", id=found.job, state=listed(found.state)), tongue))
         show_rows([_row(thing, tongue) for thing in found.things])
     if found.alone:
-        click.echo(show(phrase("left alone:"), tongue))
+        say(show(phrase("left alone:"), tongue))
         show_rows([_row(thing, tongue) for thing in found.alone])
 
 
@@ -59,19 +60,19 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
     tongue = language()
     if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
         told = phrase("job {id} is at work: uky-patch job stop, or --running", id=found.job)
-        click.echo(show(told, tongue))
+        say(show(told, tongue))
         return
     if not found.things:
-        click.echo(show(phrase("job {id} ({state}) has left nothing", id=found.job, state=phrase(found.state)), tongue))
+        say(show(phrase("job {id} ({state}) has left nothing", id=found.job, state=listed(found.state)), tongue))
         return
     for thing in found.things:
         if thing.key in done.left:
             told = phrase("{what}: left, {why}", what=thing.what, why=done.left[thing.key])
-            click.echo(show(told, tongue), err=True)
+            say(show(told, tongue), err=True)
     if dry:
-        click.echo(show(phrase("nothing was taken away (--dry-run)"), tongue))
+        say(show(phrase("nothing was taken away (--dry-run)"), tongue))
     elif not done.done and not done.left:
-        click.echo(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
+        say(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
     else:
         killed = sum(how == "KILL" for how in done.done.values())
         told = phrase(
@@ -80,7 +81,7 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
             all=len(found.things),
             killed=killed,
         )
-        click.echo(show(told, tongue))
+        say(show(told, tongue))
 
 
 def _row(thing: Thing, tongue: Language) -> Row:

@@ -16,6 +16,7 @@ from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
 from patcher.language import language, phrase, show
 from patcher.reporting.progress import progress
+from patcher.terminal import say, style
 
 
 def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Literal["text", "json"]) -> int:
@@ -59,12 +60,12 @@ def _run(arguments: list[str], output: str, outputs: list[Any]) -> int:
 def _introduce(verl: str, vllm: str, root: Path) -> None:
     text = phrase("verl {verl}, fetched and unpacked to {root}", verl=verl, root=root)
     given = phrase("each command is given: {options}", options=" ".join(options(vllm)))
-    click.echo(f"{text.render(language())}\n{given.render(language())}")
+    say(text.render(language()), given.render(language()))
 
 
 def _announce(arguments: tuple[str, ...], shows: str) -> None:
-    command = click.style(f"$ uky-patch {' '.join(arguments)}", bold=True)
-    click.echo(f"\n{command}    # {shows}")
+    command = style(f"$ uky-patch {' '.join(arguments)}", bold=True)
+    say("", f"{command}    # {shows}")
 
 
 def _conclude(done: list[Done], restored: bool, root: Path) -> None:
@@ -78,9 +79,9 @@ def _conclude(done: list[Done], restored: bool, root: Path) -> None:
     else:
         text = phrase("the tree is not as released: this is a bug")
     seconds = f"{sum(item.seconds for item in done):.1f}"
-    click.echo(f"\n{text.render(tongue)} ({phrase('{seconds} s', seconds=seconds).render(tongue)})")
+    say("", f"{text.render(tongue)} ({phrase('{seconds} s', seconds=seconds).render(tongue)})")
     if restored:
-        click.echo(show("On a fork of yours: cd to it, and: uky-patch status", tongue))
+        say(show("On a fork of yours: cd to it, and: uky-patch status", tongue))
 
 
 def _as_json(verl: str, vllm: str, root: Path, done: list[Done], outputs: list[Any], restored: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from patcher.diagnosis.model import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnosis.naming import name
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.reporting.table import width
+from patcher.terminal import say, style
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
 _WORDS: dict[Verdict, Phrase] = {
@@ -36,7 +37,7 @@ def show_diagnosis(found: Diagnosis, output: Literal["text", "json"], log: str =
     if output == "json":
         click.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join(lines(found, log, language())))
+        say(*lines(found, log, language()))
 
 
 def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
@@ -56,7 +57,7 @@ def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
 
 
 def _head(found: Diagnosis, log: str, tongue: Language) -> str:
-    word = click.style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
+    word = style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
     if not found.lines:
         told = phrase("the log is empty, it says nothing")
     elif found.verdict == "ok":
@@ -121,7 +122,7 @@ def _quoted(places: Sequence[Place], own: Place) -> Iterator[str]:
     for place in places:
         text = f"{place.number:>{wide}}  {_cut(place.text)}" if place.number else _cut(place.text)
         if place.number == own.number:
-            yield click.style(f"{' ' * (_COLUMN + 2)}> {text}", bold=True)
+            yield style(f"{' ' * (_COLUMN + 2)}> {text}", bold=True)
         else:
             yield f"{' ' * (_COLUMN + 4)}{text}".rstrip()
 

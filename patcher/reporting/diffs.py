@@ -7,6 +7,9 @@ import sys
 
 import click
 
+from patcher.terminal import drawn, show_exactly
+from patcher.visible import visible
+
 
 def unified(path: str, before: str, after: str) -> str:
     """A unified diff, empty where the texts are equal."""
@@ -21,9 +24,9 @@ def show_diff(text: str) -> None:
     if not text:
         return
     if not sys.stdout.isatty():
-        click.echo(text, nl=False)
+        show_exactly(text)
         return
-    from rich.console import Console
     from rich.syntax import Syntax
 
-    Console().print(Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
+    shown = Syntax(visible(text), "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+    click.echo(drawn(shown), nl=False)

@@ -18,6 +18,7 @@ from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header
 from patcher.reporting.outcomes import as_json, label
 from patcher.reporting.records import conditions, record_json, text_of
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +40,9 @@ def show_explanation(session: Session, record: Record) -> int:
         click.echo(json.dumps({**record_json(record), **as_json(outcome), "nearest": nearest}, ensure_ascii=False))
         return code
     tongue = language()
-    click.echo("\n".join([*_about(record, tongue), "", *_here(outcome, session, tongue)]))
+    say(*_about(record, tongue), "", *_here(outcome, session, tongue))
     for path, before, after in _own_change(record.id, planned, found):
-        click.echo()
+        say("")
         show_diff(unified(path, before, after))
     return code
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.language import Phrase, language, phrase, show
+from patcher.terminal import CLEAR, say
+from patcher.visible import visible_line
 
 if TYPE_CHECKING:
     from patcher.session import Session
 
-_GONE = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "?")
 _WIDE = 160
 _TINY = {
     "written": "{file}: {rows} rows of {of}, written",
@@ -35,7 +36,7 @@ def show_data(told: Mapping[str, Any], session: Session) -> None:
     for name, kind in told["columns"]:
         value = json.dumps(first[name], ensure_ascii=False) if name in first else ""
         value = value if len(value) <= _WIDE else f"{value[:_WIDE]} …"
-        click.echo(_plain(f"  {name:<{width}}  {kind}  {value}".rstrip()))
+        say("  " + visible_line(f"{name:<{width}}  {kind}  {value}".rstrip()))
 
 
 def show_tiny(told: Mapping[str, Any], session: Session) -> None:
@@ -49,13 +50,13 @@ def show_model(told: Mapping[str, Any], session: Session) -> None:
     if session.output == "json":
         _json(told)
         return
-    click.echo(_plain(told["model"]))
+    say(visible_line(told["model"]))
 
 
 def show_warming(read: int, total: int) -> None:
     """Progress on standard error, on a terminal alone."""
     if sys.stderr.isatty():
-        click.echo(f"\r{size(read)} / {size(total)} ", nl=False, err=True)
+        click.echo(f"{CLEAR}{size(read)} / {size(total)} ", nl=False, err=True)
 
 
 def show_warm(told: Mapping[str, Any], session: Session) -> None:
@@ -64,7 +65,7 @@ def show_warm(told: Mapping[str, Any], session: Session) -> None:
         _json({**told, "seconds": round(told["seconds"], 3), "mb_per_second": round(speed, 1) if speed else None})
         return
     if sys.stderr.isatty():
-        click.echo("\r", nl=False, err=True)
+        click.echo(CLEAR, nl=False, err=True)
     _say(phrase("{model}: {count} files, {size}", model=told["model"], count=told["files"], size=size(told["size"])))
     if told["cached"] is None:
         _say(phrase("what was in memory before cannot be told: the files belong to another user"))
@@ -90,12 +91,7 @@ def size(count: float) -> str:
 
 
 def _say(text: Phrase) -> None:
-    click.echo(_plain(show(text, language())))
-
-
-def _plain(text: str) -> str:
-    """Without control characters: names and values come from somebody's files."""
-    return text.translate(_GONE).encode("utf-8", "replace").decode("utf-8")
+    say(show(text, language()))
 
 
 def _json(told: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,8 +12,9 @@ import click
 
 from patcher.diagnosis.naming import name
 from patcher.errors import ExitCode
-from patcher.language import Language, Phrase, language, phrase, show
+from patcher.language import Language, Phrase, language, listed, phrase, show
 from patcher.reporting.live import Live, clock, show_milestone
+from patcher.terminal import say, show_log, style
 
 if TYPE_CHECKING:
     from patcher.hosts.host import Host
@@ -25,17 +25,12 @@ __all__ = ["Live", "show_milestone"]
 
 Output = Literal["text", "json"]
 _STYLES = {"ok": "green", "failed": "red", "stopped": "yellow", "lost": "red", "running": "cyan"}
-_STEERING = re.compile(
-    r"\x1b(?:\](?:[^\x07\x1b]*)(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-ln-~]|[PX^_][^\x1b]*(?:\x1b\\)?|[^\[\]PX^_])"
-)
-"""What a log may do to a terminal other than colour its text."""
 _OTHERS = 5
 
 
 def show_text(text: str) -> None:
-    """The log's own text on standard output; on a terminal without what would steer it, colours apart."""
-    sys.stdout.write(_STEERING.sub("", text) if sys.stdout.isatty() else text)
-    sys.stdout.flush()
+    """The log's own text on standard output; on a terminal what would steer it is shown, colours apart."""
+    show_log(text)
 
 
 def show_unset(host: Host) -> None:
@@ -53,7 +48,7 @@ def show_started(host: Host, job: Job) -> None:
     lines = [show(phrase("job {id}: {script}, detached", id=job.id, script=job.script), tongue)]
     if job.tmux:
         lines.append(show(phrase("its log in tmux: {command}", command=_tmux(host, job)), tongue))
-    click.echo("\n".join(lines), err=True)
+    say(*lines, err=True)
 
 
 def show_job(host: Host, job: Job, output: Output) -> None:
@@ -61,7 +56,7 @@ def show_job(host: Host, job: Job, output: Output) -> None:
     if output == "json":
         click.echo(json.dumps({"host": host.name, "job": job_json(job)}, ensure_ascii=False))
     else:
-        click.echo(_back(host, job))
+        say(*_back(host, job))
 
 
 def show_verdict(host: Host, verdict: Verdict, output: Output) -> None:
@@ -71,20 +66,20 @@ def show_verdict(host: Host, verdict: Verdict, output: Output) -> None:
         return
     tongue = language()
     if verdict.kind == "running":
-        click.echo(show(phrase("the job goes on"), tongue))
-        click.echo(_back(host, verdict.job))
+        say(show(phrase("the job goes on"), tongue))
+        say(*_back(host, verdict.job))
         return
-    click.echo(f"{_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
+    say(f"{_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
     for line in verdict.lines:
-        click.echo(f"  {show(line, tongue)}")
+        say(f"  {show(line, tongue)}")
     if verdict.kind != "ok":
-        click.echo("  " + show(phrase("its log: {command}", command=_command(host, "logs", verdict.job)), tongue))
+        say("  " + show(phrase("its log: {command}", command=_command(host, "logs", verdict.job)), tongue))
 
 
 def show_end(host: Host, verdict: Verdict) -> None:
     """How a job ended whose log was shown."""
     told = phrase("the job goes on") if verdict.kind == "running" else verdict.detail
-    click.echo(f"{host.name}: {show(told, language())}", err=True)
+    say(f"{host.name}: {show(told, language())}", err=True)
 
 
 def show_status(host: Host, status: Status, output: Output) -> None:
@@ -94,7 +89,7 @@ def show_status(host: Host, status: Status, output: Output) -> None:
         return
     tongue = language()
     verdict, job = status.verdict, status.verdict.job
-    click.echo(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
+    say(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
     rows: list[tuple[Phrase, str]] = [(phrase("script"), job.script)]
     if verdict.spans:
         spans = " ▸ ".join(f"{show(name(phase), tongue)} {took:.0f} s" for phase, took in verdict.spans.items())
@@ -114,16 +109,16 @@ def show_status(host: Host, status: Status, output: Output) -> None:
         rows.append((phrase("worked last"), f"{status.working['path']} ({status.working['job']})"))
     width = max(len(show(title, tongue)) for title, _ in rows)
     for title, text in rows:
-        click.echo(f"  {show(title, tongue):<{width}}  {text}")
+        say(f"  {show(title, tongue):<{width}}  {text}")
     for other in status.others[: -_OTHERS - 1 : -1]:
-        click.echo(f"{other.id}  {show(other.state, tongue)}  {clock(other.seconds)}  {other.script}")
+        say(f"{other.id}  {show(other.state, tongue)}  {clock(other.seconds)}  {other.script}")
 
 
 def show_stopping(processes: Sequence[Mapping[str, Any]]) -> None:
     """What is about to be stopped."""
     if processes:
         told = ", ".join(f"{process['pid']} {process['name']}" for process in processes)
-        click.echo(show(phrase("stopping {processes}", processes=told), language()), err=True)
+        say(show(phrase("stopping {processes}", processes=told), language()), err=True)
 
 
 def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
@@ -136,8 +131,8 @@ def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
     tongue = language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
     if stopped.was not in ("running", "starting"):
-        told = phrase("job {id} had ended already ({state})", id=job.id, state=phrase(stopped.was))
-        click.echo(show(told, tongue))
+        told = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
+        say(show(told, tongue))
         if not stopped.processes:
             return code
     told = phrase(
@@ -146,10 +141,10 @@ def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
         count=len(stopped.processes),
         killed=killed,
     )
-    click.echo(show(told, tongue))
+    say(show(told, tongue))
     for process in stopped.left:
         left = phrase("process {pid} ({name}) could not be stopped", pid=process["pid"], name=process["name"])
-        click.echo(show(left, tongue), err=True)
+        say(show(left, tongue), err=True)
     return code
 
 
@@ -209,13 +204,13 @@ def _usage_rows(usage: Usage) -> list[tuple[Phrase, str]]:
 
 
 def _word(verdict: Verdict, tongue: Language) -> str:
-    return click.style(show(verdict.kind, tongue), fg=_STYLES[verdict.kind], bold=True)
+    return style(show(verdict.kind, tongue), fg=_STYLES[verdict.kind], bold=True)
 
 
-def _back(host: Host, job: Job) -> str:
+def _back(host: Host, job: Job) -> list[str]:
     """How to come back to a job, and how to end it."""
     ways = [_command(host, "attach", job), f"{_command(host, 'logs', job)} -f", _command(host, "stop", job)]
-    return "\n".join(f"  {way}" for way in ways)
+    return [f"  {way}" for way in ways]
 
 
 def _command(host: Host, verb: str, job: Job) -> str:

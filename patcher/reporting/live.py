@@ -9,6 +9,8 @@ from typing import TextIO
 from patcher.diagnosis.milestones import Milestone, Phase
 from patcher.diagnosis.naming import name
 from patcher.language import language, phrase, show
+from patcher.terminal import CLEAR, guard
+from patcher.visible import visible_line
 
 INDENT = " " * 12
 WORTH = 5.0
@@ -21,7 +23,7 @@ class Live:
     """Phases and steps as they come: one line that changes on a terminal, else a line for each."""
 
     def __init__(self, stream: TextIO | None = None, indent: str = INDENT) -> None:
-        self._stream = stream or sys.stderr
+        self._stream = guard(stream or sys.stderr)
         self._indent = indent
         self._still = not self._stream.isatty()
         self._phases: list[tuple[Phase, float | None]] = []
@@ -90,7 +92,7 @@ class Live:
             self._stream.write(text + "\n")
         else:
             width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{text[:width]}")
+            self._stream.write(f"{CLEAR}{visible_line(text)[:width]}")
             self._open = True
         self._stream.flush()
 

@@ -13,6 +13,7 @@ from patcher.compat.matrix import Breaks, Cell, Matrix, Works, WorksWithRecords
 from patcher.language import Language, language, phrase, show
 from patcher.reporting import table
 from patcher.reporting.check import finding_json
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.session import Session
@@ -43,10 +44,10 @@ def show_matrix(matrix: Matrix, session: Session) -> None:
     head = [table.Cell(matrix.package), *(table.Cell(f"verl {verl}") for verl in matrix.verl)]
     rows = [[table.Cell(span.shown), *(_cell(cell) for cell in span.cells)] for span in spans(matrix, mark)]
     table.show_rows([head, *rows])
-    click.echo(f"\n{legend(tongue)}")
+    say("", f"{legend(tongue)}")
     for line in missing_lines(matrix, tongue):
-        click.echo(line)
-    click.echo(totals(matrix).render(tongue))
+        say(line)
+    say(totals(matrix).render(tongue))
 
 
 def legend(tongue: Language) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import click
-
 from patcher.language import Language, Phrases, language, listed, phrase, show
 from patcher.migration.model import STEPS, Step
 from patcher.migration.steps.probe import size
@@ -16,6 +14,7 @@ from patcher.reporting.asking import agreed
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.progress import progress
 from patcher.reporting.table import width
+from patcher.terminal import say, style
 
 if TYPE_CHECKING:
     from patcher.checks import Check
@@ -38,15 +37,15 @@ def show_step(step: Step, redactor: Redactor) -> None:
     names = max(width(show(name, tongue)) for name in STEPS)
     words = max(width(show(word, tongue)) for word in _STYLES)
     name, word = show(step.name, tongue), show(step.status, tongue)
-    head = f"{name}{' ' * (names - width(name))}  {click.style(word, fg=_STYLES[step.status] or None)}"
+    head = f"{name}{' ' * (names - width(name))}  {style(word, _STYLES[step.status])}"
     head += f"{' ' * (words - width(word))}  {step.seconds:6.1f} s  "
     indent = " " * (names + words + 14)
     lines = [redactor.text(show(note, tongue)) for note in step.notes if note]
     if step.fix:
         lines.append(f"-> {redactor.text(show(step.fix, tongue))}")
-    click.echo(head + redactor.text(show(step.detail, tongue)))
+    say(head + redactor.text(show(step.detail, tongue)))
     for line in lines:
-        click.echo(indent + line.replace("\n", "\n" + indent))
+        say(*(indent + part for part in line.split("\n")))
 
 
 def show_preview(migration: Migration) -> None:
@@ -57,36 +56,36 @@ def show_preview(migration: Migration) -> None:
         return
     cargo, difference = walk.cargo, walk.difference
     if difference.send:
-        click.echo(f"\n{show('would be sent, largest first', tongue)}")
+        say("", f"{show('would be sent, largest first', tongue)}")
         ordered = sorted(difference.send, key=lambda path: -cargo.items[path].size)
         for path in ordered[:_LARGEST]:
-            click.echo(f"  {size(cargo.items[path].size):>9}  {printable(path)}")
+            say(f"  {size(cargo.items[path].size):>9}  {printable(path)}")
         if len(ordered) > _LARGEST:
             rest = sum(cargo.items[path].size for path in ordered[_LARGEST:])
             more = phrase("and {count} more", count=len(ordered) - _LARGEST)
-            click.echo(f"  {size(rest):>9}  {show(more, tongue)}")
+            say(f"  {size(rest):>9}  {show(more, tongue)}")
     for title, paths in (("would be moved aside", difference.retire), ("changed on the host", difference.overwritten)):
         if paths:
-            click.echo(f"\n{show(title, tongue)}")
-            click.echo("\n".join(f"  {printable(path)}" for path in paths))
+            say("", f"{show(title, tongue)}")
+            say(*(f"  {printable(path)}" for path in paths))
     _show_left_out(cargo, tongue)
     done = cargo.round
     for path in done.would_change:
-        click.echo()
+        say("")
         show_diff(unified(path, done.before[path], done.plan.files[path].text))
     for put in walk.put:
         if put.rendered is not None and put.how != "unchanged":
-            click.echo()
+            say("")
             show_diff(unified(put.path, put.there or "", put.rendered.text))
 
 
 def _show_left_out(cargo: Cargo, tongue: Language) -> None:
     if not cargo.listing.left_out:
         return
-    click.echo(f"\n{show('left out', tongue)}")
+    say("", f"{show('left out', tongue)}")
     for item in cargo.listing.left_out:
         amount = size(item.size) if item.size is not None else ""
-        click.echo(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
+        say(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
 
 
 def show_end(migration: Migration, *, dry: bool) -> None:
@@ -103,7 +102,7 @@ def show_end(migration: Migration, *, dry: bool) -> None:
         text = phrase("ready: {host}", host=migration.host)
     else:
         text = phrase("in order on {host}: {steps}", host=migration.host, steps=_names(migration))
-    click.echo(f"\n{text.render(tongue)}")
+    say("", f"{text.render(tongue)}")
 
 
 def _names(migration: Migration) -> Phrases:
@@ -163,7 +162,7 @@ def _show_check(check: Check) -> None:
 def _show_cut(error: UkyError, seconds: float) -> None:
     text = phrase("{title}; trying again in {seconds} s", title=error.title, seconds=f"{seconds:.0f}")
     progress("")
-    click.echo(text.render(language()), err=True)
+    say(text.render(language()), err=True)
 
 
 def confirm(question: Phrase) -> bool:

@@ -23,6 +23,7 @@ from patcher.language import Language, language, phrase, show
 from patcher.operations.nodes import Applied
 from patcher.reporting.checks import as_json
 from patcher.reporting.table import Cell, show_rows
+from patcher.terminal import CLEAR, say
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _GIB = 1 << 30
@@ -48,11 +49,11 @@ class Progress:
         self._count += 1
         if self._shown:
             text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=own_name(node))
-            click.echo(f"\r\x1b[K{show(text, language())}", nl=False, err=True)
+            click.echo(f"{CLEAR}{show(text, language())}", nl=False, err=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._shown and self._count:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            click.echo(CLEAR, nl=False, err=True)
 
 
 def show_verified(nodes: Sequence[Node], address: str, output: Literal["text", "json"]) -> int:
@@ -87,7 +88,7 @@ def _show(nodes: Sequence[Node], found: Comparison) -> None:
     head = tuple(Cell(show(text, tongue)) for text in _HEADINGS)
     if there:
         show_rows([head, *(_row(node, odd.get(node.name, ()), ahead) for node in there)])
-        click.echo()
+        say("")
     show_rows([_line(check, tongue) for check in found.checks])
     _tell_shared(nodes, tongue)
 
@@ -133,31 +134,31 @@ def _tell_shared(nodes: Sequence[Node], tongue: Language) -> None:
     for group in trees(nodes):
         if len(group) > 1:
             told = phrase("one tree on shared storage: {nodes}", nodes=names(group, len(nodes)))
-            click.echo(f"  {show(told, tongue)}")
+            say(f"  {show(told, tongue)}")
 
 
 def _tell_applied(done: Applied, *, dry_run: bool) -> None:
     tongue = language()
-    click.echo()
+    say("")
     if done.refused:
-        click.echo(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
+        say(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
         for node in done.nodes:
             if node.facts is not None and node.facts.round is not None:
                 for name, why in node.facts.round.failed.items():
-                    click.echo(f"  {node.name}  {name}  {show(why, tongue)}", err=True)
+                    say(f"  {node.name}  {name}  {show(why, tongue)}", err=True)
         return
     if dry_run:
         trees_left = {done.shares.get(node.id, node.id) for node in done.nodes if _would_change(node)}
-        click.echo(show(phrase("{count} trees would change; nothing was written", count=len(trees_left)), tongue))
+        say(show(phrase("{count} trees would change; nothing was written", count=len(trees_left)), tongue))
         return
     for count in sorted({len(files) for files in done.written.values() if files}):
         writers = [node for node in done.nodes if len(done.written.get(node.id, ())) == count]
         others = [node for node in done.nodes if done.shares.get(node.id) in [writer.id for writer in writers]]
         told = phrase("{node}: {count} files changed", node=names(writers, len(done.nodes)), count=count)
         shared = phrase("{node}: {count} files changed, for {others} too", **told.fields, others=names(others, 0))
-        click.echo(f"  {show(shared if others else told, tongue)}")
+        say(f"  {show(shared if others else told, tongue)}")
     if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
-        click.echo(show(phrase("nothing to do"), tongue))
+        say(show(phrase("nothing to do"), tongue))
 
 
 def _would_change(node: Node) -> bool:

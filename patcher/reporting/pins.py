@@ -12,6 +12,7 @@ from patcher.language import Language, language, phrase, show
 from patcher.reporting.check import check_json, finding_json
 from patcher.reporting.outcomes import as_json
 from patcher.reporting.table import Cell, show_rows
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.operations.pinning import Pins
@@ -32,9 +33,9 @@ def show_pins(done: Pins, session: Session) -> None:
         *_record_rows("drifted", "red", done.drifted, tongue),
         *_break_rows(done, tongue),
     ]
-    click.echo()
+    say("")
     show_rows(rows)
-    click.echo(("\n" if rows else "") + _sentence(done, tongue))
+    say(*[""] * bool(rows), _sentence(done, tongue))
 
 
 def pins_json(done: Pins, session: Session) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from patcher.operations.probing import Answer
 from patcher.probing.questions import READS, WRITES, Write
 from patcher.reporting.asking import agreed
 from patcher.reporting.table import Cell, show_rows
+from patcher.terminal import say
 
 
 def show_questions(output: Literal["text", "json"]) -> None:
@@ -24,22 +25,22 @@ def show_questions(output: Literal["text", "json"]) -> None:
         click.echo(json.dumps({"reads": reads, "writes": writes}))
         return
     tongue = language()
-    click.echo(show("Questions, which change nothing: uky-patch probe WHAT --pid PID", tongue))
+    say(show("Questions, which change nothing: uky-patch probe WHAT --pid PID", tongue))
     show_rows([[Cell(f"{name} {one.argument}".strip()), Cell(show(one.title, tongue))] for name, one in READS.items()])
-    click.echo(show("Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID", tongue))
+    say(show("Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID", tongue))
     for name, action in WRITES.items():
-        click.echo(f"  {name} {action.argument}".rstrip() + f": {show(action.title, tongue)}")
-        click.echo(f"      {show(action.risk, tongue)}")
+        say(f"  {name} {action.argument}".rstrip() + f": {show(action.title, tongue)}")
+        say(f"      {show(action.risk, tongue)}")
 
 
 def agree(action: Write, targets: Sequence[str]) -> bool:
     """Say what would be done and its risk, and ask."""
     tongue = language()
-    click.echo(show(phrase("{title} in {targets}", title=action.title, targets=", ".join(targets)), tongue), err=True)
-    click.echo(show(action.risk, tongue), err=True)
+    say(show(phrase("{title} in {targets}", title=action.title, targets=", ".join(targets)), tongue), err=True)
+    say(show(action.risk, tongue), err=True)
     if agreed(phrase("Do it?"), yes=False):
         return True
-    click.echo(show("Nothing was done. To agree beforehand: --yes", tongue), err=True)
+    say(show("Nothing was done. To agree beforehand: --yes", tongue), err=True)
     return False
 
 
@@ -50,11 +51,11 @@ def show_answers(question: str, answers: Sequence[Answer], output: Literal["text
         return
     tongue = language()
     for answer in answers:
-        click.echo(show(phrase("process {target}", target=answer.target), tongue))
+        say(show(phrase("process {target}", target=answer.target), tongue))
         if answer.error is not None:
-            click.echo("  " + show(said(answer.error), tongue))
+            say(*f"  {show(said(answer.error), tongue)}".split("\n"))
         elif not answer.rows:
-            click.echo("  " + show("nothing of the kind in this process", tongue))
+            say("  " + show("nothing of the kind in this process", tongue))
         else:
             show_rows(_table(answer.rows))
 

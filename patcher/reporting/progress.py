@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from patcher.language import language, phrase, show
+from patcher.terminal import CLEAR
 
 if TYPE_CHECKING:
     from patcher.language import Phrase
@@ -25,5 +26,5 @@ def progress(message: Phrase | str, done: int = 0, total: int | None = None) -> 
         amount = f"  {show(parts, language())}" if message else ""
     elif done:
         amount = f"  {done / 1e6:.0f} MB"
-    sys.stderr.write(f"\r\x1b[K{show(message, language())}{amount}")
+    sys.stderr.write(f"{CLEAR}{show(message, language())}{amount}")
     sys.stderr.flush()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
-
-import click
 
 from patcher.language import language, phrase, show
 from patcher.reporting.diffs import show_diff, unified
+from patcher.terminal import say, show_exactly
 
 if TYPE_CHECKING:
     from patcher.operations.rendering import Shown
@@ -48,8 +46,7 @@ def as_json(shown: Shown, *, wrote: bool) -> str:
 def show_text(shown: Shown) -> None:
     """The file itself to standard output, notes to standard error."""
     _notes(shown)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(shown.file.text.encode("utf-8", "surrogateescape"))
+    show_exactly(shown.file.text)
 
 
 def show_difference(shown: Shown) -> None:
@@ -62,7 +59,7 @@ def show_written(shown: Shown) -> None:
     """How writing ended; a file that stays is shown with what it differs in."""
     _notes(shown)
     tongue = language()
-    click.echo(show(phrase(_SAID[shown.put.how], path=shown.file.path), tongue))
+    say(show(phrase(_SAID[shown.put.how], path=shown.file.path), tongue))
     if shown.put.how in ("kept", "foreign"):
         show_diff(diff_of(shown))
 
@@ -70,7 +67,7 @@ def show_written(shown: Shown) -> None:
 def _notes(shown: Shown) -> None:
     tongue = language()
     for note in shown.file.notes:
-        click.echo(f"{show('note', tongue)}: {show(note, tongue)}", err=True)
+        say(f"{show('note', tongue)}: {show(note, tongue)}", err=True)
 
 
 def _is_text(text: str) -> bool:

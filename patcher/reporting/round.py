@@ -14,6 +14,7 @@ from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
 from patcher.reporting.table import show_rows
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.operations.round import Round
@@ -38,30 +39,30 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
 
 def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
     tongue = language()
-    click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
+    say(header(session, tongue), *problems(session, tongue), "")
     told = [outcome for outcome in done.plan.outcomes if outcome.kind in _TOLD or outcome.id in done.changed]
     show_rows(rows(told, tongue))
     if diff and not done.failed:
         for path in done.would_change:
-            click.echo()
+            say("")
             show_diff(unified(path, done.before[path], done.plan.files[path].text))
     if done.failed:
         _tell_failures(done, tongue)
         return
     for commit in done.commits:
-        click.echo(f"  {show('committed', tongue)} {commit}")
+        say(f"  {show('committed', tongue)} {commit}")
     for path in done.taken_over:
-        click.echo(f"  {show('what was changed by hand stays', tongue)}: {path}")
+        say(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:
-        click.echo(f"  {show('kept what was changed by hand', tongue)}: {path}")
-    click.echo(f"\n{_sentence(done, verb).render(tongue)}")
+        say(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    say("", f"{_sentence(done, verb).render(tongue)}")
 
 
 def _tell_failures(done: Round, tongue: Language) -> None:
     lines = [f"  {line}" for line in nearest_lines(done.plan.outcomes, tongue)]
     text = phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))
     lines += ["", text.render(tongue), show("See why with: uky-patch explain ID", tongue)]
-    click.echo("\n".join(lines), err=True)
+    say(*lines, err=True)
 
 
 def _sentence(done: Round, verb: str) -> Phrase:

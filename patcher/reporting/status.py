@@ -11,6 +11,7 @@ from patcher.language import language, phrase, show
 from patcher.reporting.header import header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
 from patcher.reporting.table import show_rows
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.operations.standing import Standing
@@ -23,10 +24,10 @@ def show_status(standing: Standing, session: Session, *, everything: bool) -> No
         click.echo(json.dumps(status_json(standing, session), ensure_ascii=False))
         return
     tongue = language()
-    click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
+    say(header(session, tongue), *problems(session, tongue), "")
     show_rows(rows([outcome for outcome in standing.outcomes if everything or outcome.kind != "not-needed"], tongue))
     for line in nearest_lines(standing.outcomes, tongue):
-        click.echo(f"  {line}")
+        say(f"  {line}")
     if standing.unrecorded:
         shown = ", ".join(f"{mark.file}:{mark.line}" for mark in standing.unrecorded[:5])
         more = len(standing.unrecorded) - 5
@@ -35,8 +36,8 @@ def show_status(standing: Standing, session: Session, *, everything: bool) -> No
             word=session.config.marker,
             places=shown + (f" (+{more})" if more > 0 else ""),
         )
-        click.echo(f"  {len(standing.unrecorded)} {text.render(tongue)}")
-    click.echo(f"\n{tally(standing.outcomes, tongue)}{_next(standing, tongue)}")
+        say(f"  {len(standing.unrecorded)} {text.render(tongue)}")
+    say("", f"{tally(standing.outcomes, tongue)}{_next(standing, tongue)}")
 
 
 def status_json(standing: Standing, session: Session) -> dict[str, Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from patcher.diagnosis.decisions import decisions, seen
 from patcher.diagnosis.fixing import Fitting, offers
 from patcher.diagnosis.model import Offer
@@ -14,44 +12,45 @@ from patcher.diagnosis.naming import name
 from patcher.language import Language, show
 from patcher.records.symptoms import Fix, Symptom, Words
 from patcher.reporting.table import Cell, Row, show_rows
+from patcher.terminal import say
 
 
 def show_tree(symptoms: Sequence[Symptom], tongue: Language) -> None:
     """The decision tree, a symptom a line."""
     for number, branch in enumerate(decisions(symptoms)):
-        click.echo(("\n" if number else "") + show(branch.answer, tongue))
+        say(*[""] * bool(number), show(branch.answer, tongue))
         for group in branch.groups:
-            click.echo(f"  {show(group.heading, tongue)}")
+            say(f"  {show(group.heading, tongue)}")
             show_rows([_leaf(symptom, tongue) for symptom in group.symptoms], indent=4)
-    click.echo("\n" + show("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.", tongue))
+    say("", show("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.", tongue))
 
 
 def show_card(symptoms: Sequence[Symptom], tongue: Language) -> None:
     """For each symptom the line to look for and the first thing to do."""
     for symptom in symptoms:
-        click.echo(f"{seen(symptom)}\n  {words(symptom, tongue).title}  [{symptom.id}]")
+        say(seen(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
         for _, offer in fixes(symptom)[:1]:
-            click.echo("\n".join(["  " + said_by(offer, tongue), *("    " + line for line in offer.commands)]))
+            say("  " + said_by(offer, tongue), *("    " + line for line in offer.commands))
 
 
 def show_symptom(symptom: Symptom, tongue: Language) -> None:
     """One record: what it looks like, its cause, every fix with its conditions."""
     text = words(symptom, tongue)
-    click.echo(f"{symptom.id}: {text.title}\n  {text.cause}")
+    say(f"{symptom.id}: {text.title}", f"  {text.cause}")
     if symptom.phase:
         named = show(", ", tongue).join(show(name(phase), tongue) for phase in symptom.phase)
-        click.echo(f"  {show('phase', tongue)}: {named}")
+        say(f"  {show('phase', tongue)}: {named}")
     if sign := seen(symptom):
-        click.echo(f"  {show('looks like', tongue)}: {sign}")
+        say(f"  {show('looks like', tongue)}: {sign}")
     for number, (fix, offer) in enumerate(fixes(symptom), 1):
         when = conditions(fix, tongue)
-        click.echo(f"  {number}. {said_by(offer, tongue)}" + (f" ({when})" if when else ""))
+        say(f"  {number}. {said_by(offer, tongue)}" + (f" ({when})" if when else ""))
         for line in offer.commands:
-            click.echo(f"       {line}")
+            say(f"       {line}")
     if symptom.source:
-        click.echo(f"  {show('text from', tongue)}: {symptom.source}")
+        say(f"  {show('text from', tongue)}: {symptom.source}")
     if symptom.path is not None:
-        click.echo(f"  {show('record', tongue)}: {symptom.path}")
+        say(f"  {show('record', tongue)}: {symptom.path}")
 
 
 def symptom_json(symptom: Symptom) -> dict[str, Any]:

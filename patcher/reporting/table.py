@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import click
 
+from patcher.terminal import drawn, say
+from patcher.visible import visible_line
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -24,10 +27,11 @@ def show_rows(rows: Sequence[Row], *, indent: int = 2) -> None:
     """Print rows to standard output."""
     if not rows:
         return
+    rows = [[Cell(visible_line(cell.text), cell.style) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _on_terminal(rows, indent)
     else:
-        click.echo("\n".join(plain(rows, indent=indent)))
+        say(*plain(rows, indent=indent))
 
 
 def plain(rows: Sequence[Row], *, indent: int = 2) -> list[str]:
@@ -48,7 +52,7 @@ def width(text: str) -> int:
 
 
 def _on_terminal(rows: Sequence[Row], indent: int) -> None:
-    from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -58,6 +62,4 @@ def _on_terminal(rows: Sequence[Row], indent: int) -> None:
         table.add_column(no_wrap=index < 2, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell.text, style=cell.style) for cell in row))
-    from rich.padding import Padding
-
-    Console(highlight=False).print(Padding(table, (0, 0, 0, indent)))
+    click.echo(drawn(Padding(table, (0, 0, 0, indent))), nl=False)

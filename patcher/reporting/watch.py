@@ -15,6 +15,8 @@ from patcher.language import Phrase, Phrases, language, phrase, show
 from patcher.reporting.diagnose import lines
 from patcher.reporting.jobs import Live
 from patcher.reporting.stacks import stack_lines
+from patcher.terminal import say, style
+from patcher.visible import visible_line
 from patcher.watching.activity import Activity
 from patcher.watching.loop import Ears
 from patcher.watching.model import Report
@@ -54,7 +56,7 @@ class Watching:
 
     def _say(self, text: str) -> None:
         self._live.end()
-        sys.stderr.write(f"{''.join(char for char in text if char.isprintable())}\n")
+        sys.stderr.write(f"{visible_line(text)}\n")
         sys.stderr.flush()
 
 
@@ -65,25 +67,23 @@ def show_report(report: Report, output: Literal["text", "json"]) -> None:
         return
     tongue = language()
     if report.left:
-        click.echo(show(phrase("the job goes on"), tongue))
+        say(show(phrase("the job goes on"), tongue))
         return
-    word = click.style(show(report.verdict, tongue), fg=_STYLES[report.verdict], bold=True)
-    click.echo(f"{word}  {show(_phase_line(report.standing, report.phase), tongue)}")
+    word = style(show(report.verdict, tongue), fg=_STYLES[report.verdict], bold=True)
+    say(f"{word}  {show(_phase_line(report.standing, report.phase), tongue)}")
     if report.verdict == "stalled" and report.standing.reason is not None:
-        click.echo(f"  {show(_REASONS[report.standing.reason], tongue)}")
+        say(f"  {show(_REASONS[report.standing.reason], tongue)}")
     if report.detail:
-        click.echo(f"  {show(report.detail, tongue)}")
+        say(f"  {show(report.detail, tongue)}")
     if report.verdict in ("stalled", "running") and (told := _activity(report.activity)):
-        click.echo(f"  {show(told, tongue)}")
+        say(f"  {show(told, tongue)}")
     if report.sight is not None:
         if report.sight.phase not in (None, report.phase):
-            click.echo(
-                f"  {show(phrase('its frames are of the phase {phase}', phase=name(report.sight.phase)), tongue)}"
-            )
+            say(f"  {show(phrase('its frames are of the phase {phase}', phase=name(report.sight.phase)), tongue)}")
         for line in stack_lines(report.sight):
-            click.echo(f"  {show(line, tongue)}")
+            say(f"  {show(line, tongue)}")
     if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
-        click.echo("\n".join(lines(report.diagnosis, "", tongue)[1:]))
+        say(*lines(report.diagnosis, "", tongue)[1:])
 
 
 def exit_code(report: Report) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from patcher.language import NOTHING, Phrase, Phrases, phrase
+from patcher.language import NOTHING, Phrase, Phrases, listed, phrase
 from patcher.stacks.model import Process
 
 _CALLS: Mapping[str, Phrase] = {
@@ -109,4 +109,4 @@ def _socket(process: Process) -> Phrase:
     peer = process.waits.get("peer")
     if peer is None:
         return phrase("waits for another process")
-    return phrase("waits for {peer} ({state})", peer=peer["peer"], state=phrase(peer["state"]))
+    return phrase("waits for {peer} ({state})", peer=peer["peer"], state=listed(peer["state"]))
