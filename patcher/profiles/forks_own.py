@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from patcher.agent.rendered import is_untouched
+from patcher.worktree.python import UnreadableError, parse
 
 FILES = ("git_ignore.py.example", "git_ignore.py")
 _NEWEST = re.compile(r"newest|latest|snapshot")
@@ -43,8 +44,8 @@ def forks_own(root: Path) -> ForksOwn:
     for name in FILES:
         try:
             text = (root / name).read_text(encoding="utf-8-sig")
-            tree = ast.parse(text)
-        except (OSError, ValueError, SyntaxError, RecursionError):
+            tree = parse(text)
+        except (OSError, ValueError, UnreadableError):
             continue
         if not is_untouched(text):
             found = _both(found, _read(text, tree))

@@ -134,11 +134,13 @@ def editable_mappings(folder: Folder) -> dict[str, Path]:
     """Module to package folder, of the editable installs that a finder in this folder serves."""
     import ast
 
+    from patcher.worktree.python import UnreadableError, parse
+
     found: dict[str, Path] = {}
     for finder in folder.finders:
         try:
-            tree = ast.parse(finder.read_bytes())
-        except (OSError, SyntaxError, ValueError):
+            tree = parse(finder.read_bytes())
+        except (OSError, UnreadableError):
             continue
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
