@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,16 +12,54 @@ from patcher.compat.facts import FileFacts
 from patcher.compat.model import Use
 from patcher.compat.outlining import Outline, draw, lighten
 from patcher.compat.reading import read_syntax, unreadable
-from patcher.compat.syntax import UNPARSEABLE, parsed
-from patcher.worktree import files
+from patcher.worktree.files import inside, open_regular
+from patcher.worktree.python import MOST_BYTES, UnreadableError, parse
+
+_MOST_READ = 10 << 20
+"""Bytes of source whose facts and outlines are kept: some 20 times as much memory. All of verl 0.9.1 has 5.5 MB."""
+_MOST_HELD = 16 << 20
+"""Bytes of files that are kept as they are."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Known:
-    """What texts say, by path and hash: several forests may share it."""
+    """What texts say, by path and hash: several forests may share it.
 
+    Facts and outlines are told apart by identity, so they are not dropped one by one but all together, and only where
+    nobody is in the middle of anything: see `Forest.rest`.
+    """
+
+    most: int | None = _MOST_READ
+    """How many bytes of source are kept as facts; None: all, for who holds the same trees against many releases."""
     facts: dict[tuple[str, int], FileFacts] = field(default_factory=dict)
     outlines: dict[tuple[str, int], Outline] = field(default_factory=dict)
+    size: int = 0
+    generation: int = 0
+    """How often everything was dropped."""
+
+
+class _Contents:
+    """The bytes of files, the latest of them; what was not found is remembered too."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._held: dict[str, bytes | None] = {}
+        self._size = 0
+
+    def read(self, file: str) -> bytes | None:
+        if file not in self._held:
+            try:
+                with open(open_regular(inside(self._root, self._root / file)), "rb") as opened:  # noqa: PTH123
+                    found: bytes | None = opened.read(MOST_BYTES + 1)  # `parse` refuses one that has more.
+            except (OSError, ValueError):  # A name with a null byte is a ValueError.
+                found = None
+            cost = 100 + len(found or b"")
+            if self._size + cost > _MOST_HELD:
+                self._held.clear()
+                self._size = 0
+            self._size += cost
+            self._held[file] = found
+        return self._held[file]
 
 
 class Forest:
@@ -48,8 +87,10 @@ class Forest:
         self._known = known if known is not None else Known()
         self._facts: dict[str, FileFacts | None] = {}
         self._outlines: dict[str, Outline | None] = {}
-        self._bytes: dict[str, bytes | None] = {}
+        self._generation = self._known.generation
+        self._contents = _Contents(root)
         self._listed: list[str] = []
+        self._mentioning: dict[tuple[bytes, ...], tuple[str, ...]] = {}
         self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
         self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
@@ -74,34 +115,56 @@ class Forest:
             other = Forest(
                 self.root, {**self.texts, **texts}, self._known, self.top, self._words, lightly=self._lightly
             )
-            other._bytes, other._listed = self._bytes, self._listed
+            other._contents, other._listed = self._contents, self._listed
             other.variant_of, other.outlined = self, self.outlined
             self._variants[key] = other
         return self._variants[key]
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""
-        words = [word.encode() for word in mentioning]
-        if not self._listed:
-            paths = sorted((self.root / self.top).rglob("*.py"))
-            self._listed += [path.relative_to(self.root).as_posix() for path in paths]
-        for file in self._listed:
-            content = self.content(file)
-            if content is not None and any(word in content for word in words):
-                yield file
+        words = tuple(word.encode() for word in mentioning)
+        if words not in self._mentioning:
+            if not self._listed:
+                self._listed += _listed(self.root, self.top)
+            self._mentioning[words] = tuple(
+                file
+                for file in self._listed
+                if (content := self.content(file)) is not None and any(word in content for word in words)
+            )
+        yield from self._mentioning[words]
 
     def content(self, file: str) -> bytes | None:
         if file in self.texts:
             return self.texts[file].encode()
-        if file not in self._bytes:
-            try:
-                self._bytes[file] = files.read(files.inside(self.root, self.root / file), files.SOURCE_BYTES)
-            except OSError:
-                self._bytes[file] = None
-        return self._bytes[file]
+        return self._contents.read(file)
+
+    @property
+    def generation(self) -> int:
+        """Changes when facts and outlines were dropped: what was made of them goes too."""
+        return self._known.generation
+
+    def rest(self) -> None:
+        """Drop all facts and outlines if they have become many. Nobody may be in the middle of using some.
+
+        So a tree of any size is judged in the same memory: what it holds again and again is read again and again."""
+        known = self._known
+        if known.most is not None and known.size > known.most:
+            known.facts.clear()
+            known.outlines.clear()
+            known.size = 0
+            known.generation += 1
+
+    def _stay_current(self) -> None:
+        """Let go of what was dropped, also by another forest with the same `known`."""
+        if self._generation != self._known.generation:
+            self._generation = self._known.generation
+            self._facts.clear()
+            self._outlines.clear()
+            self.concerned.clear()
 
     def facts(self, file: str) -> FileFacts | None:
         """What a file says; None if there is no such file."""
+        self._stay_current()
         if file not in self._facts:
             content = self.content(file)
             self._facts[file] = None if content is None else self._read(file, content)
@@ -109,6 +172,7 @@ class Forest:
 
     def outline(self, file: str) -> Outline | None:
         """The skeleton of a file, empty if it is no Python; None if there is no such file."""
+        self._stay_current()
         if file not in self._outlines:
             content = self.content(file)
             self._outlines[file] = None if content is None else self._drawn(file, content)
@@ -117,9 +181,10 @@ class Forest:
     def _read(self, file: str, content: bytes) -> FileFacts:
         key = (file, hash(content))
         if key not in self._known.facts:
+            self._known.size += 500 + len(content)
             try:
-                tree = parsed(content)
-            except UNPARSEABLE as error:
+                tree = parse(content)
+            except UnreadableError as error:
                 self._known.facts[key] = unreadable(file, error)
             else:
                 self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
@@ -130,16 +195,21 @@ class Forest:
     def _drawn(self, file: str, content: bytes) -> Outline:
         key = (file, hash(content))
         if key not in self._known.outlines:
+            self._known.size += 500 + len(content)
             try:
-                tree = parsed(content)
-            except UNPARSEABLE:
+                tree = parse(content)
+            except UnreadableError:
                 tree = ast.Module(body=[], type_ignores=[])
             self._outlined(key, tree, content)
         return self._known.outlines[key]
 
     def _outlined(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
         if key not in self._known.outlines:
-            outline = self._known.outlines[key] = draw(tree, key[0])
+            try:
+                outline = draw(tree, key[0])
+            except RecursionError:
+                outline = draw(ast.Module(body=[], type_ignores=[]), key[0])
+            self._known.outlines[key] = outline
             if self._lightly:
                 lighten(outline, content)
 
@@ -168,3 +238,12 @@ class Forest:
             or self.content(f"{path}/__init__.py") is not None
             or (self.root / path).is_dir()
         )
+
+
+def _listed(root: Path, top: str) -> list[str]:
+    """The Python files below `root`/`top`, folder by folder, relative."""
+    found = []
+    base = f"{os.fspath(root)}/"
+    for folder, _, files in os.walk(f"{base}{top}"):
+        found += [f"{folder}/{file}".removeprefix(base) for file in files if file.endswith(".py")]
+    return sorted(found, key=lambda file: file.replace("/", "\0"))

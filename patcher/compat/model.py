@@ -273,6 +273,8 @@ class Report:
     notes: tuple[Phrase | Phrases, ...] = ()
     broken: tuple[Use, ...] = ()
     """The uses that the findings are about, to be judged again on other releases."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Files that are no Python, or none that is looked into, and why: `it nests too deeply (line 3)`."""
 
     def of(self, *severities: Severity) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.severity in severities)

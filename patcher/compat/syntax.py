@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import ast
-import warnings
 
-UNPARSEABLE = (SyntaxError, ValueError, RecursionError)
-"""What `parsed` raises for a text that is no Python."""
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
 """The names of a kind's fields that hold nodes, once they were asked for."""
-
-
-def parsed(content: bytes) -> ast.Module:
-    """The syntax of a file, without the warnings that are its author's. Raises `UNPARSEABLE`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(content)
 
 
 def parts(node: ast.AST) -> list[ast.AST]:

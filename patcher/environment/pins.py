@@ -12,6 +12,7 @@ from patcher.agent.installed.folders import normalise
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
 from patcher.language.said import said
+from patcher.worktree.python import UnreadableError, parse
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -119,8 +120,8 @@ def _of_setup(text: str) -> dict[str, str]:
 
     found = []
     try:
-        nodes = ast.walk(ast.parse(text))
-    except (SyntaxError, ValueError):
+        nodes = ast.walk(parse(text))
+    except UnreadableError:
         return {}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"[<>=~]=?\s*\d", node.value):

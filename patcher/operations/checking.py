@@ -19,6 +19,7 @@ from patcher.language import Phrase, Phrases, phrase
 from patcher.operations.history import Past, dated
 from patcher.operations.repairing import Repaired, repair
 from patcher.operations.targets import Against, AsInstalled, Located, as_installed, locate, target_of
+from patcher.reporting.progress import progress
 
 if TYPE_CHECKING:
     from patcher.compat.target import Target
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from patcher.operations.drafting import Drafted
     from patcher.session import Session
 
-_AT_LINE = re.compile(r"\s*\((?:<unknown>, )?line (\d+)\)$")
+_AT_LINE = re.compile(r" \(line (\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,10 @@ def check(session: Session, order: Order) -> Check:
     verl = session.environment.version("verl") or ""
     past = Past(forest, target, baseline, session.tree.root)
     with ways_ahead(forest, target):
-        report = check_pair(forest, target, verl=verl, baseline=baseline, further=further)
+        report = check_pair(forest, target, verl=verl, baseline=baseline, further=further, tell=_tell)
+        progress("")
         repaired = repair(session, forest, target, report, baseline)
-    unreadable = _unreadable(forest, target)
+    unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
     standing: tuple[Finding, ...] = ()
     if order.baseline and baseline is not None:
@@ -118,12 +120,17 @@ def check(session: Session, order: Order) -> Check:
     return Check(before, after, session, repaired, standing, accepted, unreadable, notes, drafted)
 
 
+def _tell(done: int, total: int) -> None:
+    """Once in so many files: drawing a line takes as long as judging a small one."""
+    if done % 20 == 0:
+        progress(phrase("checking: {done} of {total} files", done=done, total=total))
+
+
 def session_on(session: Session, verl: str) -> Session:
     """The session itself, or one on the tree of a released verl. Raises ReleaseError."""
     if not verl:
         return session
     from patcher.releases import wheel
-    from patcher.reporting.progress import progress
 
     try:
         folder = wheel("verl", verl, progress=progress)
@@ -177,13 +184,11 @@ def _both_dated(before: Report, after: Report, located: Sequence[Located], past:
     )
 
 
-def _unreadable(forest: Forest, target: Target) -> tuple[Unreadable, ...]:
+def _unreadable(report: Report) -> tuple[Unreadable, ...]:
     found = []
-    for file in forest.files(target.words):
-        facts = forest.facts(file)
-        if facts is not None and facts.problem:
-            line = _AT_LINE.search(facts.problem)
-            found.append(Unreadable(file, int(line[1]) if line else 0, _AT_LINE.sub("", facts.problem)))
+    for file, why in report.unreadable:
+        line = _AT_LINE.search(why)
+        found.append(Unreadable(file, int(line[1]) if line else 0, _AT_LINE.sub("", why)))
     return tuple(found)
 
 

@@ -112,7 +112,7 @@ class _Bench:
     """What a process keeps from one release to the next: the verl trees and what was read of them."""
 
     def __init__(self, crossing: Crossing) -> None:
-        known = Known()
+        known = Known(most=None)
         packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
         words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
         self.crossing = crossing

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from patcher.agent.rendered import is_untouched
 from patcher.worktree import files
+from patcher.worktree.python import UnreadableError, parse
 
 FILES = ("git_ignore.py.example", "git_ignore.py")
 _NEWEST = re.compile(r"newest|latest|snapshot")
@@ -44,8 +45,8 @@ def forks_own(root: Path) -> ForksOwn:
     for name in FILES:
         try:
             text = files.read_text(files.inside(root, root / name), files.SOURCE_BYTES, encoding="utf-8-sig")
-            tree = ast.parse(text)
-        except (OSError, ValueError, SyntaxError, RecursionError):
+            tree = parse(text)
+        except (OSError, ValueError, UnreadableError):
             continue
         if not is_untouched(text):
             found = _both(found, _read(text, tree))

@@ -19,6 +19,7 @@ from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, p
 from patcher.profiles.layout import Layout, derived, left_to_default
 from patcher.profiles.marked import marked
 from patcher.profiles.templates import fill
+from patcher.worktree.python import parse
 
 NAME = "git_ignore.py"
 _CORE = ("PROJECT_ROOT", "MODEL_BASE", "DATA_OUTPUT_DIR")
@@ -106,7 +107,7 @@ def _functions(own: ForksOwn, defined: set[str], notes: list[Text]) -> dict[str,
         known |= {item.asname or item.name.partition(".")[0] for item in ast.parse(line).body[0].names}  # type: ignore[attr-defined]
     found = {}
     for name, text in own.functions.items():
-        tree = ast.parse(text)
+        tree = parse(text)
         bound = {at.id for at in ast.walk(tree) if isinstance(at, ast.Name) and not isinstance(at.ctx, ast.Load)}
         bound |= {at.arg for at in ast.walk(tree) if isinstance(at, ast.arg)}
         bound |= {at.name for at in ast.walk(tree) if isinstance(at, ast.ExceptHandler | ast.FunctionDef) and at.name}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from patcher.rewriting.outcome import Unparseable
+from patcher.worktree import python
 
 EOL = re.compile(r"\r\n|\r|\n")
 """The ends of lines as Python sees them; a form feed is none."""
@@ -154,11 +154,7 @@ def position(node: ast.AST) -> tuple[int, int]:
 @lru_cache(maxsize=32)
 def parse(text: str) -> Code | Unparseable:
     """Read a text that has no byte order mark."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return Code(text, ast.parse(text))
-        except SyntaxError as error:
-            return Unparseable(error.lineno or 1, error.msg)
-        except (ValueError, RecursionError, MemoryError) as error:
-            return Unparseable(1, str(error) or "the source nests too deeply")
+    try:
+        return Code(text, python.parse(text))
+    except python.UnreadableError as error:
+        return Unparseable(error.line, error.msg)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from patcher.rewriting.marking import Splice
 from patcher.rewriting.shape import shape
+from patcher.worktree.python import UnreadableError, parse
 
 if TYPE_CHECKING:
     from patcher.rewriting.code import Code
@@ -100,8 +101,8 @@ def _share(code: Code, block: list[ast.stmt], first: int, last: int, lines: Sequ
     low, high = block.index(group[0]), block.index(group[-1]) + 1
     low, high = min(low, first), max(high, last)
     try:
-        simple = not any(isinstance(node, _COMPOUND) for node in ast.parse("\n".join(lines)).body)
-    except SyntaxError:
+        simple = not any(isinstance(node, _COMPOUND) for node in parse("\n".join(lines)).body)
+    except UnreadableError:
         simple = False
     simple = simple and not any(column is not None for column in (shape(lines).comments if lines else ()))
     logical = sorted(set(shape(lines).logical)) if lines else []

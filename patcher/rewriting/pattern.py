@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-import warnings
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from patcher.worktree.python import UnreadableError, parse, parse_expression
 
 _ONE, _RUN = "__uky_one_", "__uky_run_"
 _SKIPPED = r"""\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'"""
@@ -94,18 +95,14 @@ def run_of(node: ast.AST) -> Meta | None:
 def pattern(source: str) -> Pattern:
     """Read a pattern, or a template, which is written alike. ValueError says why one is no Python."""
     text = textwrap.dedent(source.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip()
-    problem = SyntaxError("invalid syntax")
+    problem = UnreadableError("invalid syntax")
     for star in ("*", "", "**"):
         placed = _META.sub(lambda match, star=star: _placeholder(match, star), text)  # type: ignore[misc]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                return Pattern(source, placed, tuple(ast.parse(placed).body))
-            except SyntaxError as error:
-                problem = error if star == "*" else problem
-            except (ValueError, RecursionError, MemoryError) as error:
-                raise ValueError(f"is no Python: {error}") from None
-    raise ValueError(f"is no Python (line {problem.lineno or 1}): {problem.msg}")
+        try:
+            return Pattern(source, placed, tuple(parse(placed).body))
+        except UnreadableError as error:
+            problem = error if star == "*" else problem
+    raise ValueError(f"is no Python (line {problem.line}): {problem.msg}")
 
 
 def part(whole: Pattern, node: ast.AST) -> Pattern:
@@ -119,9 +116,9 @@ def part(whole: Pattern, node: ast.AST) -> Pattern:
     end = offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
     text = whole.placed[start:end]
     try:
-        return Pattern(text, text, tuple(ast.parse(text).body))
-    except SyntaxError:
-        return Pattern(text, f"({text})", tuple(ast.parse(f"({text})").body))
+        return Pattern(text, text, tuple(parse(text).body))
+    except UnreadableError:
+        return Pattern(text, f"({text})", tuple(parse(f"({text})").body))
 
 
 def _placeholder(match: re.Match[str], star: str) -> str:
@@ -161,7 +158,7 @@ def check_code(text: str) -> None:
 def check_value(text: str) -> None:
     """Raise ValueError, with a plain message, where a text is no single Python expression."""
     try:
-        ast.parse(f"(\n{text}\n)", mode="eval")
-        ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f"is no Python expression: {getattr(error, 'msg', error)}") from None
+        parse_expression(f"(\n{text}\n)")
+        parse_expression(text.strip())
+    except UnreadableError as error:
+        raise ValueError(f"is no Python expression: {error.msg}") from None

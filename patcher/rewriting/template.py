@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from patcher.rewriting.code import EOL, Code
 from patcher.rewriting.pattern import PLACE, Pattern, meta
 from patcher.rewriting.shape import shape
+from patcher.worktree.python import UnreadableError, parse_expression
 
 if TYPE_CHECKING:
     from patcher.rewriting.matching import Bindings, Bound
@@ -127,8 +128,8 @@ def _holds(text: str, node: ast.AST) -> bool:
     if not isinstance(node, ast.expr) or isinstance(node, ast.Starred) or not EOL.search(text):
         return True
     try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
+        parse_expression(text)
+    except UnreadableError:
         return False
     return True
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from patcher.worktree.python import UnreadableError, parse_expression
+
 
 def class_expression(annotation: ast.expr) -> ast.expr | None:
     """The one class that an annotation names: `X | None`, `Optional[X]`, `"X"`, `Final[X]`."""
@@ -12,8 +14,8 @@ def class_expression(annotation: ast.expr) -> ast.expr | None:
             return annotation
         case ast.Constant(value=str() as text):
             try:
-                return class_expression(ast.parse(text, mode="eval").body)
-            except SyntaxError:
+                return class_expression(parse_expression(text))
+            except UnreadableError:
                 return None
         case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
             return class_expression(left)

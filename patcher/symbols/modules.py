@@ -11,6 +11,7 @@ from pathlib import Path
 from patcher.symbols.definition import Module, Unknown
 from patcher.symbols.scope import Scope, read_scope
 from patcher.worktree import files
+from patcher.worktree.python import UnreadableError, parse
 
 _COMPILED = (".so", ".pyd")
 
@@ -147,11 +148,7 @@ def _given(path: Path) -> _Given | None:
 def _parse(module: Module) -> ast.Module | Unknown:
     if module.path is None:
         return ast.Module(body=[], type_ignores=[])
-    import warnings
-
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(files.read(module.path, files.SOURCE_BYTES, follow=True))
-    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        return parse(files.read(module.path, files.SOURCE_BYTES, follow=True))
+    except (OSError, UnreadableError) as error:
         return Unknown(f"{module.path} cannot be parsed: {error}")

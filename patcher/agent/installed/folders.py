@@ -135,11 +135,13 @@ def editable_mappings(folder: Folder) -> dict[str, Path]:
     """Module to package folder, of the editable installs that a finder in this folder serves."""
     import ast
 
+    from patcher.worktree.python import UnreadableError, parse
+
     found: dict[str, Path] = {}
     for finder in folder.finders:
         try:
-            tree = ast.parse(files.read(finder, files.SETTINGS_BYTES, follow=True))
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = parse(files.read(finder, files.SETTINGS_BYTES, follow=True))
+        except (OSError, UnreadableError):
             continue
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

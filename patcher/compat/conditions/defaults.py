@@ -8,6 +8,7 @@ import re
 
 from patcher.compat.conditions.plain_job import CONFIGURATION
 from patcher.compat.forest import Forest
+from patcher.worktree.python import UnreadableError, parse
 
 _LINE = re.compile(r"^(?P<indent> *)(?P<item>- )?(?P<key>[^\s:#'\"][^:#]*?)\s*:(?:\s+(?P<value>.*))?$")
 _ENTRY = re.compile(
@@ -142,8 +143,8 @@ def fields_of(forest: Forest) -> dict[str, object]:
 
 def _fields(content: bytes) -> list[tuple[str, object]]:
     try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
+        tree = parse(content)
+    except UnreadableError:
         return []
     found: list[tuple[str, object]] = []
     for owner in tree.body:

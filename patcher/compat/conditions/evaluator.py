@@ -21,6 +21,7 @@ from patcher.compat.conditions.terms import (
     Term,
     Thing,
     Unknown,
+    is_small,
     truth,
 )
 from patcher.compat.conditions.tree import Tree
@@ -28,6 +29,8 @@ from patcher.compat.model import Condition, Otherwise, When
 from patcher.compat.outlining.outline import Import, Outline
 
 _DEPTH = 24
+_MOST_STEPS = 20_000
+"""How many expressions one test may lead to: helpers that call two helpers each, and so on, come to millions."""
 
 
 class Evaluator(Scoping):
@@ -36,6 +39,7 @@ class Evaluator(Scoping):
     def __init__(self, tree: Tree, outside: Outside, job: Job | None = None) -> None:
         super().__init__(tree, outside, job)
         self._depth = 0
+        self._steps = 0
         self._answers: dict[tuple[int, str], tuple[ast.expr, bool | None, bool]] = {}
 
     def holds(self, test: ast.expr, place: Place) -> bool | None:
@@ -95,13 +99,16 @@ class Evaluator(Scoping):
 
     def term(self, node: ast.expr, place: Place) -> Term:
         """What an expression comes to. Raises `Raised`."""
-        if self._depth > _DEPTH:
+        self._steps = self._steps + 1 if self._depth else 0
+        if self._depth > _DEPTH or self._steps > _MOST_STEPS:
             return UNKNOWN
         self._depth += 1
         try:
             found = self._term(node, place)
         finally:
             self._depth -= 1
+        if isinstance(found, Known) and not is_small(found.value):
+            return UNKNOWN
         if self.job is not None and isinstance(found, Unknown) and self.job.is_off(node):
             return OFF
         return found

@@ -18,6 +18,9 @@ _Node = tuple[str, str]
 
 _FRAMEWORKS = ("torch", "abc", "enum", "typing", "builtins", "collections", "pydantic", "nn", "dataclasses", "logging")
 
+_MOST_LOOKED_UP = 40
+"""How many names one name may lead through: an import of an import, say."""
+
 
 class Reach:
     """Grows from entries. What depends on the target is laid by (`deferred`) if `defer`."""
@@ -27,12 +30,13 @@ class Reach:
         self._choices = choices
         self.bodies: set[_Node] = set()
         self.classes: set[_Node] = set()
-        self.deferred: list[tuple[Outline, Body, Step]] = []
+        self.deferred: list[tuple[_Node, int]] = []
+        """Steps of bodies, by their place there."""
         self._attributes: set[str] = set()
         self._methods: dict[str, list[_Node]] = {}
         self._waiting: list[_Node] = []
         self._loaded: set[str] = set()
-        self._tops: dict[_Node, tuple[tuple[Outline, str], ...]] = {}
+        self._tops: dict[_Node, tuple[_Node, ...]] = {}
         """What names of modules stand for; the same for all that grow in one tree."""
 
     def copy(self, tree: Tree | None = None) -> Reach:
@@ -57,25 +61,35 @@ class Reach:
         """Follow everything that is reached until nothing new comes."""
         if not defer:
             laid_by, self.deferred = self.deferred, []
-            for later in laid_by:
-                if evaluator.runs(later[2].conditions, Place(later[0], later[1].qualname)) is not False:
-                    self._take(*later)
+            for node, number in laid_by:
+                if (found := self._body(node)) is not None:
+                    outline, body = found
+                    step = body.steps[number]
+                    if evaluator.runs(step.conditions, Place(outline, body.qualname)) is not False:
+                        self._take(outline, body, step)
         while self._waiting:
-            file, qualname = self._waiting.pop()
-            outline = self.tree.file(file)
-            body = outline.bodies.get(qualname) if outline is not None else None
-            if outline is None or body is None:
+            node = self._waiting.pop()
+            found = self._body(node)
+            if found is None:
                 continue
-            place = Place(outline, qualname)
-            for step in body.steps:
+            outline, body = found
+            place = Place(outline, body.qualname)
+            for number, step in enumerate(body.steps):
                 evaluator.asked = False
                 answer = evaluator.runs((*body.conditions, *step.conditions), place)
                 if answer is False and not (defer and evaluator.asked):
                     continue
                 if defer and evaluator.asked:
-                    self.deferred.append((outline, body, step))
+                    self.deferred.append((node, number))
                 else:
                     self._take(outline, body, step)
+
+    def _body(self, node: _Node) -> tuple[Outline, Body] | None:
+        """A body and its file. Here nobody is in the middle of anything."""
+        self.tree.forest.rest()
+        outline = self.tree.file(node[0])
+        body = outline.bodies.get(node[1]) if outline is not None else None
+        return (outline, body) if outline is not None and body is not None else None
 
     # what a step leads to
 
@@ -193,7 +207,7 @@ class Reach:
                 self._reach(outline.file, first)
         elif first in outline.bodies[""].assigned:
             for where, there in self._definitions(first, outline, outline.bodies[""]):
-                if (where, there) != (outline, first):
+                if (where.file, there) != (outline.file, first):
                     self._mention_definition(
                         where, f"{there}.{rest}" if rest and there else there or rest, called=called
                     )
@@ -211,29 +225,32 @@ class Reach:
             here = outline.bodies.get(function)
             if here is not None:
                 if name in here.assigned:
-                    yield from self._imported(here.assigned[name])
+                    yield from self._imported(here.assigned[name], set())
                     return
                 if name in here.parameters:
                     return
             function = function.rpartition(".")[0]
         key = (outline.file, name)
         if key not in self._tops:
-            self._tops[key] = tuple(self._top(name, outline, 0))
-        yield from self._tops[key]
+            self._tops[key] = tuple((where.file, there) for where, there in self._top(name, outline, set()))
+        for file, there in self._tops[key]:
+            if (where := self.tree.file(file)) is not None:
+                yield where, there
 
-    def _top(self, name: str, outline: Outline, depth: int) -> Iterator[tuple[Outline, str]]:
-        if name in outline.bodies or name in outline.classes:
-            yield outline, name
-        elif name in outline.bodies[""].assigned:
-            yield from self._imported(outline.bodies[""].assigned[name], depth)
-        elif depth < 8:
-            for star in outline.stars:
-                if (there := self.tree.module(star)) is not None:
-                    yield from self._top(name, there, depth + 1)
+    def _top(self, name: str, outline: Outline, seen: set[_Node]) -> Iterator[tuple[Outline, str]]:
+        """`seen`: what was looked up on the way here, as imports go around in circles."""
+        if (outline.file, name) in seen:
+            return
+        seen.add((outline.file, name))
+        for here in self.tree.giving(name, outline):
+            if name in here.bodies or name in here.classes:
+                yield here, name
+            else:
+                yield from self._imported(here.bodies[""].assigned[name], seen)
 
-    def _imported(self, ways: list[Assigned], depth: int = 0) -> Iterator[tuple[Outline, str]]:
+    def _imported(self, ways: list[Assigned], seen: set[_Node]) -> Iterator[tuple[Outline, str]]:
         for way in ways:
-            if isinstance(way.written, Import) and depth < 8:
+            if isinstance(way.written, Import) and len(seen) < _MOST_LOOKED_UP:
                 split = self.tree.split(way.written.dotted)
                 if split is None:
                     continue
@@ -241,7 +258,7 @@ class Reach:
                 if not rest:
                     yield where, ""
                 else:
-                    found = list(self._top(rest, where, depth + 1))
+                    found = list(self._top(rest, where, seen))
                     yield from found or [(where, rest)]
 
     def _outside_root(self, written: str, outline: Outline, body: Body | None = None) -> str | None:

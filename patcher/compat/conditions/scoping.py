@@ -15,6 +15,9 @@ from patcher.compat.conditions.tree import Tree
 from patcher.compat.model import Condition
 from patcher.compat.outlining.outline import Assigned, Body, Import, Outline
 
+_DEEPEST = 40
+"""How many names may wait for one another's values."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
@@ -78,16 +81,12 @@ class Scoping(ABC):
 
     def member(self, outline: Outline, name: str) -> Term:
         """What a name stands for at a module's top level."""
-        place = Place(outline)
-        if name in outline.bodies[""].assigned:
-            return self._bound((outline.file, "", name), outline.bodies[""].assigned[name], place)
-        if name in outline.bodies or name in outline.classes:
-            return Thing(f"{outline.module}.{name}")
-        for star in outline.stars:
-            if (there := self.tree.module(star)) is not None and there is not outline:
-                found = self.member(there, name)
-                if not isinstance(found, Unknown):
-                    return found
+        for here in self.tree.giving(name, outline):
+            if name not in here.bodies[""].assigned:
+                return Thing(f"{here.module}.{name}")
+            found = self._bound((here.file, "", name), here.bodies[""].assigned[name], Place(here))
+            if here is outline or not isinstance(found, Unknown):
+                return found
         return Thing(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
 
     def _parameter(self, body: Body, name: str) -> Term:
@@ -106,7 +105,7 @@ class Scoping(ABC):
             known, asked = self._names[key]
             self.asked = self.asked or asked
             return known
-        if key in self.active:
+        if key in self.active or len(self.active) >= _DEEPEST:
             return UNKNOWN
         self.active.add(key)
         before, self.asked = self.asked, False
@@ -178,7 +177,7 @@ class Scoping(ABC):
             seen.add((where.file, current))
             if name in family.attributes:
                 key = (where.file, current, f"self.{name}")
-                if key in self.active:
+                if key in self.active or len(self.active) >= _DEEPEST:
                     return UNKNOWN
                 self.active.add(key)
                 try:

@@ -63,6 +63,8 @@ class Unknown:
 
 
 Term: TypeAlias = Known | Thing | Method | Signed | Names | Setting | Off | Unknown
+_LONGEST = 2000
+_MOST_VALUES = 3000
 UNKNOWN = Unknown()
 OFF = Off()
 
@@ -83,6 +85,21 @@ EXCEPTIONS = {
     "AttributeError": ("AttributeError", "Exception", "BaseException"),
     "InvalidVersion": ("InvalidVersion", "ValueError", "Exception", "BaseException"),
 }
+
+
+def is_small(value: object) -> bool:
+    """Whether a value is small enough to go on computing with: `a = b + b; b = c + c; ...` doubles with each name."""
+    left, waiting = _MOST_VALUES, [value]
+    while waiting:
+        one = waiting.pop()
+        left -= 1
+        if left < 0 or (isinstance(one, str | bytes | tuple | frozenset | set | list | dict) and len(one) > _LONGEST):
+            return False
+        if isinstance(one, tuple | frozenset | set | list):
+            waiting.extend(one)
+        elif isinstance(one, dict):
+            waiting.extend((*one, *one.values()))
+    return True
 
 
 def truth(term: Term) -> bool | None:

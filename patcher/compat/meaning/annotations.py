@@ -9,6 +9,7 @@ from patcher.compat.meaning.frame import Frame
 from patcher.compat.meaning.meanings import Container, InstanceOf, Meanings, Outside, TreeClass, TypeOf, united
 from patcher.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
 from patcher.symbols.scope import Imported
+from patcher.worktree.python import UnreadableError, parse_expression
 
 if TYPE_CHECKING:
     from patcher.compat.meaning.universe import Universe
@@ -39,8 +40,8 @@ def _read(universe: Universe, annotation: ast.expr, frame: Frame) -> Meanings:
             return ()
         case ast.Constant(value=str() as text):
             try:
-                return _read(universe, ast.parse(text.strip(), mode="eval").body, frame)
-            except SyntaxError:
+                return _read(universe, parse_expression(text.strip()), frame)
+            except UnreadableError:
                 return (_UNTOLD,)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return united(_read(universe, left, frame), _read(universe, right, frame))

@@ -14,6 +14,19 @@ from patcher.symbols import External, Resolution, Symbols
 
 T = TypeVar("T")
 
+_DEEPEST = 40
+"""How many questions may wait for one another. A check of verl comes to 12."""
+_MOST_STEPS = 20_000
+"""How many questions the uses of one file may take together. A check of verl takes 600 at most."""
+
+_MOST_KEPT = 100_000
+"""How many answers are kept. A check of verl keeps 5,400."""
+
+
+class TooFarError(RecursionError):
+    """A use leads further than is looked: through 10,000 subclasses of each other, say. Python's own limit counts as
+    the same, so that whoever judges a use has one exception to catch."""
+
 
 _TREE, _TARGET = 1, 2
 
@@ -31,6 +44,8 @@ class Universe:
         self._active: set[Hashable] = set()
         self._cuts = 0
         self._asked = 0
+        self._steps = 0
+        self._generation = forest.generation
         self.top = forest.top
         """The import name of the tree's own package."""
 
@@ -48,6 +63,10 @@ class Universe:
     def names(self) -> Collection[str]:
         """The import names of the packages that are checked against, installed or not: the same on every release."""
         return self._target.against.keys()
+
+    def begin(self) -> None:
+        """From here on another file's uses are judged."""
+        self._steps = 0
 
     def without_target(self, find: Callable[[], T]) -> tuple[T, bool]:
         """What `find` gives, and whether it was found without asking what the target's packages hold."""
@@ -80,7 +99,13 @@ class Universe:
     def once(self, key: Hashable, find: Callable[[], T], in_a_circle: T) -> T:
         """What `find` gives, kept under `key`; `in_a_circle` if it is asked for again while it is being found.
 
-        What was found with the help of such an answer is kept only where the circle begins."""
+        What was found with the help of such an answer is kept only where the circle begins.
+
+        Raises:
+            TooFarError: too many questions wait for this one, or too many were asked since `begin`."""
+        if not self._active and (self._generation != self._forest.generation or len(self._kept) > _MOST_KEPT):
+            self._generation = self._forest.generation
+            self._kept.clear()
         kept = self._kept.get(key) or cast("tuple[object, int] | None", self._target.kept.get(key))
         if kept is not None:
             self._asked |= kept[1]
@@ -88,6 +113,9 @@ class Universe:
         if key in self._active:
             self._cuts += 1
             return in_a_circle
+        self._steps += 1
+        if len(self._active) >= _DEEPEST or self._steps > _MOST_STEPS:
+            raise TooFarError("it leads too far")
         self._active.add(key)
         cuts, before, self._asked = self._cuts, self._asked, 0
         try:

@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass, field
 
 from patcher.compat.model import Condition
+from patcher.worktree.python import parse_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Assigned:
     def value(self) -> ast.expr | Import | None:
         """None: something that is not followed, such as a loop's variable."""
         if isinstance(self.written, bytes):
-            self.written = ast.parse(b"(" + self.written + b"\n)", mode="eval").body
+            self.written = parse_expression(b"(" + self.written + b"\n)")
         return self.written
 
 

@@ -8,6 +8,7 @@ from patcher.compat.reading.collected import Collected, Item
 from patcher.compat.reading.walk import Walk
 from patcher.compat.reading.ways import NOTHING, OPAQUE, is_followed, one_of
 from patcher.compat.values import Instance, Member, Named, OneOf, Value
+from patcher.worktree.python import UnreadableError, parse_expression
 
 _TRANSPARENT = {"Optional", "Annotated", "ClassVar", "Final", "Required", "NotRequired", "Awaitable", "InitVar"}
 _CONTAINERS = {
@@ -34,8 +35,8 @@ def _annotated(walk: Walk, node: ast.expr) -> Value:
             return NOTHING
         case ast.Constant(value=str(text)):
             try:
-                return _annotated(walk, ast.parse(text.strip(), mode="eval").body)
-            except (SyntaxError, ValueError, RecursionError):
+                return _annotated(walk, parse_expression(text.strip()))
+            except UnreadableError:
                 return OPAQUE
         case ast.Name() | ast.Attribute():
             return _instance(walk.value(node))

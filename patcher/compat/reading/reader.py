@@ -18,8 +18,9 @@ from patcher.compat.reading.imports import IMPORTS
 from patcher.compat.reading.statements import STATEMENTS
 from patcher.compat.reading.walk import Walk
 from patcher.compat.reading.ways import one_of
-from patcher.compat.syntax import UNPARSEABLE, module_name, parsed
+from patcher.compat.syntax import module_name
 from patcher.compat.values import Named, OneOf
+from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
 _EXECUTORS = {**IMPORTS, **STATEMENTS, **BRANCHES, **DEFINITIONS}
@@ -29,12 +30,12 @@ _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(.*)$", re.MULTILINE)
 def read_file(content: bytes, file: str) -> FileFacts:
     """What the file says. One that is no Python says so in `problem`."""
     try:
-        return read_syntax(parsed(content), content, file)
-    except UNPARSEABLE as error:
+        return read_syntax(parse(content), content, file)
+    except UnreadableError as error:
         return unreadable(file, error)
 
 
-def unreadable(file: str, error: Exception) -> FileFacts:
+def unreadable(file: str, error: UnreadableError) -> FileFacts:
     """What is known of a file that is no Python."""
     return FileFacts(file, module_name(file), problem=str(error))
 
@@ -48,8 +49,8 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
         if uses:
             walk.uses += environment_uses(content, tree, file, walk.context_of)
             walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
-    except UNPARSEABLE as error:
-        return unreadable(file, error)
+    except RecursionError:
+        return unreadable(file, UnreadableError("it nests too deeply", walk.line))
     return FileFacts(
         file,
         walk.module,

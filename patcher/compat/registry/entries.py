@@ -12,6 +12,7 @@ from patcher.compat.composition import Composition, compose
 from patcher.compat.forest import Forest
 from patcher.symbols import Class, Symbols
 from patcher.symbols.classes import linearise
+from patcher.worktree.python import UnreadableError, parse
 
 _SHIPPED = "verl/trainer/config"
 _USUAL = "ppo_trainer"
@@ -98,8 +99,8 @@ def configs_of(forest: Forest) -> Configs:
 def _hydra_main(content: bytes) -> tuple[Path, str] | None:
     """What `@hydra.main(config_path=…, config_name=…)` says in a file."""
     try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError):
+        tree = parse(content)
+    except UnreadableError:
         return None
     for node in ast.walk(tree):
         match node:

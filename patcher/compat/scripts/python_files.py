@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 
 from patcher.compat.model import Context, Use
@@ -11,6 +10,7 @@ from patcher.compat.reading.environment import environment_uses
 from patcher.compat.scripts.programs import Program
 from patcher.compat.scripts.shell import Field, Misread
 from patcher.compat.scripts.shell_files import shell_uses
+from patcher.worktree.python import UnreadableError, parse
 
 _SHELL_CALLS = frozenset({"system", "run", "Popen", "call", "check_call", "check_output", "popen"})
 
@@ -19,11 +19,9 @@ def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
     """What a launcher sets and starts. `line`: the number of its first line."""
     content = ("\n" * (line - 1) + text).encode()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        yield Misread(getattr(error, "lineno", None) or line)
+        tree = parse(content)
+    except UnreadableError as error:
+        yield Misread(error.line)
         return
     yield from environment_uses(content, tree, file, _always)
     for node in ast.walk(tree):
