@@ -9,7 +9,7 @@ from pathlib import Path
 from patcher.errors import TreeError
 from patcher.language import phrase
 from patcher.tree.checkout import names
-from patcher.tree.git import Git
+from patcher.tree.git import Git, refuse_pipes
 from patcher.tree.head import repository
 
 _STATE = ("--porcelain=v2", "--branch", "-z", "--no-renames", "--ignored=traditional", "--ignore-submodules=all")
@@ -39,6 +39,7 @@ class Asked:
                 cause="which files belong to the fork, and which are data or results, is known from git alone",
                 advice="Make it one: git init, a .gitignore, git add. Nothing needs to be committed.",
             )
+        refuse_pipes(found.top, [root.relative_to(found.top).as_posix()])
         self._git = git = Git(found, root)  # Its folder for git is there as long as it is.
         self._listed = git.start("ls-files", "-co", "--exclude-standard", "-z", folder=root)
         self._state = git.start("status", *_STATE, "--", ".", folder=root)

@@ -54,7 +54,10 @@ class Checkout:
         Raises:
             TreeError: git refuses.
         """
+        from patcher.tree.git import refuse_pipes
+
         wanted = [self.prefix + path for path in paths]
+        refuse_pipes(self.head.top, wanted or [self.prefix])
         hidden = self._hidden(wanted) if wanted else []
         if not hidden:
             return self._changed(wanted or [self.prefix or "."])

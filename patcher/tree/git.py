@@ -16,7 +16,7 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,6 +134,25 @@ class Git:
             raise tree_error(error, phrase("{path}: cannot be read", path=path)) from error
         arguments = ("config", "--no-includes", "--file", "-", "--list", "--null")
         return git_settings.parse(start_outside(*arguments, root=self.root, given=content).end())
+
+
+def refuse_pipes(top: Path, places: Iterable[str]) -> None:
+    """Raise TreeError where a `.gitignore` or `.gitattributes` that git reads for `places` would hold it for ever.
+
+    Those of folders further down are not looked for: what they hold up ends at `git_process.LIMIT`.
+    """
+    folders = {folder for place in places for folder in (Path(place), *Path(place).parents)}
+    for path in (top / folder / name for folder in folders for name in (".gitignore", ".gitattributes")):
+        try:
+            kind = stat.S_IFMT(path.lstat().st_mode)
+        except OSError:
+            continue
+        if kind not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
+            raise TreeError(
+                phrase("{path}: cannot be read", path=path),
+                cause=phrase("where git keeps its notes there is no plain file, or a huge one"),
+                advice=phrase("Look at what it is, and remove it."),
+            )
 
 
 def start_outside(*arguments: str, root: Path, given: bytes = b"") -> Process:

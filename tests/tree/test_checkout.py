@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import patcher
 from patcher.errors import TreeError
 from patcher.tree import Ledger, Tree, git_process
 from patcher.tree.checkout import checkout
@@ -255,6 +257,13 @@ def test_a_git_that_does_not_end_is_ended(fork, monkeypatch):
     assert "find" in str(caught.value.advice)
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "verl/part0/.gitignore"])
+def test_a_pipe_where_git_looks_for_the_files_is_refused_at_once(fork, name):
+    os.mkfifo(fork.root / name)
+    with pytest.raises(TreeError, match="cannot be read"):
+        foreign(fork)
+
+
 def test_an_extension_that_is_not_known_is_refused(fork):
     git(fork.root, "config", "core.repositoryFormatVersion", "1")
     git(fork.root, "config", "extensions.newThing", "true")
@@ -283,6 +292,15 @@ def test_settings_are_handed_on_as_they_are(entries):
         command = ["git", "config", "--file", file.name, "--list", "--null"]
         listed = subprocess.run(command, capture_output=True, check=True, cwd="/").stdout
     assert parse(listed) == entries
+
+
+def test_git_is_started_in_one_place():
+    for path in Path(patcher.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            begins = isinstance(node, ast.List | ast.Tuple) and node.elts and isinstance(node.elts[0], ast.Constant)
+            assert not (begins and node.elts[0].value == "git"), f"{path}:{node.lineno}"
+            imported = isinstance(node, ast.Import) and any(alias.name == "git" for alias in node.names)
+            assert not imported, f"{path}:{node.lineno}"
 
 
 def test_without_git_only_what_needs_git_fails(fork, monkeypatch):
