@@ -136,8 +136,7 @@ def _git(session: Session) -> tuple[dict[str, Any], list[str]]:
     if found is None:
         return {"checkout": False}, []
     changed = found.changed_files()
-    remotes = [line.split()[:2] for line in found.git("remote", "-v").splitlines() if line.endswith("(fetch)")]
-    plain = {name: _USERINFO.sub("", url) for name, url in remotes}
+    plain = {name: _USERINFO.sub("", url) for name, url in found.remotes().items()}
     state = {
         "checkout": True,
         "branch": found.head.branch,

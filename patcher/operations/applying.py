@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patcher.language import phrase
-from patcher.operations.committing import commit_steps, refuse_foreign_changes, require_checkout
+from patcher.operations.committing import (
+    Effect,
+    commit_owed,
+    commit_steps,
+    refuse_foreign_changes,
+    require_checkout,
+    steps_of,
+)
 from patcher.operations.looking import look, tell_recovery
 from patcher.operations.round import Round
 from patcher.operations.standing import note
@@ -57,13 +64,16 @@ def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
 
 
 def apply(session: Session, order: Order) -> Round:
-    """Write what is needed. Raises TreeError where the tree cannot be written; then nothing has changed."""
+    """Write what is needed, and commit it if that is asked for; first also what an earlier run could not commit.
+
+    Raises TreeError where the tree cannot be written, or not be committed; then nothing has changed, or it says what.
+    """
     started = time.monotonic()
-    if order.commit:
-        require_checkout(session)
+    place = require_checkout(session) if order.commit else None
+    commits = commit_owed(session, place) if place is not None else ()
     first, seen = _preview(session, order)
     if first.failed or not (first.would_change or first.plan.pending or first.taken_over):
-        return replace(first, seconds=time.monotonic() - started)
+        return replace(first, seconds=time.monotonic() - started, commits=commits)
     with session.tree.transaction("apply", wait=patience(), on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
         found = survey(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
@@ -72,15 +82,20 @@ def apply(session: Session, order: Order) -> Round:
         todo = changes(planned, found)
         done = round_of(planned, found, todo)
         if done.failed:
-            return replace(done, seconds=time.monotonic() - started)
+            return replace(done, seconds=time.monotonic() - started, commits=commits)
         if not order.allow_dirty:
             refuse_foreign_changes(session, found, {change.path for change in todo})
         after = settled(planned, session.config.marker)
         ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
         if order.request == session.request():
             ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo)))
-        transaction.commit(todo, ledger, originals=found.originals)
-    commits = commit_steps(session, planned, found, {change.path for change in todo}) if order.commit else ()
+        if place is None:
+            transaction.commit(todo, ledger, originals=found.originals)
+        else:
+            steps = steps_of(session, planned, found, {change.path for change in todo})
+            back = tuple(Change(each.path, digest(each.content), found.sources[each.path].content) for each in todo)
+            effect = Effect(todo, ledger, found.originals)
+            commits += commit_steps(place, transaction, steps, effect, Effect(back, found.ledger))
     written = tuple(change.path for change in todo)
     return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits)
 

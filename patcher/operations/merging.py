@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from patcher.language import phrase
 from patcher.planning.replay import Desk, predecessors
 from patcher.planning.situation import belongs
 from patcher.records.load import as_applied, in_order
+from patcher.tree.git import start_outside
 from patcher.tree.source import Codec, Source, Undecodable, decode, digest, encode
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> di
                 cause=phrase("what the records made of it cannot be made again from its pre-image"),
                 advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
             )
-        merged[path] = _merge(path, source.content, patched[path], session.tree.pre_image(known.original))
+        original = session.tree.pre_image(known.original)
+        merged[path] = _merge(session.tree.root, path, source.content, patched[path], original)
     return merged
 
 
@@ -56,18 +57,14 @@ def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
     return {path: encode(text, codecs[path], path) for path, text in desk.texts.items()}
 
 
-def _merge(path: str, current: bytes, patched: bytes, original: bytes) -> bytes:
+def _merge(root: Path, path: str, current: bytes, patched: bytes, original: bytes) -> bytes:
     with tempfile.TemporaryDirectory(prefix="uky-patch-") as folder:
         names = [Path(folder) / name for name in ("current", "patched", "original")]
         for name, content in zip(names, (current, patched, original), strict=True):
             name.write_bytes(content)
-        try:
-            done = subprocess.run(["git", "merge-file", "-p", "--quiet", *map(str, names)], capture_output=True)
-        except FileNotFoundError as error:
-            advice = phrase("Install git, or put it on PATH.")
-            raise TreeError(phrase("git is needed to merge and was not found"), advice=advice) from error
-    if done.returncode == 0:
-        return done.stdout
+        code, merged = start_outside("merge-file", "-p", "--quiet", *map(str, names), root=root).outcome()
+    if code == 0:
+        return merged
     raise TreeError(
         phrase("{file}: cannot be merged; nothing was written", file=path),
         cause=phrase("lines that the records changed were changed by hand too"),

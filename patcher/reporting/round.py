@@ -29,7 +29,8 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
         report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
-        click.echo(json.dumps({**report, "written": list(done.written)}, ensure_ascii=False))
+        told = {**report, "written": list(done.written), "commits": list(done.commits)}
+        click.echo(json.dumps(told, ensure_ascii=False))
     else:
         _show_text(done, session, verb, diff)
     if done.failed:
@@ -46,11 +47,11 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
         for path in done.would_change:
             say("")
             show_diff(unified(path, done.before[path], done.plan.files[path].text))
+    for commit in done.commits:
+        say(f"  {show('committed', tongue)} {commit}")
     if done.failed:
         _tell_failures(done, tongue)
         return
-    for commit in done.commits:
-        say(f"  {show('committed', tongue)} {commit}")
     for path in done.taken_over:
         say(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:

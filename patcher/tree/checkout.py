@@ -1,41 +1,85 @@
-"""The git checkout that a tree lies in: whose changes are in it, and committing what was done."""
+"""The git checkout that a tree lies in, and whose changes are in it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
 from patcher.language import phrase
-from patcher.tree.head import Head, head
+from patcher.tree.head import Head, Repository, head, repository
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from patcher.tree.git import Git
     from patcher.tree.ledger import Ledger
     from patcher.tree.source import Source
 
-_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+_HIDING = "hsS"
+"""How `git ls-files -v` marks files whose changes git is told not to look at (assume-unchanged, skip-worktree)."""
 
 
-@dataclass(frozen=True, slots=True)
 class Checkout:
     """A git checkout. Git itself is asked only by the methods; paths are below the tree's root."""
 
-    root: Path
-    head: Head
+    def __init__(self, root: Path, head: Head, repository: Repository) -> None:
+        self.root, self.head, self.repository = root, head, repository
+        self._git: Git | None = None
+
+    @property
+    def git(self) -> Git:
+        """Git, started in the checkout's top folder."""
+        if self._git is None:
+            from patcher.tree.git import Git
+
+            self._git = Git(self.repository, self.root)
+        return self._git
+
+    @property
+    def prefix(self) -> str:
+        """What stands before a path below the root to make it one below the top: `""` or `forks/verl/`."""
+        inner = self.root.relative_to(self.head.top)
+        return "" if inner == Path() else f"{inner.as_posix()}/"
 
     def changed_files(self, paths: Iterable[str] = ()) -> tuple[str, ...]:
-        """Files with uncommitted changes, untracked ones included; of `paths` alone if any are given."""
-        listing = self.git(
-            "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *(tuple(paths) or (".",))
-        )
-        prefix = self.root.relative_to(self.head.top)
-        below = "" if prefix == Path() else f"{prefix.as_posix()}/"
-        return tuple(sorted(entry[3:].removeprefix(below) for entry in listing.split("\0") if entry))
+        """Files with uncommitted changes, untracked ones included; of `paths` alone if any are given.
+
+        A file of `paths` counts also where git is told not to look at its changes.
+
+        Raises:
+            TreeError: git refuses.
+        """
+        from patcher.tree.git import refuse_pipes
+
+        wanted = [self.prefix + path for path in paths]
+        refuse_pipes(self.head.top, wanted or [self.prefix])
+        hidden = self._hidden(wanted) if wanted else []
+        if not hidden:
+            return self._changed(wanted or [self.prefix or "."])
+        with tempfile.TemporaryDirectory(prefix="uky-patch-") as scratch:
+            index = Path(scratch) / "index"
+            try:
+                index.write_bytes(files.read(self.repository.folder / "index", files.DATA_BYTES))
+            except OSError as error:
+                raise TreeError(phrase("{path}: cannot be read", path=self.repository.folder / "index")) from error
+            env = {"GIT_INDEX_FILE": str(index)}
+            for flag in ("--no-assume-unchanged", "--no-skip-worktree"):
+                self.git.run("update-index", flag, "-z", "--stdin", given=listed(hidden), env=env)
+            return self._changed(wanted, env)
+
+    def _changed(self, places: Sequence[str], env: dict[str, str] | None = None) -> tuple[str, ...]:
+        form = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+        listing = self.git.run("status", *form, "--", *places, env=env)
+        return tuple(sorted(entry[3:].removeprefix(self.prefix) for entry in names(listing)))
+
+    def _hidden(self, places: Sequence[str]) -> list[str]:
+        listing = names(self.git.run("ls-files", "-v", "-z", "--", *places))
+        return [entry[2:] for entry in listing if entry[0] in _HIDING]
 
     def foreign_changes(
         self, paths: Sequence[str], ledger: Ledger, read: Callable[[str], Source | None]
@@ -43,6 +87,9 @@ class Checkout:
         """The files among `paths` with uncommitted changes that are not this tool's.
 
         A file is this tool's work when it is, to the byte, what the ledger says was written or what it was before.
+
+        Raises:
+            TreeError: git refuses, or a file cannot be read.
         """
         foreign = []
         for path in self.changed_files(paths) if paths else ():
@@ -51,63 +98,24 @@ class Checkout:
                 foreign.append(path)
         return tuple(foreign)
 
-    def commit(self, paths: Sequence[str], message: str) -> str:
-        """Commit these files as they are now, and nothing else that is staged. Hooks and identity count.
+    def remotes(self) -> dict[str, str]:
+        """The address of each remote, as the checkout's own configuration has it. Raises TreeError as git does."""
+        from patcher.tree.git_settings import remotes
 
-        Returns the new commit's full hash.
-
-        Raises:
-            TreeError: git refuses; the message is git's own.
-        """
-        self.git("commit", "--quiet", "--only", f"--message={message}", "--", *paths)
-        return self.git("rev-parse", "HEAD").strip()
-
-    def git(self, command: str, *arguments: str, env: Mapping[str, str] | None = None, literal: bool = True) -> str:
-        """What a git command prints. With `literal`, paths have no wildcards.
-
-        Raises:
-            TreeError: git refuses; the message is git's own.
-        """
-        git, failures = _library()
-        settings = {**(_QUIET if command == "status" else {}), **(env or {})}
-        if literal:
-            settings["GIT_LITERAL_PATHSPECS"] = "1"
-        try:
-            process = git.cmd.Git(str(self.root)).execute(
-                ["git", command, *arguments],
-                env=settings,
-                strip_newline_in_stdout=False,
-            )
-        except failures as error:
-            said = str(getattr(error, "stderr", "") or getattr(error, "stdout", "") or error).strip()
-            raise TreeError(
-                phrase("git {command} failed in {root}", command=command, root=self.root),
-                cause=said.removeprefix("stderr: ").strip("'\n "),
-                advice="Set right what git names and run the command again.",
-            ) from error
-        return str(process)
+        return remotes(self.git.settings())
 
 
 def checkout(root: Path) -> Checkout | None:
     """The git checkout that the tree lies in; None when it lies in none."""
-    found = head(root)
-    return None if found is None else Checkout(root, found)
+    found, where = head(root), repository(root)
+    return None if found is None or where is None else Checkout(root, found, where)
 
 
-def _library() -> tuple[Any, tuple[type[Exception], ...]]:
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    import git
-
-    if git.Git.GIT_PYTHON_GIT_EXECUTABLE is None or _missing():
-        raise TreeError(
-            "git is needed and was not found",
-            cause="the tree is a git checkout, and its uncommitted changes are looked at before files are changed",
-            advice="Install git, or put it on PATH.",
-        )
-    return git, (git.exc.GitCommandError, git.exc.GitCommandNotFound)
+def names(listing: bytes) -> list[str]:
+    """The entries that git prints with `-z`."""
+    return [os.fsdecode(entry) for entry in listing.split(b"\0") if entry]
 
 
-def _missing() -> bool:
-    from shutil import which
-
-    return which("git") is None
+def listed(paths: Iterable[str]) -> bytes:
+    """Entries as git reads them with `-z`."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -130,7 +130,7 @@ def test_pipes_sockets_and_unreadable_files_are_told(tmp_path: Path, monkeypatch
         plug.bind("plug")
         real = os.open
         monkeypatch.setattr(
-            os, "open", lambda path, *rest: _denied(path) if path.endswith("/secret") else real(path, *rest)
+            os, "open", lambda path, *rest: _denied(path) if os.fspath(path).endswith("/secret") else real(path, *rest)
         )
         found = listing(root)
     assert sorted(found.items) == ["README.md", VERSION]
