@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
-import secrets
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,7 +21,7 @@ from patcher.visible import unbroken, visible
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_SIGNATURE = f"\x1b[{secrets.randbits(64)};"
+_SIGNATURE = f"\x1b[{int.from_bytes(os.urandom(8), 'big')};"
 """As a sequence would begin, so that click takes it out where it takes out colours."""
 _SIGNED = re.compile(re.escape(_SIGNATURE) + r"([\d;]*[mK])")
 _COLOUR = re.compile(r"\x1b\[([\d;]*m)")

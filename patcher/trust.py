@@ -7,14 +7,11 @@ something. `uky-patch trust` says that this tree's own environment may be.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 from pathlib import Path
 
 from patcher.errors import TreeError
 from patcher.language import phrase
-from patcher.language.said import said
 from patcher.worktree import files
 from patcher.worktree.within import lies_in
 
@@ -23,6 +20,8 @@ _ACTIVATED = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 def is_trusted(root: Path) -> bool:
     """Whether the user trusts this tree: this folder, of this owner. One that came in its place is another."""
+    import json
+
     place = _place(root)
     with contextlib.suppress(OSError, ValueError, RecursionError):
         if place.lstat().st_uid == os.geteuid() and not lies_in(place, root):
@@ -32,6 +31,8 @@ def is_trusted(root: Path) -> bool:
 
 def trust(root: Path) -> None:
     """Remember that the user trusts the tree at `root`. Raises TreeError."""
+    import json
+
     place = _place(root)
     if lies_in(place, root):
         raise TreeError(
@@ -42,7 +43,7 @@ def trust(root: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         files.replace(place, json.dumps(_identity(root)).encode(), mode=0o600)
     except OSError as error:
-        raise TreeError(phrase("{path}: cannot be written", path=place), cause=said(error)) from error
+        raise TreeError(phrase("{path}: cannot be written", path=place), cause=error.strerror or str(error)) from error
 
 
 def distrust(root: Path) -> bool:
@@ -52,17 +53,20 @@ def distrust(root: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise TreeError(phrase("{path}: cannot be removed", path=_place(root)), cause=said(error)) from error
+        raise TreeError(
+            phrase("{path}: cannot be removed", path=_place(root)), cause=error.strerror or str(error)
+        ) from error
     return True
 
 
 def search_only_outside(root: Path | None = None) -> None:
-    """Take folders that depend on where one stands out of PATH, and those in `root` if that is not trusted.
+    """Take folders that depend on where one stands out of PATH, and those in a tree that is not trusted.
 
-    With `PATH=.:$PATH` or `PATH=$PWD/bin:$PATH` a `git` that lies in the tree would be started as git. The folder of
+    The tree is the one at `root`, or around the folder where one stands. With `PATH=.:$PATH` or `PATH=$PWD/bin:$PATH` a `git` that lies in the tree would be started as git. The folder of
     an environment that the user has activated stays, even where it is in the tree.
     """
     kept = [entry for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
+    root = root or _around()
     if root is not None:
         inside = {entry for entry in kept if lies_in(entry, root) and not _is_activated(entry)}
         if inside and not is_trusted(root):
@@ -75,7 +79,17 @@ def _is_activated(folder: str) -> bool:
     return any(prefix.startswith("/") and Path(folder) == Path(prefix) / "bin" for prefix in prefixes)
 
 
+def _around() -> Path | None:
+    """The folder that holds a `verl`, here or above; found without what reads trees, as every command asks."""
+    with contextlib.suppress(OSError):
+        here = Path.cwd()
+        return next((folder for folder in (here, *here.parents) if (folder / "verl").is_dir()), None)
+    return None
+
+
 def _place(root: Path) -> Path:
+    import hashlib
+
     import platformdirs
 
     key = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]

@@ -112,6 +112,7 @@ def test_path_without_what_depends_on_where_one_stands(root: Path, monkeypatch: 
     monkeypatch.setenv("VIRTUAL_ENV", str(root / ".venv"))
     active = f"{root}/.venv/bin"
     monkeypatch.setenv("PATH", f".::bin:{active}:/usr/bin:{root}/bin:{outside}:{root}/../fork/bin")
+    monkeypatch.chdir("/")
     search_only_outside()
     assert os.environ["PATH"] == f"{active}:/usr/bin:{root}/bin:{outside}:{root}/../fork/bin"
     search_only_outside(root)
