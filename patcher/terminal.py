@@ -21,7 +21,7 @@ from patcher.visible import unbroken, visible
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_SIGNATURE = f"\x1b[{int.from_bytes(os.urandom(8), 'big')};"
+_SIGNATURE = f"\x1b[{int(os.urandom(8).hex(), 16)};"
 """As a sequence would begin, so that click takes it out where it takes out colours."""
 _SIGNED = re.compile(re.escape(_SIGNATURE) + r"([\d;]*[mK])")
 _COLOUR = re.compile(r"\x1b\[([\d;]*m)")
