@@ -19,14 +19,23 @@ from tests.terminal.hostile import ATTACKS, PARTS, Screen, steering
 
 WORDS = st.lists(PARTS, min_size=1, max_size=5).map("".join)
 RECORD = """
-title = {title}
-reason = {title}
+id = "own-record"
+title = {text}
+reason = {text}
+upstream = "https://example.org/1"
+lifetime = "fork-only"
+tags = ["vllm"]
 [when]
 verl = ">=0.6"
-[[edits]]
-file = {file}
-replace = "from vllm import LLM"
-with = "from vllm import AsyncLLM"
+[[edit]]
+file = "verl/plain.py"
+kind = "move-import"
+old = "vllm.LLM"
+new = "vllm.entrypoints.LLM"
+[[example]]
+name = {text}
+before = "from vllm import LLM"
+after = "from vllm.entrypoints import LLM"
 """
 COMMANDS = (
     ["status", "--all"],
@@ -51,21 +60,28 @@ COMMANDS = (
 )
 
 
+def toml(word: str) -> str:
+    """A string of TOML that means `word`, of which what TOML cannot hold is left out."""
+    sound = [char for char in word if not "\ud800" <= char <= "\udfff"]
+    inner = "".join(f"\\u{ord(char):04x}" if char < " " or char in '"\\\x7f' else char for char in sound)
+    return f'"{inner}x"'
+
+
 def tree(folder: Path, word: str) -> Path:
     """A fork in which everything that may hold text holds `word`."""
     root = folder / "fork"
     (root / "verl/version").mkdir(parents=True)
     (root / "verl/version/version").write_bytes(f"0.6.1{word}\n".encode("utf-8", "surrogatepass"))
     (root / "verl/__init__.py").write_bytes(b"")
-    name = os.fsencode("".join(c for c in word if c not in "/\0" and not "\ud800" <= c <= "\udfff"))[:200]
-    code = b"import vllm\nfrom vllm import LLM, Nothing\nx = 1  # Uky[" + name.replace(b"\n", b" ") + b"]\n"
-    for prefix, content in ((b"a", code), (b"b", code + b"def f(:\n")):
-        Path(os.fsdecode(os.path.join(os.fsencode(root / "verl"), prefix + name + b".py"))).write_bytes(content)
+    name = "".join(c for c in word if c not in "/\0" and not "\ud800" <= c <= "\udfff")[:60]
+    code = f"import vllm\nfrom vllm import LLM, Nothing\nx = 1  # Uky[{name.splitlines()[:1]}]\n"
+    (root / "verl/plain.py").write_text("from vllm import LLM\n")
+    for prefix, content in (("a", code), ("b", code + "def f(:\n")):
+        (root / "verl" / f"{prefix}{name}.py").write_text(content, encoding="utf-8", errors="replace")
     own = root / "own"
     own.mkdir()
-    text = json.dumps("".join(c for c in word if not "\ud800" <= c <= "\udfff"))
-    record = RECORD.format(title=text.replace("\\u007f", "\x7f"), file=json.dumps("verl/workers/x.py"))
-    (own / "own-record.toml").write_text(record, encoding="utf-8")
+    text = toml(word)
+    (own / "own-record.toml").write_text(RECORD.format(text=text), encoding="utf-8")
     (root / "uky-patch.toml").write_text(
         f'patches = ["own"]\nmarker = "Uky"\n[[accept]]\nsymbol = {text}\nreason = {text}\n', encoding="utf-8"
     )
@@ -79,7 +95,8 @@ def tree(folder: Path, word: str) -> Path:
 def shown(root: Path, words: list[str], word: str) -> str:
     """What arrives on the terminal."""
     screen = Screen()
-    fields = {"log": "train.log", "word": word.replace("\0", "0"), "vllm": "0.20.2"}
+    given = os.fsdecode(word.replace("\0", "0").encode("utf-8", "replace") + b"\xff")  # As arguments may come.
+    fields = {"log": "train.log", "word": given, "vllm": "0.20.2"}
     before = Path.cwd()
     os.chdir(root)
     try:
