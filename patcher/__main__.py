@@ -12,6 +12,7 @@ def main() -> None:
 
         sys.stdout.write(f"uky-patch {__version__}\n")
         return
+    _import_nothing_from_here()
     import atexit
     import gc
 
@@ -22,6 +23,20 @@ def main() -> None:
     atexit.register(_leave, codes)  # registered first, so that it comes after all others
     codes.append(run())
     sys.exit(codes[0])
+
+
+def _import_nothing_from_here() -> None:
+    """Take the folder where one stands out of Python's search: it may be a tree that holds a `click.py`.
+
+    It is there with `python -m patcher`, and with an empty part in PYTHONPATH (`PYTHONPATH=/some/folder:`).
+    """
+    try:
+        here = os.path.realpath(os.curdir)
+    except OSError:  # It is gone, and holds nothing.
+        return
+    own = os.path.realpath(f"{sys.modules['patcher'].__path__[0]}/..")
+    if here != own:
+        sys.path[:] = [place for place in sys.path if place and os.path.realpath(place) != here]
 
 
 def _leave(codes: list[int]) -> None:

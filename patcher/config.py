@@ -13,6 +13,7 @@ from patcher.language import Phrases, phrase
 from patcher.language.said import said
 from patcher.records.model import Style
 from patcher.worktree import files
+from patcher.worktree.within import leads_into
 
 if TYPE_CHECKING:
     from patcher.records.mistakes import Checker
@@ -47,6 +48,8 @@ class Config:
     accept: tuple[Acceptance, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    root: Path | None = field(default=None, compare=False)
+    """The tree that says so."""
 
 
 def load(root: Path) -> Config:
@@ -88,13 +91,14 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     config = Config(
         marker=marker or "Uky",
         style=style or "comment",  # type: ignore[arg-type]
-        patches=tuple(root / folder for folder in check.strings(data, (), "patches")),
-        symptoms=tuple(root / folder for folder in check.strings(data, (), "symptoms")),
+        patches=tuple(_folders(data, check, "patches", root)),
+        symptoms=tuple(_folders(data, check, "symptoms", root)),
         enable=check.strings(data, (), "enable"),
         disable=check.strings(data, (), "disable"),
         accept=tuple(_acceptances(data, check)),
         pins=pins,
         hosts=hosts if isinstance(hosts, dict) else {},
+        root=root,
     )
     if check.mistakes:
         raise RecordError(
@@ -102,6 +106,15 @@ def _parse(text: str, path: Path, root: Path) -> Config:
             cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
         )
     return config
+
+
+def _folders(data: Mapping[str, Any], check: Checker, key: str, root: Path) -> Iterator[Path]:
+    """Folders in the tree. One that leads out of it, by `..` or a link, is a mistake: the tree names no other data."""
+    for folder in check.strings(data, (), key):
+        if "\0" not in folder and leads_into(root / folder, root):
+            yield root / folder
+        else:
+            check.note((key,), phrase("{folder!r} must lie in the tree", folder=folder))
 
 
 def _acceptances(data: Mapping[str, Any], check: Checker) -> Iterator[Acceptance]:

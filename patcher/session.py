@@ -14,6 +14,7 @@ from patcher.environment import Environment, probe
 from patcher.errors import ReleaseError, UsageError
 from patcher.language import phrase
 from patcher.tree import Tree
+from patcher.trust import search_only_outside
 
 if TYPE_CHECKING:
     from patcher.planning.need import SymbolLookup
@@ -36,6 +37,11 @@ class Session:
     @cached_property
     def tree(self) -> Tree:
         """`--root`, else the folder that holds verl/ at or above this one, else the installed verl's."""
+        tree = self._tree()
+        search_only_outside(tree.root)
+        return tree
+
+    def _tree(self) -> Tree:
         if self.root_option is not None:
             return Tree.open(self.root_option)
         with contextlib.suppress(UsageError):

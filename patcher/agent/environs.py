@@ -69,6 +69,12 @@ class Login:
             return self._known
 
 
+def search(*paths: str) -> str:
+    """PATHs one after another, without what depends on the folder that one stands in."""
+    entries = [part for path in paths for part in path.split(os.pathsep)]
+    return os.pathsep.join(part for part in entries if part.startswith("/"))
+
+
 def both(session: Mapping[str, str], login_shell: Mapping[str, str]) -> dict[str, str]:
     """This process's variables, and those that only a login has."""
     return {**login_shell, **session}

@@ -8,6 +8,7 @@ import re
 import shutil
 from typing import Any
 
+from patcher.agent.environs import search
 from patcher.agent.facts import Output, Untold, run
 from patcher.agent.said import Said, phrase
 
@@ -109,7 +110,7 @@ def _ask(query: str) -> Output:
 
 
 def _nvidia_smi() -> str:
-    places = os.pathsep.join([os.environ.get("PATH", ""), *_PLACES])
+    places = search(os.environ.get("PATH", ""), *_PLACES)
     found = shutil.which("nvidia-smi", path=places)
     if found is None:
         raise Untold(phrase("there is no nvidia-smi"))

@@ -8,12 +8,14 @@ import shutil
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
+from patcher.agent.environs import search
 from patcher.agent.facts import Fact, gather
 from patcher.agent.installed.interpreter import executable, read
 from patcher.agent.installed.layout import Unusable
 from patcher.agent.installed.packages import packages_of
 from patcher.agent.said import Refusal, Said, phrase
 from patcher.worktree import files
+from patcher.worktree.within import lies_in
 
 SECONDS = 2.5
 """For all of the candidates from one source: a dead mount costs its own source alone."""
@@ -21,6 +23,8 @@ _ASK_SECONDS = 1.0
 _MOST = 40
 """Candidates that are looked at from one source."""
 
+_ANYBODYS = ("/venv", "/opt", "/workspace")
+"""Places that others may have put something into: what is there is read off its files, and not started for that."""
 _CONDAS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", "miniconda", "anaconda")
 
 
@@ -44,12 +48,21 @@ class Look(NamedTuple):
     passed: list[Said]
 
 
-def look(named: str | None, root: str | None, home: str, environ: Mapping[str, str], login: Login) -> Look:
+def look(
+    named: str | None, root: str | None, home: str, environ: Mapping[str, str], login: Login, in_tree: str = "run"
+) -> Look:
     """The interpreter `named`, else the one that has most of vllm, torch and ray, else None.
+
+    `in_tree`: what lies in the tree at `root`, and is neither named nor activated, may be `run` to be read, is only
+    `read` off its files, or is `left` alone.
 
     Raises Refusal of kind `python` where the named one is not to be had.
     """
-    facts = {origin: Fact(_reader(source), SECONDS) for origin, source in sources(root, home, environ, login).items()}
+    inside = root if in_tree != "run" else None
+    facts = {
+        origin: Fact(_reader(source, origin, inside, in_tree), SECONDS)
+        for origin, source in sources(root, home, environ, login).items()
+    }
     if named is not None:
         facts = {"named": Fact(lambda: _named(named, root, home, environ, login), 2 * SECONDS), **facts}
     found, missing = gather(facts)
@@ -74,7 +87,8 @@ def sources(root: str | None, home: str, environ: Mapping[str, str], login: Logi
 
     def active() -> list[Candidate]:
         names = ("VIRTUAL_ENV", "CONDA_PREFIX")
-        return [Candidate(of[name], "active") for of in (environ, login()) for name in names if of.get(name)]
+        folders = [of[name] for of in (environ, login()) for name in names if of.get(name)]
+        return [Candidate(folder, "active") for folder in folders if folder.startswith("/")]
 
     found: dict[str, Source] = {"active": active}
     if root is not None:
@@ -110,12 +124,12 @@ def conda_environments(home: str, environ: Mapping[str, str], login: Login) -> l
     return list(dict.fromkeys(path for path in (*inside, *listed, *bases) if os.path.isdir(path)))
 
 
-def inspect(candidate: Candidate) -> dict[str, Any]:
-    """What is under one interpreter. Raises Unusable."""
+def inspect(candidate: Candidate, run: bool = True) -> dict[str, Any]:
+    """What is under one interpreter, which is only started for it where it may be `run`. Raises Unusable."""
     python = executable(Path(candidate.path))
     if not os.access(python, os.X_OK):
         raise Unusable(phrase("cannot use {path}", path=python), phrase("it is not there, or may not be run"))
-    interpreter = read(python, _ASK_SECONDS)
+    interpreter = read(python, _ASK_SECONDS if run else None)
     packages, problems = packages_of(interpreter)
     return {
         "python": str(interpreter.python),
@@ -137,12 +151,17 @@ def inspect(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _reader(source: Source) -> Callable[[], list[dict[str, Any]]]:
+def _reader(source: Source, origin: str, inside: str | None, in_tree: str) -> Callable[[], list[dict[str, Any]]]:
+    """Inspect what there is. What lies `inside` of a tree is treated as `in_tree` says, but for what is activated."""
+
     def find() -> list[dict[str, Any]]:
         found = []
         for candidate in list(source())[:_MOST]:
+            theirs = inside is not None and origin != "active" and lies_in(candidate.path, inside)
+            if theirs and in_tree == "left":
+                continue
             try:
-                found.append(inspect(candidate))
+                found.append(inspect(candidate, run=not theirs and origin not in _ANYBODYS))
             except Unusable:
                 continue
         return found
@@ -174,16 +193,15 @@ def readings(named: str, root: str | None, home: str, environ: Mapping[str, str]
         return below
     known = conda_environments(home, environ, login)
     condas = [path for path in known if os.path.basename(path) == named]
-    search = os.pathsep.join([environ.get("PATH", ""), login().get("PATH", "")])
-    command = shutil.which(named, path=search)
-    return [*condas, *below, *([command] if command else [])]
+    command = shutil.which(named, path=search(environ.get("PATH", ""), login().get("PATH", "")))
+    return [*condas, *([command] if command else []), *below]
 
 
 def _on_paths(environ: Mapping[str, str], login: Login) -> list[str]:
     found = []
     for of in (environ, login()):
-        search = of.get("PATH", "")
-        path = shutil.which("python3", path=search) or shutil.which("python", path=search)
+        path = shutil.which("python3", path=search(of.get("PATH", "")))
+        path = path or shutil.which("python", path=search(of.get("PATH", "")))
         found += [path] if path else []
     return list(dict.fromkeys(found))
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from patcher.agent import frames
+from patcher.agent.environs import search
 from patcher.agent.said import Refusal
 from patcher.agent.sink import Sink
 
@@ -190,6 +191,7 @@ def main(nonce: str) -> None:
     os.close(nothing)
     os.dup2(2, 1)
     _go_home()
+    os.environ["PATH"] = search(os.environ.get("PATH", os.defpath))
     server = Server(source, sink)
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: None)

@@ -44,7 +44,7 @@ def survey(request: Request) -> dict[str, Any]:
         "processes": Fact(gpus.processes, gpus.SECONDS + 0.5),
         "driver": Fact(gpus.driver, gpus.SECONDS + 0.5),
         "libcuda": Fact(lambda: libcuda.libcuda(environs.both(own, login())), 2.5),
-        "interpreters": Fact(lambda: _interpreters(request.args.get("python"), root, home, own, login), 6.0),
+        "interpreters": Fact(lambda: _interpreters(request, home, own, login), 6.0),
         "environ": Fact(lambda: environs.both(own, login()), 1.5),
         "disk": Fact(lambda: disks.room(at), _SHORT),
         "mount": Fact(lambda: disks.mount(at), _SHORT),
@@ -76,10 +76,9 @@ def survey(request: Request) -> dict[str, Any]:
     }
 
 
-def _interpreters(
-    named: str | None, root: str | None, home: str, own: dict[str, str], login: interpreters.Login
-) -> dict[str, Any]:
-    chosen, others, passed = interpreters.look(named, root, home, own, login)
+def _interpreters(request: Request, home: str, own: dict[str, str], login: interpreters.Login) -> dict[str, Any]:
+    named, in_tree = request.args.get("python"), request.args.get("in_tree", "run")
+    chosen, others, passed = interpreters.look(named, request.kept.get("root"), home, own, login, in_tree)
     return {"chosen": chosen, "others": others, "passed": passed}
 
 

@@ -13,6 +13,7 @@ from patcher.cli.options import shared
 from patcher.errors import ExitCode, UkyError
 from patcher.language import language, show
 from patcher.terminal import guarded, say, style
+from patcher.trust import search_only_outside
 
 COMMANDS = {
     "demo": "the whole round on a real verl release, in a scratch folder",
@@ -36,6 +37,7 @@ COMMANDS = {
     "bundle": "one archive for a bug report, without secrets, listed before it is written",
     "clean": "what a job has left behind: processes, shared memory, sockets, sessions of Ray, caches",
     "symptoms": "the failures, stalls and bad courses that are known, and what to do",
+    "trust": "that the tree's own environment may be started, remembered outside it",
     "completion": "a completion script for bash, zsh or fish",
 }
 
@@ -80,6 +82,7 @@ def uky_patch() -> None:
 @guarded()
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and give its exit code. Mistakes of the user or the machine are told here, once."""
+    search_only_outside()
     try:
         code = uky_patch.main(arguments, prog_name="uky-patch", standalone_mode=False)
         sys.stdout.flush()

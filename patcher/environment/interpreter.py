@@ -23,7 +23,8 @@ def find_interpreter(python: Path | None) -> Interpreter:
             raise EnvironmentProbeError(heard(error.title), cause=heard(error.cause), advice=advice) from error
     problems = []
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        if not (value := os.environ.get(variable)):
+        value = os.environ.get(variable, "")
+        if not value.startswith("/"):  # A relative one means whatever lies where one stands.
             continue
         try:
             found = _read(Path(value))

@@ -35,6 +35,8 @@ def host_named(config: Config, name: str, **given: Any) -> Host:
     if not listed:
         return _host(name, table)
     own = _tabled(config, name)
+    if name == HERE and "python" in own and "python" not in table:
+        _refuse_untrusted(config, own["python"])
     for key, value in table.items():
         if key in ("env", "constants"):
             own[key] = {**own.get(key, {}), **value}
@@ -48,6 +50,18 @@ def host_named(config: Config, name: str, **given: Any) -> Host:
 def all_hosts(config: Config) -> Mapping[str, Host]:
     """The hosts of the configuration, by name. Raises RecordError with the mistakes of the first that has some."""
     return {name: _host(name, _tabled(config, name)) for name in config.hosts}
+
+
+def _refuse_untrusted(config: Config, python: str) -> None:
+    """What a tree names for this machine counts once its user has said so."""
+    from patcher.trust import is_trusted
+
+    if config.root is None or not is_trusted(config.root):
+        raise UsageError(
+            phrase("uky-patch.toml names an interpreter for this machine: {python}", python=python),
+            cause=phrase("a tree that is not trusted has no program started here"),
+            advice=phrase("Name the interpreter with --python, or say once that you trust this tree: uky-patch trust"),
+        )
 
 
 def _tabled(config: Config, name: str) -> dict[str, Any]:

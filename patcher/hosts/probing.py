@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.hosts.opening import place_of
@@ -21,7 +22,19 @@ def survey(connection: Connection, host: Host) -> Survey:
         RefusedError: of kind `python`: the interpreter that `host` names is not usable there.
         CutError: the connection ended.
     """
-    return survey_of(connection.channel.ask("survey", python=host.python).values)
+    return survey_of(connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values)
+
+
+def _in_tree(host: Host) -> str:
+    """What the environment in the tree's own folder is there for.
+
+    Here the tree is somebody's data until the user trusts it. On a host it is the folder that the user has us write to.
+    """
+    from patcher.trust import is_trusted
+
+    if not host.here:
+        return "read"
+    return "run" if host.path is not None and is_trusted(Path(host.path)) else "left"
 
 
 def survey_of(told: Mapping[str, Any]) -> Survey:

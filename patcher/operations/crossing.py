@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
+import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -94,7 +96,8 @@ def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int
     each = max(processes // len(shares), 1)
     pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
     try:
-        asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
+        with _away():
+            asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
         for done in as_completed(asked):
             yield done.result()
     except BrokenProcessPool as error:
@@ -106,6 +109,18 @@ def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int
     finally:
         for pool in pools:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _away() -> Iterator[None]:
+    """Stand elsewhere while processes are started: Python begins to import from the folder where it is started."""
+    before = os.open(os.curdir, os.O_PATH)
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 class _Bench:

@@ -108,10 +108,10 @@ def _args(name: str, action: Write, argument: str | None) -> dict[str, Any]:
 
 
 def _program(target: str, python: Path | None) -> Path:
-    folders = [*_folders_of(target), *([python if python.is_dir() else python.parent] if python else [])]
-    for folder in folders:
+    named = [python if python.is_dir() else python.parent] if python else []
+    for folder in (*_folders_of(target), *named):
         for place in (folder / "probing", folder / "bin" / "probing"):
-            if place.is_file():
+            if place.is_file() and (folder in named or place.stat().st_uid in (0, os.geteuid())):
                 return place
     if found := shutil.which("probing"):
         return Path(found)
@@ -133,8 +133,9 @@ def _folders_of(target: str) -> list[Path]:
     except OSError as error:
         raise UsageError(phrase("process {target} cannot be looked at", target=target), cause=str(error)) from error
     environ = dict(entry.split("=", 1) for entry in entries if "=" in entry)
-    folders += [Path(environ[name]) / "bin" for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environ.get(name)]
-    return folders + [Path(folder) for folder in environ.get("PATH", "").split(":") if folder]
+    prefixes = [environ.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+    folders += [Path(prefix) / "bin" for prefix in prefixes if prefix.startswith("/")]
+    return folders + [Path(folder) for folder in environ.get("PATH", "").split(":") if folder.startswith("/")]
 
 
 def _unknown(name: str, known: Mapping[str, object]) -> UsageError:

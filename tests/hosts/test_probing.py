@@ -19,6 +19,7 @@ from patcher.hosts.host import HERE, Host
 from patcher.hosts.opening import begin
 from patcher.hosts.probing import survey
 from patcher.hosts.survey import Interpreter, Survey
+from patcher.trust import trust
 from tests.environment.venvs import Venv
 from tests.machines import Machine
 
@@ -135,8 +136,12 @@ def test_the_environment_with_vllm_torch_and_ray_is_taken(home: Path, here: Call
 def test_of_equals_the_active_one_then_the_tree_s_own(
     home: Path, here: Callable[[], Survey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    venv(home / ".venv", **TRAINING)
+    own = venv(home / ".venv", **TRAINING)
     inside = venv(home / "fork/.venv", **TRAINING)
+    found = here().interpreter
+    assert found is not None
+    assert (found.python, found.origin) == (str(own.python), "home"), "the tree is not trusted yet"
+    trust(home / "fork")
     found = here().interpreter
     assert found is not None
     assert (found.python, found.origin) == (str(inside.python), "in-tree")

@@ -9,6 +9,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
+from patcher.agent.environs import search
 from patcher.agent.facts import Untold, run
 from patcher.agent.jobs import sealing
 from patcher.agent.jobs.traces import noted, session_of
@@ -105,8 +106,7 @@ def _ask(
 ) -> dict[str, Any]:
     """Ask the `ray` of the interpreter that trains, with Ray's own variables as the cluster has them."""
     places = [os.path.dirname(python)] if python else []
-    places += [environment.get("PATH", ""), os.environ.get("PATH", "")]
-    program = shutil.which("ray", path=os.pathsep.join(places))
+    program = shutil.which("ray", path=search(*places, environment.get("PATH", ""), os.environ.get("PATH", "")))
     told: dict[str, Any] = {"command": " ".join(["ray", *words]), "output": "", "reason": None}
     if program is None:
         told["reason"] = "there is no ray"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import gpus, place
 from patcher.agent.collecting import rays, variables
+from patcher.agent.environs import search
 from patcher.agent.facts import Fact, gather, run
 from patcher.agent.jobs import devices, folder, login, processes
 from patcher.agent.secretive import Hiding, values_here
@@ -192,7 +193,7 @@ def _script(job: dict[str, Any] | None, hiding: Hiding) -> dict[str, str] | None
 
 def _smi() -> str:
     """What nvidia-smi shows a person."""
-    places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib"])
+    places = search(os.environ.get("PATH", ""), "/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib")
     program = shutil.which("nvidia-smi", path=places)
     return run([program], gpus.SECONDS).out if program else ""
 

@@ -25,9 +25,10 @@ def executable(given: Path) -> Path:
     Links are not followed, as they say which environment is meant. Raises Unusable where there is none.
     """
     path = given.expanduser()
-    on_path = shutil.which(str(path)) if len(path.parts) == 1 and not path.exists() else None
-    if on_path:
-        return Path(on_path)
+    is_name = len(path.parts) == 1 and (path.name.startswith("python") or not path.is_dir())
+    on_path = shutil.which(str(path)) if is_name else None
+    if on_path:  # As a shell has it: `python3` is that of PATH, whatever lies in the folder where one stands.
+        return Path(on_path).absolute()
     path = path.absolute()
     if path.is_dir():
         folder = path if path.name in ("bin", "Scripts") else path / "bin"
@@ -41,12 +42,15 @@ def executable(given: Path) -> Path:
     return path
 
 
-def read(python: Path, seconds: float = ASK_SECONDS) -> Interpreter:
-    """Where `python` imports from. It is run, for at most `seconds`, only where its files do not tell.
+def read(python: Path, seconds: float | None = ASK_SECONDS) -> Interpreter:
+    """Where `python` imports from. Only where its files do not tell it is run, for at most `seconds`; None: never.
 
     Raises Unusable.
     """
-    return from_files(python) or _ask(python, seconds)
+    found = from_files(python)
+    if found is None and seconds is None:
+        raise Unusable(phrase("cannot use {path}", path=python), phrase("its files do not tell where it imports from"))
+    return found or _ask(python, seconds or 0)
 
 
 def _ask(python: Path, seconds: float) -> Interpreter:
@@ -60,6 +64,7 @@ def _ask(python: Path, seconds: float) -> Interpreter:
             text=True,
             timeout=seconds,
             check=False,
+            cwd="/",
         )
     except subprocess.TimeoutExpired as error:
         raise Unusable(title, phrase("it did not tell its paths within {seconds} s", seconds=seconds)) from error

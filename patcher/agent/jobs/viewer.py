@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,10 @@ import time
 
 FIRST = 65536
 """How much of a log that is there already is shown."""
+_STEERING = re.compile(
+    "\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+"""What steers a terminal, or turns text round; colours, and the bars that begin a line anew, are left."""
 
 
 def main(folder: str, socket: str) -> None:
@@ -21,11 +27,16 @@ def main(folder: str, socket: str) -> None:
     os.chdir(folder)
     with open("log", "rb") as log:
         log.seek(max(0, os.stat(log.fileno()).st_size - FIRST))
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        rest = ""
         while True:
             ended = os.path.exists("end.json")
             piece = log.read(65536)
             if piece:
-                out.write(piece)
+                text = rest + decoder.decode(piece)
+                cut = re.search("\x1b(?:\\[[0-9;]{0,20})?$", text)
+                rest = cut.group() if cut else ""
+                out.write(shown(text[: len(text) - len(rest)]).encode())
                 out.flush()
             elif ended:
                 break
@@ -36,6 +47,11 @@ def main(folder: str, socket: str) -> None:
     while attached(socket):
         time.sleep(2.0)
     subprocess.call(["tmux", "-S", socket, "kill-server"])
+
+
+def shown(text: str) -> str:
+    """The text with what steers a terminal written out."""
+    return _STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
 def attached(socket: str) -> bool:

@@ -18,9 +18,9 @@ THREADS = 60
 
 def find(pids: Iterable[int], folders: Iterable[str] = ()) -> str | None:
     """The py-spy of the job's interpreter, of `folders`, or of PATH."""
-    places = dict.fromkeys([*(folder for pid in pids for folder in _folders(pid)), *folders])
-    for place in places:
-        path = os.path.join(place, "py-spy")
+    theirs = [os.path.join(folder, "py-spy") for pid in pids for folder in _folders(pid)]
+    ours = [os.path.join(folder, "py-spy") for folder in folders]
+    for path in dict.fromkeys([*filter(_is_ours, theirs), *ours]):
         if os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     return shutil.which("py-spy")
@@ -70,6 +70,14 @@ def _reduced(told: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
     return sorted(threads, key=lambda thread: not thread["main"])[:THREADS]
 
 
+def _is_ours(path: str) -> bool:
+    """Whether it is this user's or root's: a process of somebody else may have any program in its environment."""
+    try:
+        return os.stat(path).st_uid in (0, os.geteuid())
+    except OSError:
+        return False
+
+
 def _folders(pid: int) -> list[str]:
     """Where the programs of a process's interpreter are."""
     found = []
@@ -83,4 +91,4 @@ def _folders(pid: int) -> list[str]:
         found.append(os.path.dirname(os.readlink(f"/proc/{pid}/exe")))
     except OSError:
         pass
-    return [folder for folder in found if folder]
+    return [folder for folder in found if folder.startswith("/")]

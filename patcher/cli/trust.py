@@ -1,0 +1,30 @@
+"""`uky-patch trust`: say that a tree's own environment may be started, or take that back."""
+
+from __future__ import annotations
+
+import click
+
+from patcher.cli.options import with_session
+from patcher.errors import ExitCode
+from patcher.session import Session
+
+
+@click.command("trust")
+@click.option("--forget", is_flag=True, help="Take it back.")
+@with_session
+def command(session: Session, forget: bool) -> int:
+    """Trust this tree: the interpreter of its own .venv or venv, and the one that its uky-patch.toml names, count.
+
+    Without that they are never started; --python and an activated environment count anyway. It is remembered in your
+    state folder, not in the tree.
+    """
+    from patcher.reporting.trust import show_trust
+    from patcher.trust import distrust, trust
+
+    root = session.tree.root
+    if forget:
+        distrust(root)
+    else:
+        trust(root)
+    show_trust(root, session.output)
+    return ExitCode.CLEAN

@@ -1,0 +1,24 @@
+"""Whether a tree is trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from patcher.language import language, phrase, show
+from patcher.terminal import say
+from patcher.trust import is_trusted
+
+
+def show_trust(root: Path, output: Literal["text", "json"]) -> None:
+    """How it stands now."""
+    trusted = is_trusted(root)
+    if output == "json":
+        click.echo(json.dumps({"root": str(root), "trusted": trusted}, ensure_ascii=False))
+    elif trusted:
+        say(show(phrase("{root}: trusted; what it names as its interpreter may be started", root=root), language()))
+    else:
+        say(show(phrase("{root}: not trusted; no program that it names is started", root=root), language()))
