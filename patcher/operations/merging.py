@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
-from patcher.language import phrase
+from patcher.language import Phrase, phrase
 from patcher.planning.replay import Desk, predecessors
 from patcher.planning.situation import belongs
 from patcher.records.load import as_applied, in_order
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from patcher.tree import Ledger
 
 
-def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> dict[str, bytes]:
+def without_ours(
+    session: Session, ledger: Ledger, paths: tuple[str, ...], *, replaced: Collection[str] = ()
+) -> dict[str, bytes]:
     """For each patched file that was changed since, what it would be had it never been patched.
+
+    The pre-images of those in `replaced` are of another release: putting them back is no advice there.
 
     Raises TreeError where both changed the same lines, and where this version makes other edits than the ledger's did.
     """
@@ -34,9 +38,10 @@ def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> di
             raise TreeError(
                 phrase("{file}: cannot be merged; nothing was written", file=path),
                 cause=phrase("what the records made of it cannot be made again from its pre-image"),
-                advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
+                advice=_advice(path in replaced),
             )
-        merged[path] = _merge(path, source.content, patched[path], session.tree.pre_image(known.original))
+        contents = (source.content, patched[path], session.tree.pre_image(known.original))
+        merged[path] = _merge(path, contents, _advice(path in replaced))
     return merged
 
 
@@ -56,20 +61,27 @@ def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
     return {path: encode(text, codecs[path], path) for path, text in desk.texts.items()}
 
 
-def _merge(path: str, current: bytes, patched: bytes, original: bytes) -> bytes:
+def _advice(replaced: bool) -> Phrase:
+    if replaced:
+        return phrase("Put the file of that release or branch there with git or pip, and run uky-patch apply again.")
+    return phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew.")
+
+
+def _merge(path: str, contents: tuple[bytes, bytes, bytes], advice: Phrase) -> bytes:
+    """What is there now, without what lies between the patched and the original content."""
     with tempfile.TemporaryDirectory(prefix="uky-patch-") as folder:
         names = [Path(folder) / name for name in ("current", "patched", "original")]
-        for name, content in zip(names, (current, patched, original), strict=True):
+        for name, content in zip(names, contents, strict=True):
             name.write_bytes(content)
         try:
             done = subprocess.run(["git", "merge-file", "-p", "--quiet", *map(str, names)], capture_output=True)
         except FileNotFoundError as error:
-            advice = phrase("Install git, or put it on PATH.")
-            raise TreeError(phrase("git is needed to merge and was not found"), advice=advice) from error
+            missing = phrase("Install git, or put it on PATH.")
+            raise TreeError(phrase("git is needed to merge and was not found"), advice=missing) from error
     if done.returncode == 0:
         return done.stdout
     raise TreeError(
         phrase("{file}: cannot be merged; nothing was written", file=path),
         cause=phrase("lines that the records changed were changed by hand too"),
-        advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
+        advice=advice,
     )

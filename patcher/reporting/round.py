@@ -11,7 +11,7 @@ from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.planning.outcome import FAILED, Kind
 from patcher.reporting.diffs import show_diff, unified
-from patcher.reporting.header import header, problems
+from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
 from patcher.reporting.table import show_rows
 
@@ -28,7 +28,8 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
         report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
-        click.echo(json.dumps({**report, "written": list(done.written)}, ensure_ascii=False))
+        report |= {"written": list(done.written), "ledger": done.pre_images.as_json(), "aside": done.aside}
+        click.echo(json.dumps(report, ensure_ascii=False))
     else:
         _show_text(done, session, verb, diff)
     if done.failed:
@@ -38,7 +39,8 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
 
 def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
     tongue = language()
-    click.echo("\n".join([header(session, tongue), *problems(session, tongue), ""]))
+    lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
+    click.echo("\n".join([header(session, tongue), *lines, ""]))
     told = [outcome for outcome in done.plan.outcomes if outcome.kind in _TOLD or outcome.id in done.changed]
     show_rows(rows(told, tongue))
     if diff and not done.failed:
@@ -54,6 +56,8 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
         click.echo(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:
         click.echo(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    if done.aside:
+        click.echo(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
     click.echo(f"\n{_sentence(done, verb).render(tongue)}")
 
 

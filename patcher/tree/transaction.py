@@ -99,10 +99,11 @@ class Transaction:
     ) -> Journal:
         """Write all that is new to `staged`. Nothing else changes before the journal is there."""
         storage, fresh = self.storage, []
-        made = {name: (content, None) for name, content in notes.items()}
-        made |= {f"ledger.{side}": (content, None) for side, content in zip(("old", "new"), ledgers) if content}
-        contents = [target.change.content for target in work]
-        contents += [content for content, _ in (pre_images | made).values()]
+        before, after = ledgers
+        named = {**notes, "ledger.old": before, "ledger.new": after}
+        made: dict[str, _Origin] = {name: (content, None) for name, content in named.items() if content is not None}
+        made |= pre_images
+        contents = [*(target.change.content for target in work), *(content for content, _ in made.values())]
         _require_space(storage, sum(map(len, contents)))
         for number, target in enumerate(work):
             new = storage.staged / f"{number}.new"
@@ -110,13 +111,12 @@ class Transaction:
             disk.copy_attributes(target.place, new)
             disk.keep(target.place, storage.staged / f"{number}.old")
             fresh.append(new)
-        for name, (content, like) in (pre_images | made).items():
+        for name, (content, like) in made.items():
             disk.create(storage.staged / name, content, like=like)
             fresh.append(storage.staged / name)
         for path in fresh:
             disk.sync(path)
         disk.sync(storage.root)
-        before, after = ledgers
         return Journal(
             self.purpose,
             tuple(Step(target.change.path, target.change.expect_sha, target.new) for target in work),

@@ -161,7 +161,8 @@ def test_a_run_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
 def test_the_ledger_is_lost_while_a_run_goes_on(tmp_path, name, how):
     act = ACTS[name]
     tree = start(tmp_path, name)
-    for at in range(0, count(lambda: act(tree)), stride(how)):
+    total = count(lambda: act(tree))
+    for at in range(0, total, stride(how)):
         tree = start(tmp_path, name)
         try:
             with faults(at, lambda: lose(tree, how), torn=False):  # noqa: B023
