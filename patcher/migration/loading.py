@@ -13,6 +13,7 @@ from patcher.migration.model import Item, Listing
 from patcher.operations.applying import next_ledger, planned_bytes
 from patcher.operations.survey import Survey as TreeSurvey
 from patcher.planning.outcome import FileState, Plan
+from patcher.tree import notes
 from patcher.tree.ledger import AppliedRecord, Ledger, dump, now
 from patcher.tree.paths import FOLDER
 from patcher.tree.source import digest
@@ -77,6 +78,7 @@ def loaded(
         own[f"{FOLDER}/originals/{file.original}"] = (
             source.content if at_hand else session.tree.pre_image(file.original)
         )
+        own[f"{FOLDER}/originals/{file.original}{notes.SUFFIX}"] = notes.dump(file.original, ledger, Ledger())
     return items | {path: _own(path, content, 0o644) for path, content in own.items()}
 
 

@@ -12,6 +12,7 @@ from patcher.checks import Check, Status
 from patcher.language import Phrase, Phrases, phrase
 from patcher.language.heard import heard
 from patcher.migration.manifest import manifest_of
+from patcher.tree.notes import SUFFIX
 
 if TYPE_CHECKING:
     from patcher.hosts.connection import Connection
@@ -78,7 +79,7 @@ def _ledger(cargo: Cargo, told: Any, wrong: Mapping[str, Phrase], fix: Phrase) -
     elif wanted is None:
         return Check("ledger", "markers", "skip", 0.0, phrase("no record is applied there"))
     else:
-        count = sum(path.startswith(_ORIGINALS) for path in cargo.items)
+        count = sum(path.startswith(_ORIGINALS) and not path.endswith(SUFFIX) for path in cargo.items)
         whole = "{records} records, {count} pre-images whole: revert works there"
         told = phrase(whole, records=len(wanted), count=count)
         return Check("ledger", "markers", "ok", 0.0, told)

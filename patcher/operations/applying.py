@@ -17,6 +17,7 @@ from patcher.operations.committing import (
     steps_of,
 )
 from patcher.operations.looking import look, tell_recovery
+from patcher.operations.pre_images import PreImages
 from patcher.operations.round import Round
 from patcher.operations.standing import note
 from patcher.operations.survey import Survey, Tampering, record_file_names, survey
@@ -25,6 +26,8 @@ from patcher.planning.outcome import Plan, RecordOutcome
 from patcher.planning.plan import marked_spots, plan
 from patcher.planning.situation import Request
 from patcher.tree import Change, Ledger
+from patcher.tree.account import Account
+from patcher.tree.keeping import keep_release
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
 from patcher.tree.source import digest
 
@@ -58,7 +61,7 @@ def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
     def work(reading: Reading) -> tuple[Round, Survey]:
         found = survey(session, reading.ledger, record_file_names(session), tampering=order.tampering)
         planned = plan(session.records, order.request, found.situation)
-        return round_of(planned, found, changes(planned, found)), found
+        return round_of(planned, found, changes(planned, found), reading.account), found
 
     return look(session.tree, work)
 
@@ -72,7 +75,8 @@ def apply(session: Session, order: Order) -> Round:
     place = require_checkout(session) if order.commit else None
     commits = commit_owed(session, place) if place is not None else ()
     first, seen = _preview(session, order)
-    if first.failed or not (first.would_change or first.plan.pending or first.taken_over):
+    wanted = first.would_change or first.plan.pending or first.taken_over or first.pre_images.stale
+    if first.failed or not wanted:
         return replace(first, seconds=time.monotonic() - started, commits=commits)
     with session.tree.transaction("apply", wait=patience(), on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
@@ -80,7 +84,7 @@ def apply(session: Session, order: Order) -> Round:
         same = found.sources == seen.sources and found.ledger == seen.ledger
         planned = first.plan if same else plan(session.records, order.request, found.situation)
         todo = changes(planned, found)
-        done = round_of(planned, found, todo)
+        done = round_of(planned, found, todo, transaction.account)
         if done.failed:
             return replace(done, seconds=time.monotonic() - started, commits=commits)
         if not order.allow_dirty:
@@ -89,15 +93,16 @@ def apply(session: Session, order: Order) -> Round:
         ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
         if order.request == session.request():
             ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo)))
+        aside = set_aside(session, found)
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
             steps = steps_of(session, planned, found, {change.path for change in todo})
             back = tuple(Change(each.path, digest(each.content), found.sources[each.path].content) for each in todo)
             effect = Effect(todo, ledger, found.originals)
-            commits += commit_steps(place, transaction, steps, effect, Effect(back, found.ledger))
+            commits += commit_steps(place, transaction, steps, effect, Effect(back, transaction.ledger))
     written = tuple(change.path for change in todo)
-    return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits)
+    return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits, aside=aside)
 
 
 def changes(plan: Plan, survey: Survey) -> tuple[Change, ...]:
@@ -123,9 +128,12 @@ def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versi
         if not planned.records:
             files.pop(path, None)
             continue
+        known, source = files.get(path), survey.sources[path]
         original = _original_of(path, survey)
         patched = digest(planned_bytes(path, plan, survey))
-        files[path] = PatchedFile(original, patched, planned.records)
+        mode = known.mode if known is not None and known.mode is not None else source.mode
+        release = survey.release or (known.release if known is not None else "")
+        files[path] = PatchedFile(original, patched, planned.records, mode, release)
     entries = {}
     for name in dict.fromkeys(name for file in files.values() for name in file.records):
         known_record = survey.ledger.records.get(name)
@@ -158,11 +166,19 @@ def settled(plan: Plan, word: str) -> Plan:
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
 
 
-def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...]) -> Round:
+def set_aside(session: Session, found: Survey) -> str:
+    """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
+    if not found.forgotten:
+        return ""
+    return keep_release(session.tree.storage, found.forgotten, found.replaced.before)
+
+
+def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...], account: Account | None = None) -> Round:
     before = {change.path: found.situation.files[change.path].current or "" for change in todo}
     changed = frozenset(outcome.id for outcome in planned.pending)
     paths = tuple(change.path for change in todo)
-    return Round(planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone))
+    about = PreImages(account or Account(), found.replaced)
+    return Round(planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone), pre_images=about)
 
 
 def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
-from patcher.language import phrase
+from patcher.language import Phrase, phrase
 from patcher.planning.replay import Desk, predecessors
 from patcher.planning.situation import belongs
 from patcher.records.load import as_applied, in_order
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from patcher.tree import Ledger
 
 
-def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> dict[str, bytes]:
+def without_ours(
+    session: Session, ledger: Ledger, paths: tuple[str, ...], *, replaced: Collection[str] = ()
+) -> dict[str, bytes]:
     """For each patched file that was changed since, what it would be had it never been patched.
+
+    The pre-images of those in `replaced` are of another release: putting them back is no advice there.
 
     Raises TreeError where both changed the same lines, and where this version makes other edits than the ledger's did.
     """
@@ -34,10 +38,10 @@ def without_ours(session: Session, ledger: Ledger, paths: tuple[str, ...]) -> di
             raise TreeError(
                 phrase("{file}: cannot be merged; nothing was written", file=path),
                 cause=phrase("what the records made of it cannot be made again from its pre-image"),
-                advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
+                advice=_advice(path in replaced),
             )
-        original = session.tree.pre_image(known.original)
-        merged[path] = _merge(session.tree.root, path, source.content, patched[path], original)
+        contents = (source.content, patched[path], session.tree.pre_image(known.original))
+        merged[path] = _merge(session.tree.root, path, contents, _advice(path in replaced))
     return merged
 
 
@@ -57,10 +61,17 @@ def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
     return {path: encode(text, codecs[path], path) for path, text in desk.texts.items()}
 
 
-def _merge(root: Path, path: str, current: bytes, patched: bytes, original: bytes) -> bytes:
+def _advice(replaced: bool) -> Phrase:
+    if replaced:
+        return phrase("Put the file of that release or branch there with git or pip, and run uky-patch apply again.")
+    return phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew.")
+
+
+def _merge(root: Path, path: str, contents: tuple[bytes, bytes, bytes], advice: Phrase) -> bytes:
+    """What is there now, without what lies between the patched and the original content."""
     with tempfile.TemporaryDirectory(prefix="uky-patch-") as folder:
         names = [Path(folder) / name for name in ("current", "patched", "original")]
-        for name, content in zip(names, (current, patched, original), strict=True):
+        for name, content in zip(names, contents, strict=True):
             name.write_bytes(content)
         code, merged = start_outside("merge-file", "-p", "--quiet", *map(str, names), root=root).outcome()
     if code == 0:
@@ -68,5 +79,5 @@ def _merge(root: Path, path: str, current: bytes, patched: bytes, original: byte
     raise TreeError(
         phrase("{file}: cannot be merged; nothing was written", file=path),
         cause=phrase("lines that the records changed were changed by hand too"),
-        advice=phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew."),
+        advice=advice,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError
 from patcher.language import phrase
-from patcher.operations.applying import changes, next_ledger, round_of
+from patcher.operations.applying import changes, next_ledger, round_of, set_aside
 from patcher.operations.looking import look, tell_recovery
 from patcher.operations.round import Round
 from patcher.operations.survey import Survey, Tampering, survey
@@ -17,7 +17,7 @@ from patcher.planning.withdrawal import plan_revert
 
 if TYPE_CHECKING:
     from patcher.session import Session
-    from patcher.tree import Ledger
+    from patcher.tree.account import Account
 
 
 def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: Tampering = "refuse") -> Round:
@@ -27,25 +27,27 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
     Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
     """
     started = time.monotonic()
-    first, _ = look(session.tree, lambda reading: _planned(session, reading.ledger, ids, tampering))
-    if dry_run or first.failed or not first.plan.outcomes:
+    first, _ = look(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
+    if dry_run or first.failed or not (first.plan.outcomes or first.pre_images.stale):
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("revert", wait=patience(), on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
-        done, found = _planned(session, transaction.ledger, ids, tampering)
+        done, found = _planned(session, transaction.account, ids, tampering)
         if done.failed:
             return done
         todo = changes(done.plan, found)
         lost = found.tampered if tampering == "restore" else ()
         kept = tuple(session.tree.keep(path, found.sources[path].content) for path in lost)
+        aside = set_aside(session, found)
         transaction.commit(todo, next_ledger(done.plan, found, {}, {}), originals=found.originals)
     after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
     written = tuple(change.path for change in todo)
     plan = replace(done.plan, outcomes=after)
-    return replace(done, plan=plan, written=written, kept=kept, seconds=time.monotonic() - started)
+    return replace(done, plan=plan, written=written, kept=kept, aside=aside, seconds=time.monotonic() - started)
 
 
-def _planned(session: Session, ledger: Ledger, ids: frozenset[str], tampering: Tampering) -> tuple[Round, Survey]:
+def _planned(session: Session, account: Account, ids: frozenset[str], tampering: Tampering) -> tuple[Round, Survey]:
+    ledger = account.ledger
     for name in sorted(ids - set(ledger.records)):
         applied = ", ".join(ledger.records)
         raise UsageError(
@@ -54,4 +56,4 @@ def _planned(session: Session, ledger: Ledger, ids: frozenset[str], tampering: T
         )
     found = survey(session, ledger, (), tampering=tampering)
     planned = plan_revert(ids, found.situation)
-    return round_of(planned, found, changes(planned, found)), found
+    return round_of(planned, found, changes(planned, found), account), found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from patcher.operations.pre_images import PreImages
 from patcher.planning.outcome import Plan
 
 
@@ -25,6 +26,11 @@ class Round:
     """Where changed files went that a forced revert replaced."""
     taken_over: tuple[str, ...] = ()
     """Patched files that people changed since, whose changes stay."""
+
+    pre_images: PreImages = field(default_factory=PreImages)
+    """What is to be said of the ledger and the pre-images, as they were before."""
+    aside: str = ""
+    """Where the pre-images of another release went."""
 
     @property
     def failed(self) -> bool:

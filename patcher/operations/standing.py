@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.language import NOTHING, Phrase, Phrases
 from patcher.language.heard import heard
 from patcher.operations.looking import look
+from patcher.operations.pre_images import PreImages
 from patcher.operations.unrecorded import Mark, marks_in_plan, marks_in_tree
 from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
 from patcher.session import Session
@@ -19,6 +20,7 @@ from patcher.tree import Ledger
 
 if TYPE_CHECKING:
     from patcher.operations.survey import Survey
+    from patcher.tree.account import Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +29,33 @@ class Standing:
 
     outcomes: tuple[RecordOutcome, ...]
     unrecorded: tuple[Mark, ...]
+    pre_images: PreImages = field(default_factory=PreImages)
+    ledger: Ledger = field(default_factory=Ledger)
 
     @property
     def clean(self) -> bool:
-        return all(outcome.kind in SETTLED for outcome in self.outcomes)
+        return all(outcome.kind in SETTLED for outcome in self.outcomes) and not self.pre_images
 
 
 def standing(session: Session) -> Standing:
     """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
-    return look(session.tree, lambda reading: _standing(session, reading.ledger))
+    return look(session.tree, lambda reading: _standing(session, reading.account))
 
 
-def _standing(session: Session, ledger: Ledger) -> Standing:
+def _standing(session: Session, account: Account) -> Standing:
+    ledger = account.ledger
     noted = _noted(session, ledger)
-    outcomes = noted.outcomes if noted else _planned(session, ledger)[0].outcomes
+    about = PreImages(account)
+    if noted:
+        outcomes = noted.outcomes
+    else:
+        planned, found = _planned(session, ledger)
+        outcomes, about = planned.outcomes, PreImages(account, found.replaced)
     known = {outcome.id for outcome in outcomes} | set(ledger.records)
     seen = ledger.files if noted else ()
     marks = marks_in_tree(session.tree, session.config.marker, known, outcomes, but=seen)
-    return Standing(outcomes, tuple(sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)))
+    every = sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)
+    return Standing(outcomes, tuple(every), about, ledger)
 
 
 def _place(mark: Mark) -> tuple[str, int]:

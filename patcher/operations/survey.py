@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from patcher.operations.merging import without_ours
+from patcher.operations.pre_images import Replaced, release_of, replaced
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.situation import Situation
 from patcher.rewriting.outcome import Unparseable
@@ -31,6 +32,12 @@ class Survey:
     """For those, in `merge`, what they would be had they never been patched."""
     gone: tuple[str, ...] = ()
     """Files of the ledger that are not there any more, in `merge`."""
+    replaced: Replaced = field(default_factory=Replaced)
+    """Files that another release or commit has replaced; `ledger` is without those that are begun anew."""
+    forgotten: Ledger = field(default_factory=Ledger)
+    """What the ledger said of these files."""
+    release: str = ""
+    """The verl version of the files."""
 
     @property
     def originals(self) -> dict[str, bytes]:
@@ -45,14 +52,20 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
     """Read `files` and the ledger's files. Unreadable ones become states that say so.
 
     What becomes of a file that was changed since it was patched: "refuse" says so in its state; "restore" takes its
-    pre-image for a base all the same; "merge" takes the change over into the base. Raises TreeError where it cannot.
+    pre-image for a base all the same; "merge" takes the change over into the base. A file that another release or
+    commit has replaced is a base itself, and its pre-image is never put over it. Raises TreeError where it cannot be
+    read or merged.
     """
     states: dict[str, FileState] = {}
     sources: dict[str, Source] = {}
     codecs: dict[str, Codec] = {}
     tampered: list[str] = []
     gone: list[str] = []
-    merged = without_ours(session, ledger, _changed(session, ledger)) if tampering == "merge" else {}
+    other = replaced(session, ledger)
+    whole, ledger = ledger, ledger.without(other.anew)
+    merged = {}
+    if tampering == "merge":
+        merged = without_ours(session, whole, _changed(session, ledger), replaced=other.mixed)
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         if source is None:
@@ -66,7 +79,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
         changed = known is not None and source.sha256 not in (known.patched, known.original)
         if changed:
             tampered.append(path)
-        refused = changed and tampering == "refuse"
+        refused = changed and (tampering == "refuse" or (tampering == "restore" and path in other.mixed))
         base = source
         if path in merged:
             base = replace(source, content=merged[path])
@@ -87,7 +100,19 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
     situation = Situation(
         session.environment, session.lookup, states, applied, session.config.marker, session.config.style
     )
-    return Survey(situation, ledger, sources, codecs, tuple(tampered), merged, tuple(gone))
+    forgotten = whole.of((*other.anew, *(path for path in other.mixed if path in merged)))
+    return Survey(
+        situation,
+        ledger,
+        sources,
+        codecs,
+        tuple(tampered),
+        merged,
+        tuple(gone),
+        other,
+        forgotten,
+        release_of(session),
+    )
 
 
 def _changed(session: Session, ledger: Ledger) -> tuple[str, ...]:

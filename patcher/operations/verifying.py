@@ -6,9 +6,11 @@ import time
 
 from patcher.checks import Check, Status
 from patcher.language import Phrase, phrase
+from patcher.operations.pre_images import ANEW, MERGE
 from patcher.operations.standing import standing
 from patcher.planning.outcome import RecordOutcome
 from patcher.session import Session
+from patcher.tree.ledger import PatchedFile
 
 
 def marker_checks(session: Session) -> tuple[Check, ...]:
@@ -18,8 +20,11 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     planning = time.monotonic() - started
     share = planning / max(1, len(found.outcomes))
     checks = [_record_check(outcome, share) for outcome in found.outcomes]
-    ledger = session.tree.ledger()
-    checks += [_file_check(session, path, entry.patched, entry.records) for path, entry in ledger.files.items()]
+    other = found.pre_images.replaced
+    for path, entry in found.ledger.files.items():
+        fix = ANEW if path in other.anew else MERGE if path in other.mixed else "uky-patch revert --force"
+        checks.append(_file_check(session, path, entry, fix))
+    checks += [Check("ledger", "markers", "fail", 0.0, text, fix) for text, fix in found.pre_images.findings]
     if found.unrecorded:
         places = ", ".join(f"{mark.file}:{mark.line}" for mark in found.unrecorded)
         text = phrase("marked lines that no record covers: {places}", places=places)
@@ -42,22 +47,22 @@ def _record_check(outcome: RecordOutcome, seconds: float) -> Check:
             return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
 
 
-def _file_check(session: Session, path: str, sha: str, records: tuple[str, ...]) -> Check:
+def _file_check(session: Session, path: str, entry: PatchedFile, fix: str) -> Check:
     started = time.monotonic()
     source = session.tree.read(path)
     name = f"file {path}"
     if source is None:
-        return _timed(name, "fail", phrase("is not in this tree"), "uky-patch revert --force", started)
-    if source.sha256 != sha:
+        return _timed(name, "fail", phrase("is not in this tree"), fix, started)
+    if source.sha256 != entry.patched:
         text = phrase("changed since its records were applied")
-        return _timed(name, "fail", text, "uky-patch revert --force", started)
+        return _timed(name, "fail", text, fix, started)
     from patcher.rewriting import markers
 
     there = {marker.record for marker in markers(source.content.decode("utf-8", "replace"), session.config.marker)}
-    lost = [record for record in records if record not in there]
+    lost = [record for record in entry.records if record not in there]
     if lost:
         return _timed(name, "warn", phrase("no line is marked for {records}", records=", ".join(lost)), "", started)
-    return _timed(name, "ok", phrase("hash and markers of {count} records", count=len(records)), "", started)
+    return _timed(name, "ok", phrase("hash and markers of {count} records", count=len(entry.records)), "", started)
 
 
 def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:

@@ -8,6 +8,7 @@ from patcher.language import Language, phrase, show
 from patcher.tree.head import head
 
 if TYPE_CHECKING:
+    from patcher.operations.pre_images import PreImages
     from patcher.session import Session
 
 _ALWAYS = ("vllm",)
@@ -40,3 +41,8 @@ def problems(session: Session, language: Language) -> list[str]:
     if inner := session.tree.nested():
         texts.append(phrase("there is another verl tree within this one: {folders}", folders=", ".join(inner)))
     return [f"{show('note', language)}: {show(text, language)}" for text in texts]
+
+
+def about_pre_images(found: PreImages, language: Language) -> list[str]:
+    """What is wrong with the ledger and the pre-images, a line each."""
+    return [f"{show('note', language)}: {text.render(language)}" for text, _ in found.findings]

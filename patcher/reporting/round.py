@@ -11,7 +11,7 @@ from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.planning.outcome import FAILED, Kind
 from patcher.reporting.diffs import show_diff, unified
-from patcher.reporting.header import header, problems
+from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
 from patcher.reporting.table import show_rows
 from patcher.terminal import say
@@ -29,8 +29,9 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
         report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
-        told = {**report, "written": list(done.written), "commits": list(done.commits)}
-        click.echo(json.dumps(told, ensure_ascii=False))
+        report |= {"written": list(done.written), "commits": list(done.commits)}
+        report |= {"ledger": done.pre_images.as_json(), "aside": done.aside}
+        click.echo(json.dumps(report, ensure_ascii=False))
     else:
         _show_text(done, session, verb, diff)
     if done.failed:
@@ -40,7 +41,8 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
 
 def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
     tongue = language()
-    say(header(session, tongue), *problems(session, tongue), "")
+    lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
+    say(header(session, tongue), *lines, "")
     told = [outcome for outcome in done.plan.outcomes if outcome.kind in _TOLD or outcome.id in done.changed]
     show_rows(rows(told, tongue))
     if diff and not done.failed:
@@ -56,6 +58,8 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
         say(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:
         say(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    if done.aside:
+        say(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
     say("", f"{_sentence(done, verb).render(tongue)}")
 
 

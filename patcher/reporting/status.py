@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.language import language, phrase, show
-from patcher.reporting.header import header, problems
+from patcher.planning.outcome import FAILED
+from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
 from patcher.reporting.table import show_rows
 from patcher.terminal import say
@@ -24,7 +25,8 @@ def show_status(standing: Standing, session: Session, *, everything: bool) -> No
         click.echo(json.dumps(status_json(standing, session), ensure_ascii=False))
         return
     tongue = language()
-    say(header(session, tongue), *problems(session, tongue), "")
+    told = [*problems(session, tongue), *about_pre_images(standing.pre_images, tongue)]
+    say(header(session, tongue), *told, "")
     show_rows(rows([outcome for outcome in standing.outcomes if everything or outcome.kind != "not-needed"], tongue))
     for line in nearest_lines(standing.outcomes, tongue):
         say(f"  {line}")
@@ -47,15 +49,25 @@ def status_json(standing: Standing, session: Session) -> dict[str, Any]:
         "records": [as_json(outcome) for outcome in standing.outcomes],
         "written": [],
         "unrecorded": [{"file": mark.file, "line": mark.line} for mark in standing.unrecorded],
+        "ledger": standing.pre_images.as_json(),
     }
 
 
 def _next(standing: Standing, tongue: Any) -> str:
-    kinds = {outcome.kind for outcome in standing.outcomes}
+    kinds = {outcome.kind: outcome.id for outcome in reversed(standing.outcomes)}
+    about = standing.pre_images
+    if "tampered" in kinds and about.replaced.mixed:
+        return show(". Next: uky-patch apply --merge", tongue)
     if "tampered" in kinds:
-        return show(". Next: uky-patch explain ID, or uky-patch revert --force", tongue)
-    if not standing.clean and kinds & {"drifted", "ambiguous", "conflict", "unparseable", "missing-file"}:
-        return show(". Next: uky-patch explain ID", tongue)
+        text = phrase(". Next: uky-patch explain {id}, or uky-patch revert --force", id=kinds["tampered"])
+        return text.render(tongue)
+    failed = [kinds[kind] for kind in FAILED if kind in kinds]
+    if failed:
+        return phrase(". Next: uky-patch explain {id}", id=min(failed)).render(tongue)
+    if about.stale:
+        return show(". Next: uky-patch apply", tongue)
+    if about:
+        return ""
     if "pending" in kinds:
         return show(". Next: uky-patch apply --diff", tongue)
     return show(". Nothing to do", tongue)

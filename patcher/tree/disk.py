@@ -150,13 +150,16 @@ def make_folder(path: Path) -> None:
         _inherit_owner(path)
 
 
-def remove_folder(path: Path) -> None:
-    """Remove a folder if it is empty; one that is not, or is gone, is left as it is."""
+def remove_folder(path: Path) -> bool:
+    """Remove a folder if it is empty; one that is not is left as it is. Whether there is none now."""
     try:
         os.rmdir(path)
     except OSError as error:
-        if error.errno not in (*_ABSENT, errno.ENOTEMPTY, errno.EEXIST):
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        if error.errno not in _ABSENT:
             raise
+    return True
 
 
 def names(folder: Path) -> list[str]:

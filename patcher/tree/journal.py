@@ -1,13 +1,16 @@
 """A change under way, written down before the first file is replaced, so that whoever comes next can end it.
 
 Once the journal is there, every new file lies whole in `staged/<n>.new` and every old one in `staged/<n>.old`; a file
-is replaced by renaming. So each step can be repeated, and each can be taken back.
+is replaced by renaming. So each step can be repeated, and each can be taken back. Pre-images come before the files are
+replaced and go after, to `staged`, and only those that the journal names: nothing else ever removes one.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -17,6 +20,7 @@ from patcher.language import phrase
 from patcher.language.said import said
 from patcher.tree import disk
 from patcher.tree.ledger import is_digest
+from patcher.tree.notes import SUFFIX
 from patcher.tree.paths import FOLDER, resolve
 from patcher.tree.source import digest
 from patcher.tree.trouble import tree_error
@@ -24,7 +28,8 @@ from patcher.tree.trouble import tree_error
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
 
-FORMAT = 1
+FORMAT = 2
+"""1, which named no pre-images, is read too."""
 Direction: TypeAlias = Literal["finished", "rolled-back"]
 Side: TypeAlias = Literal["old", "new"]
 
@@ -46,6 +51,12 @@ class Journal:
     steps: tuple[Step, ...]
     ledger_old: str | None
     ledger_new: str | None
+    placed: tuple[str, ...] = ()
+    """Names of pre-images and of their notes, in `staged` until they are moved to `originals`."""
+    fresh: tuple[str, ...] = ()
+    """Digests of the pre-images that were not there before; they go if the change is taken back."""
+    dropped: tuple[str, ...] = ()
+    """Digests of the pre-images that are not needed once the change is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,7 @@ def read(storage: Storage) -> Journal | None:
         raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
     try:
         data = json.loads(content)
-        if data["format"] != FORMAT:
+        if data["format"] not in (1, FORMAT):
             raise TreeError(
                 phrase(
                     "{path}: written by another uky-patch ({version})",
@@ -103,8 +114,18 @@ def read(storage: Storage) -> Journal | None:
                 advice="Run any command of that version once, such as `uky-patch status`.",
             )
         steps = tuple(Step(str(step["path"]), step["old"], step["new"]) for step in data["steps"])
-        journal = Journal(str(data["purpose"]), steps, data["ledger_old"], data["ledger_new"])
+        journal = Journal(
+            str(data["purpose"]),
+            steps,
+            data["ledger_old"],
+            data["ledger_new"],
+            *(tuple(str(name) for name in data.get(key, ())) for key in ("placed", "fresh", "dropped")),
+        )
+        if data["format"] == 1 and journal.ledger_new is None:
+            journal = replace(journal, dropped=tuple(step.new for step in steps))
         digests = [sha for step in steps for sha in (step.old, step.new)]
+        digests += [name.removesuffix(SUFFIX) for name in journal.placed]
+        digests += [*journal.fresh, *journal.dropped]
         digests += [sha for sha in (journal.ledger_old, journal.ledger_new) if sha is not None]
         if not all(map(is_digest, digests)):
             raise ValueError(phrase("a digest is no SHA-256"))
@@ -121,16 +142,20 @@ def read(storage: Storage) -> Journal | None:
     return journal
 
 
-def carry_out(storage: Storage, journal: Journal, side: Side, *, strict: bool) -> tuple[str, ...]:
+def carry_out(
+    storage: Storage, journal: Journal, side: Side, *, strict: bool, untouched: str | None = None
+) -> tuple[str, ...]:
     """Bring every file and the ledger to one side of the change, and remove the journal.
 
-    Returns the files that are on neither side and were therefore left.
+    Returns the files that are on neither side and were therefore left. Their pre-images stay, but for that of
+    `untouched`, which is known not to have been replaced.
 
     Raises:
         ChangedMeanwhileError: a file is on neither side, and `strict` is set.
         OSError: a step could not be taken; it can be tried again.
     """
     kept, folders = [], {storage.folder}
+    _move(journal.placed if side == "new" else _with_notes(journal.dropped), storage.staged, storage.originals)
     for number, step in enumerate(journal.steps):
         place = resolve(storage.root, step.path)
         wanted, other = (step.new, step.old) if side == "new" else (step.old, step.new)
@@ -144,9 +169,13 @@ def carry_out(storage: Storage, journal: Journal, side: Side, *, strict: bool) -
             continue
         _drop_bytecode(place)
         folders.add(place.parent)
-    _carry_out_ledger(storage, journal.ledger_new if side == "new" else journal.ledger_old, side)
+    _carry_out_ledger(storage, journal, side)
     for folder in folders:
         disk.sync(folder)
+    left = [step for step in journal.steps if step.path in kept and step.path != untouched]
+    needed = {sha256 for step in left for sha256 in (step.old, step.new)}
+    gone = [sha256 for sha256 in (journal.dropped if side == "new" else journal.fresh) if sha256 not in needed]
+    _move(_with_notes(gone), storage.originals, storage.staged)
     disk.remove(storage.journal)
     return tuple(kept)
 
@@ -200,16 +229,44 @@ def _possible(storage: Storage, journal: Journal, side: Side) -> bool:
             _digest_at(storage.staged / f"{number}.{side}") != wanted
         ):
             return False
+    if side == "new" and not all(_is_placed(storage, name) for name in journal.placed if is_digest(name)):
+        return False
     wanted_ledger = journal.ledger_new if side == "new" else journal.ledger_old
     current = _digest_at(storage.ledger)
     return wanted_ledger in (None, current) or _digest_at(storage.staged / f"ledger.{side}") == wanted_ledger
 
 
-def _carry_out_ledger(storage: Storage, wanted: str | None, side: Side) -> None:
+def _is_placed(storage: Storage, sha256: str) -> bool:
+    return any(_digest_at(folder / sha256) == sha256 for folder in (storage.staged, storage.originals))
+
+
+def _with_notes(digests: Iterable[str]) -> list[str]:
+    return [name for sha256 in digests for name in (sha256, f"{sha256}{SUFFIX}")]
+
+
+def _move(names: Iterable[str], source: Path, target: Path) -> None:
+    """Move those that are still to be moved; so it can be repeated, and taken back."""
+    for name in names:
+        if disk.status(source / name) is not None:
+            disk.replace(source / name, target / name)
+    disk.sync(target)
+
+
+def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
+    """Write the ledger of that side, as a file of its own: what is staged stays whole whatever becomes of it."""
+    wanted = journal.ledger_new if side == "new" else journal.ledger_old
+    current = _digest_at(storage.ledger)
+    if current not in (journal.ledger_old, journal.ledger_new) or current is None:
+        storage.set_ledger_aside()
     if wanted is None:
         disk.remove(storage.ledger)
-    elif _digest_at(storage.ledger) != wanted:
-        disk.replace(storage.staged / f"ledger.{side}", storage.ledger)
+    elif current != wanted:
+        content, _ = disk.read(storage.staged / f"ledger.{side}")
+        draft = storage.staged / "ledger"
+        disk.remove(draft)
+        disk.create(draft, content)
+        disk.sync(draft)
+        disk.replace(draft, storage.ledger)
 
 
 def _digest_at(place: Path) -> str | None:
@@ -217,6 +274,10 @@ def _digest_at(place: Path) -> str | None:
         return digest(disk.read(place)[0])
     except (FileNotFoundError, NotADirectoryError, disk.IrregularFileError):
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
 
 
 def _drop_bytecode(place: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,6 +24,10 @@ class PatchedFile:
     original: str
     patched: str
     records: tuple[str, ...]
+    mode: int | None = None
+    """The permission bits of the original."""
+    release: str = ""
+    """The verl version that the original is of; "" where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,20 @@ class Ledger:
     def __bool__(self) -> bool:
         return bool(self.files or self.records)
 
+    def of(self, paths: Collection[str]) -> Ledger:
+        """The part of it that is about `paths`: these files, and the records in them."""
+        files = {path: file for path, file in self.files.items() if path in paths}
+        names = {name for file in files.values() for name in file.records}
+        return Ledger(files, {name: record for name, record in self.records.items() if name in names}, tool=self.tool)
+
+    def without(self, paths: Collection[str]) -> Ledger:
+        """The part of it that is not about `paths`; itself where there are none."""
+        return self.of(self.files.keys() - set(paths)) if paths else self
+
+
+class DamagedLedgerError(TreeError):
+    """The ledger's file is there and says nothing that can be used."""
+
 
 def now() -> str:
     """The UTC time, as the ledger writes it."""
@@ -60,27 +78,41 @@ def now() -> str:
 
 def dump(ledger: Ledger) -> bytes:
     """The ledger's file; the same ledger gives the same bytes."""
-    data = {
-        "format": FORMAT,
-        "tool": ledger.tool,
-        "files": {
-            path: {"original": file.original, "patched": file.patched, "records": list(file.records)}
-            for path, file in ledger.files.items()
-        },
+    data = {"format": FORMAT, "tool": ledger.tool, **pack(ledger), "basis": dict(ledger.basis)}
+    return json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def pack(ledger: Ledger) -> dict[str, Any]:
+    """The ledger's files and records as JSON values."""
+    return {
+        "files": {path: _packed(file) for path, file in ledger.files.items()},
         "records": {
             id_: {"digest": record.digest, "versions": dict(record.versions), "at": record.at, "source": record.source}
             for id_, record in ledger.records.items()
         },
-        "basis": dict(ledger.basis),
     }
-    return json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def unpack(data: Mapping[str, Any]) -> Ledger:
+    """The ledger with these files and records. Raises ValueError, KeyError, TypeError or AttributeError for others."""
+    return Ledger(
+        files={path: _file(entry) for path, entry in data["files"].items()},
+        records={id_: _record(id_, entry) for id_, entry in data["records"].items()},
+    )
+
+
+def _packed(file: PatchedFile) -> dict[str, Any]:
+    known = {"mode": file.mode, "release": file.release}
+    told = {name: value for name, value in known.items() if value not in (None, "")}
+    return {"original": file.original, "patched": file.patched, "records": list(file.records), **told}
 
 
 def parse(content: bytes, where: str) -> Ledger:
     """Read a ledger's file.
 
     Raises:
-        TreeError: it is damaged, or of a format newer than this tool's.
+        DamagedLedgerError: it is damaged.
+        TreeError: it is of a format newer than this tool's.
     """
     try:
         data = json.loads(content)
@@ -102,14 +134,9 @@ def parse(content: bytes, where: str) -> Ledger:
                 ),
                 advice="Upgrade uky-patch and run the command again.",
             )
-        return Ledger(
-            files={path: _file(entry) for path, entry in data["files"].items()},
-            records={id_: _record(id_, entry) for id_, entry in data["records"].items()},
-            basis=_mapping(data["basis"]),
-            tool=_text(data["tool"]),
-        )
+        return replace(unpack(data), basis=_mapping(data["basis"]), tool=_text(data["tool"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TreeError(
+        raise DamagedLedgerError(
             phrase("{path}: damaged", path=where),
             cause=phrase("no {key}", key=error) if isinstance(error, KeyError) else said(error),
             advice="Restore it from a copy. Or take the patched files back with git, and then remove .uky-patch.",
@@ -124,7 +151,11 @@ def is_digest(value: object) -> bool:
 def _file(entry: Mapping[str, Any]) -> PatchedFile:
     if not (is_digest(entry["original"]) and is_digest(entry["patched"])):
         raise ValueError(phrase("a file's digest is no SHA-256"))
-    return PatchedFile(entry["original"], entry["patched"], tuple(_text(id_) for id_ in entry["records"]))
+    records = tuple(_text(id_) for id_ in entry["records"])
+    mode = entry.get("mode")
+    if mode is not None and type(mode) is not int:
+        raise TypeError(phrase("{value} is no mode", value=repr(mode)))
+    return PatchedFile(entry["original"], entry["patched"], records, mode, _text(entry.get("release", "")))
 
 
 def _record(id_: str, entry: Mapping[str, Any]) -> AppliedRecord:

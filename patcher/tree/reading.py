@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
 from patcher.tree import disk, lock
+from patcher.tree.account import Account, account
 
 if TYPE_CHECKING:
     from patcher.tree.journal import Recovery
@@ -23,13 +24,17 @@ class Reading:
     """The tree while this run looks at it."""
 
     storage: Storage
-    ledger: Ledger
+    account: Account
     recovered: Recovery | None = None
     """What an interrupted run had left, and how it was ended before this reading began."""
     unfinished: TreeError | None = None
     """Why what an interrupted run has left could not be ended: the files may be old and new."""
     _held: lock.Lock | None = None
     _stamp: _Stamp = ()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.account.ledger
 
     def disturbed(self) -> bool:
         """Whether another run may have written since the reading began, so that what was read may not fit together."""
@@ -38,29 +43,29 @@ class Reading:
 
 @contextlib.contextmanager
 def reading(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> Iterator[Reading]:
-    """Hold off writers while the tree is looked at. Makes nothing; ends an interrupted run first if it can.
+    """Hold off writers while the tree is looked at. Ends an interrupted run first if it can.
+
+    Without a journal of such a run nothing is made, and nothing removed, whatever else is there.
 
     Raises:
-        TreeError: a writer still holds the lock after `wait` seconds; the ledger cannot be understood.
+        TreeError: a writer still holds the lock after `wait` seconds; what is patched cannot be known.
     """
     recovered: Recovery | None = None
     unfinished: TreeError | None = None
     stamp, held = _take(storage, wait, on_wait)
     try:
-        if storage.exists() and not storage.is_settled():
-            interrupted = disk.status(storage.journal) is not None
+        if storage.exists() and disk.status(storage.journal) is not None:
             if held is not None:
                 held.release()
                 held = None
-            from patcher.tree.transaction import transaction
+            from patcher.tree.transaction import end_interrupted
 
             try:
-                with transaction(storage, "recovery", wait=wait, on_wait=on_wait) as ended:
-                    recovered = ended.recovered
+                recovered = end_interrupted(storage, wait=wait, on_wait=on_wait)
             except TreeError as error:
-                unfinished = error if interrupted else None
+                unfinished = error
             stamp, held = _take(storage, wait, on_wait)
-        yield Reading(storage, storage.read_ledger(), recovered, unfinished, held, stamp)
+        yield Reading(storage, account(storage), recovered, unfinished, held, stamp)
     finally:
         if held is not None:
             held.release()

@@ -1,12 +1,14 @@
 """The folder `.uky-patch` in a tree's root: what is in it, how it comes and how it goes.
 
-ledger.json   which files are patched        originals/<sha256>  what they were before
-lock          flock, and a note of its owner journal.json        a change under way
-.gitignore    `*`                            staged/             that change's new and old files
+ledger.json   which files are patched         originals/<sha256>       what they were before
+journal.json  a change under way              originals/<sha256>.json  and what that is: see `patcher.tree.notes`
+lock          flock, and a note of its owner  staged/                  the change's new and old files
+.gitignore    `*`
 """
 
 from __future__ import annotations
 
+import errno
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ from pathlib import Path
 from patcher.errors import TreeError
 from patcher.language import phrase
 from patcher.tree import disk
-from patcher.tree.ledger import Ledger, parse
+from patcher.tree.keeping import move_aside
+from patcher.tree.ledger import DamagedLedgerError, Ledger, parse
 from patcher.tree.paths import FOLDER
 from patcher.tree.source import digest
 from patcher.tree.trouble import tree_error
@@ -70,10 +73,11 @@ class Storage:
         return True
 
     def read_ledger(self) -> Ledger:
-        """The ledger; an empty one when there is none.
+        """What the ledger's file says; an empty ledger when there is none. `patcher.tree.account` says what holds.
 
         Raises:
-            TreeError: it is damaged, of a newer format, or cannot be read.
+            DamagedLedgerError: it is damaged, or something else than a file is in its place.
+            TreeError: it is of a newer format, or cannot be read.
         """
         content = self.ledger_content()
         return Ledger() if content is None else parse(content, f"{FOLDER}/ledger.json")
@@ -85,7 +89,15 @@ class Storage:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/ledger.json")) from error
+            trouble = tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/ledger.json"))
+            if error.errno == errno.ELOOP or isinstance(error, disk.IrregularFileError):
+                raise DamagedLedgerError(trouble.title, cause=trouble.cause, advice=trouble.advice) from error
+            raise trouble from error
+
+    def set_ledger_aside(self) -> None:
+        """Move whatever is in the ledger's place to a name of its own, where it stays."""
+        if disk.status(self.ledger) is not None:
+            move_aside(self.root, self.ledger)
 
     def pre_image(self, sha256: str) -> bytes:
         """The bytes of the original that has this digest.
@@ -115,11 +127,6 @@ class Storage:
             return False
         return True
 
-    def is_settled(self) -> bool:
-        """Whether the folder is as a run leaves it that has ended: a ledger, no journal, nothing staged."""
-        present = [disk.status(path) is not None for path in (self.ledger, self.journal, self.staged)]
-        return present == [True, False, False]
-
     def make(self) -> None:
         """Make the folder, and the folders in it, for a change. The caller holds the lock."""
         disk.make_folder(self.folder)
@@ -130,21 +137,16 @@ class Storage:
         disk.make_folder(self.staged)
         _clear(self.staged, disk.names(self.staged))
 
-    def sweep(self, ledger: Ledger) -> None:
-        """Remove what an ended change has left and the ledger does not need; all, when the ledger is empty.
+    def tidy(self) -> None:
+        """Remove what an ended change has staged, and the folder if nothing of a patched file is left in it.
 
-        The caller holds the lock, and no journal is under way. `staged` goes after the originals, for it shows that
-        there is something to remove; the lock file goes last: whoever waits for it sees that it is gone and starts
+        The caller holds the lock, and no journal is under way. A pre-image is never removed here: a journal alone says
+        which are not needed any more. The lock file goes last: whoever waits for it sees that it is gone and starts
         anew.
         """
-        needed = {file.original for file in ledger.files.values()}
-        _clear(self.originals, (name for name in disk.names(self.originals) if name not in needed))
-        if not needed:
-            disk.remove_folder(self.originals)
         _clear(self.staged, disk.names(self.staged))
         disk.remove_folder(self.staged)
-        if not ledger:
-            disk.remove(self.ledger)
+        if disk.status(self.ledger) is None and disk.remove_folder(self.originals):
             disk.remove(self.folder / ".gitignore")
             disk.remove(self.lock)
             disk.remove_folder(self.folder)

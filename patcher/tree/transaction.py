@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
 from patcher.language import Phrase, phrase
 from patcher.language.said import said
-from patcher.tree import disk, journal, lock
+from patcher.tree import disk, journal, lock, notes
+from patcher.tree.account import Account, account
 from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step
 from patcher.tree.ledger import Ledger, dump
 from patcher.tree.paths import resolve
@@ -42,9 +43,13 @@ class Transaction:
 
     storage: Storage
     purpose: str
-    ledger: Ledger
+    account: Account
     recovered: Recovery | None = None
     """What an interrupted run had left, and how it was ended when this transaction began."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.account.ledger
 
     def commit(
         self, changes: Sequence[Change], ledger: Ledger, *, originals: Mapping[str, bytes] | None = None
@@ -62,12 +67,17 @@ class Transaction:
         _refuse_doubles(targets)
         _refuse_lies(targets, ledger)
         work = [target for target in targets if target.new != target.change.expect_sha]
-        before, after = storage.ledger_content(), dump(ledger) if ledger else None
-        if not work and before == after:
+        before = None if self.account.damage is not None else storage.ledger_content()
+        after = dump(ledger) if ledger else None
+        if not work and before == after and not self.account.behind:
             return ()
         try:
             storage.make()
-            plan = self._stage(work, _pre_images(storage, targets, ledger, originals or {}), before, after)
+            if self.account.damage is not None:
+                storage.set_ledger_aside()
+            pre_images = _pre_images(storage, targets, ledger, originals or {})
+            plan = self._stage(work, pre_images, _notes(storage, ledger, self.ledger), (before, after))
+            plan = replace(plan, dropped=_dropped(self.ledger, ledger))
             journal.write(storage, plan)
             journal.carry_out(storage, plan, "new", strict=True)
         except BaseException as error:
@@ -77,40 +87,43 @@ class Transaction:
             if isinstance(error, ChangedMeanwhileError):
                 raise _changed(error.path) from None
             raise
-        self.ledger = ledger
+        self.account = Account(ledger)
         return tuple(target.change.path for target in work)
 
     def _stage(
-        self, work: list[_Target], pre_images: Mapping[str, _Origin], before: bytes | None, after: bytes | None
+        self,
+        work: list[_Target],
+        pre_images: Mapping[str, _Origin],
+        notes: Mapping[str, bytes],
+        ledgers: tuple[bytes | None, bytes | None],
     ) -> Journal:
+        """Write all that is new to `staged`. Nothing else changes before the journal is there."""
         storage, fresh = self.storage, []
-        sizes = [len(target.change.content) for target in work] + [len(content) for content, _ in pre_images.values()]
-        _require_space(storage, sum(sizes) + len(after or b""))
+        before, after = ledgers
+        named = {**notes, "ledger.old": before, "ledger.new": after}
+        made: dict[str, _Origin] = {name: (content, None) for name, content in named.items() if content is not None}
+        made |= pre_images
+        contents = [*(target.change.content for target in work), *(content for content, _ in made.values())]
+        _require_space(storage, sum(map(len, contents)))
         for number, target in enumerate(work):
             new = storage.staged / f"{number}.new"
             disk.create(new, target.change.content, like=target.found)
             disk.copy_attributes(target.place, new)
             disk.keep(target.place, storage.staged / f"{number}.old")
             fresh.append(new)
-        for sha256, (content, like) in pre_images.items():
-            disk.create(storage.staged / sha256, content, like=like)
-            fresh.append(storage.staged / sha256)
-        if after is not None:
-            disk.create(storage.staged / "ledger.new", after)
-            fresh.append(storage.staged / "ledger.new")
-        if before is not None:
-            disk.keep(storage.ledger, storage.staged / "ledger.old")
+        for name, (content, like) in made.items():
+            disk.create(storage.staged / name, content, like=like)
+            fresh.append(storage.staged / name)
         for path in fresh:
             disk.sync(path)
-        for sha256 in pre_images:
-            disk.replace(storage.staged / sha256, storage.originals / sha256)
-        disk.sync(storage.originals)
         disk.sync(storage.root)
         return Journal(
             self.purpose,
             tuple(Step(target.change.path, target.change.expect_sha, target.new) for target in work),
             None if before is None else digest(before),
             None if after is None else digest(after),
+            (*notes, *pre_images),
+            tuple(sha256 for sha256 in pre_images if disk.status(storage.originals / sha256) is None),
         )
 
     def _take_back(self, error: BaseException) -> None:
@@ -118,7 +131,8 @@ class Transaction:
         if plan is None:
             return
         try:
-            journal.carry_out(self.storage, plan, "old", strict=False)
+            untouched = error.path if isinstance(error, ChangedMeanwhileError) else None
+            journal.carry_out(self.storage, plan, "old", strict=False, untouched=untouched)
         except OSError as second:
             raise TreeError(
                 phrase("{path}: stopped half-way", path=self.storage.root),
@@ -138,8 +152,9 @@ def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: lock.On
     held = lock.exclusive(storage, purpose, wait=wait, on_wait=on_wait)
     try:
         recovered = journal.recover(storage)
+        found = account(storage)
         try:
-            yield Transaction(storage, purpose, storage.read_ledger(), recovered)
+            yield Transaction(storage, purpose, found, recovered)
         except BaseException:
             with contextlib.suppress(TreeError, OSError):
                 _tidy(storage)
@@ -153,9 +168,41 @@ def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: lock.On
         held.release()
 
 
+def end_interrupted(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> Recovery | None:
+    """End what an interrupted run has left, for one who only looks.
+
+    Raises:
+        TreeError: another run holds the lock for longer than `wait` seconds; it cannot be ended; the tree cannot be
+            written to.
+    """
+    held = lock.exclusive(storage, "recovery", wait=wait, on_wait=on_wait)
+    try:
+        recovered = journal.recover(storage)
+        with contextlib.suppress(OSError):  # The next run that writes does it.
+            _tidy(storage)
+        return recovered
+    finally:
+        held.release()
+
+
 def _tidy(storage: Storage) -> None:
     if disk.status(storage.journal) is None:
-        storage.sweep(storage.read_ledger())
+        storage.tidy()
+
+
+def _notes(storage: Storage, after: Ledger, before: Ledger) -> dict[str, bytes]:
+    """The notes that are not yet as they are to be, by their names."""
+    told = {}
+    for sha256 in {file.original for file in after.files.values()}:
+        note = notes.dump(sha256, after, before)
+        if notes.content(storage, sha256) != note:
+            told[f"{sha256}{notes.SUFFIX}"] = note
+    return told
+
+
+def _dropped(before: Ledger, after: Ledger) -> tuple[str, ...]:
+    needed = {file.original for file in after.files.values()}
+    return tuple({file.original: None for file in before.files.values() if file.original not in needed})
 
 
 def _check(storage: Storage, change: Change) -> _Target:

@@ -100,12 +100,14 @@ class Tree:
         return Source(path, content, digest(content), stat.S_IMODE(found.st_mode))
 
     def ledger(self) -> Ledger:
-        """The ledger, without a lock; an empty one when nothing is applied.
+        """The ledger as it holds, without a lock; an empty one when nothing is applied. See `patcher.tree.account`.
 
         Raises:
-            TreeError: it is damaged, or written by a newer version.
+            TreeError: it is lost with all that is known of the pre-images, or written by a newer version.
         """
-        return self.storage.read_ledger()
+        from patcher.tree.account import account
+
+        return account(self.storage).ledger
 
     def pre_image(self, sha256: str) -> bytes:
         """The bytes of a patched file before the first record, by their digest in the ledger; verified.

@@ -24,11 +24,12 @@ class KilledError(BaseException):
 class Faults:
     """Counts the calls that change the disk; at number `at`, counted from 0, `strike` is called.
 
-    A write is struck after half of its bytes. A strike that raises `KilledError` makes every later call raise it.
+    A write is struck after half of its bytes, unless `torn` says that the strike lets it go on. A strike that raises
+    `KilledError` makes every later call raise it.
     """
 
-    def __init__(self, at: int | None = None, strike: Callable[[], None] = lambda: None) -> None:
-        self.at, self.strike, self.calls, self.dead = at, strike, [], False
+    def __init__(self, at: int | None = None, strike: Callable[[], None] = lambda: None, *, torn: bool = True) -> None:
+        self.at, self.strike, self.calls, self.dead, self.torn = at, strike, [], False, torn
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(os, name)
@@ -42,7 +43,7 @@ class Faults:
                 raise KilledError
             self.calls.append(name)
             if len(self.calls) - 1 == self.at:
-                if name in ("write", "pwrite"):
+                if self.torn and name in ("write", "pwrite"):
                     real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2], *arguments[2:])
                 try:
                     self.strike()
@@ -55,9 +56,9 @@ class Faults:
 
 
 @contextmanager
-def faults(at: int | None = None, strike: Callable[[], None] = lambda: None):
+def faults(at: int | None = None, strike: Callable[[], None] = lambda: None, *, torn: bool = True):
     """Have the faults strike within."""
-    stand_in = Faults(at, strike)
+    stand_in = Faults(at, strike, torn=torn)
     modules = (disk, files, locks)
     before = [module.os for module in modules]
     for module in modules:

@@ -16,7 +16,7 @@ import pytest
 from patcher.errors import TreeError
 from patcher.tree import Tree, disk
 from tests.tree.faults import count, faults, fork, killed_at, sigkilled_at, wait_for
-from tests.tree.toys import apply, assert_settled, assert_whole, plant, revert
+from tests.tree.toys import FILES, PATCHED, apply, assert_settled, assert_whole, contents, plant, revert
 
 
 def status(tree: Tree) -> None:
@@ -56,6 +56,8 @@ def test_a_run_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, ne
         assert kill(at, lambda: act(tree)), f"call {at} of {total} was not reached"  # noqa: B023
         assert_whole(tree)
         next_command(tree)
+        assert contents(tree) in (FILES, PATCHED)
+        idle(tree)  # One that looks ends a run that has begun, and leaves what one has laid by that had not.
         ends.add(assert_settled(tree))
         revert(tree)
         assert assert_settled(tree) == "old"
@@ -75,6 +77,8 @@ def test_a_recovery_killed_at_any_call_is_ended_by_the_next_command(tmp_path, ac
             struck += 1
             assert_whole(tree)
             status(tree)
+            assert contents(tree) in (FILES, PATCHED)
+            idle(tree)
             assert_settled(tree)
     assert struck > total
 
@@ -136,6 +140,7 @@ def test_200_runs_killed_at_a_random_moment(tmp_path):
         assert_whole(tree)
         with tree.reading() as reading:
             recovered += reading.recovered is not None
+        idle(tree)
         assert_settled(tree)
     assert recovered, "no run was hit between journal and end"
 

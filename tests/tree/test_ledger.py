@@ -5,8 +5,9 @@ import json
 import pytest
 
 from patcher.errors import TreeError
+from patcher.language import phrase
 from patcher.tree.ledger import AppliedRecord, Ledger, PatchedFile, dump, parse
-from tests.tree.toys import apply, revert
+from tests.tree.toys import FILES, TARGETS, apply, contents, revert
 
 LEDGER = Ledger(
     {"verl/a.py": PatchedFile("a" * 64, "b" * 64, ("one", "two"))},
@@ -26,29 +27,31 @@ def changed(**changes: object) -> bytes:
     return json.dumps({**json.loads(dump(LEDGER)), **changes}).encode()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        dump(LEDGER)[:-40],
-        changed(format="1"),
-        changed(format=True),
-        changed(files=[]),
-        changed(files={"verl/a.py": {"original": "../../etc/passwd", "patched": "b" * 64, "records": []}}),
-        changed(records={"one": {"source": "other", "digest": "0" * 64, "versions": {}, "at": ""}}),
-        changed(basis=[]),
-        changed(tool=None),
-    ],
-)
-def test_a_damaged_ledger_is_an_error_and_is_not_overwritten(tree, content):
+DAMAGED = [
+    b"",
+    b"{}",
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    dump(LEDGER)[:-40],
+    changed(format="1"),
+    changed(format=True),
+    changed(files=[]),
+    changed(files={"verl/a.py": {"original": "../../etc/passwd", "patched": "b" * 64, "records": []}}),
+    changed(records={"one": {"source": "other", "digest": "0" * 64, "versions": {}, "at": ""}}),
+    changed(basis=[]),
+    changed(tool=None),
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_ledger_is_an_error_and_is_not_overwritten_where_no_note_says_what_it_said(tree, content):
     apply(tree)
     place = tree.root / ".uky-patch/ledger.json"
     place.write_bytes(content)
+    for note in (tree.root / ".uky-patch/originals").glob("*.json"):
+        note.unlink()
     for act in (apply, revert):
         with pytest.raises(TreeError, match=r"ledger\.json: damaged") as caught:
             act(tree)
@@ -57,6 +60,23 @@ def test_a_damaged_ledger_is_an_error_and_is_not_overwritten(tree, content):
         pass
     assert place.read_bytes() == content
     assert len(list((tree.root / ".uky-patch/originals").iterdir())) == 4
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_ledger_is_made_again_from_the_pre_images_and_kept_aside(tree, content):
+    apply(tree)
+    before = tree.ledger()
+    place = tree.root / ".uky-patch/ledger.json"
+    place.write_bytes(content)
+    with tree.reading() as reading:
+        assert reading.account.damage == phrase("damaged")
+        assert reading.account.restored == TARGETS
+        assert (reading.ledger.files, reading.ledger.records) == (before.files, before.records)
+    assert place.read_bytes() == content
+    assert revert(tree) == TARGETS
+    assert contents(tree) == FILES
+    assert not (tree.root / ".uky-patch").exists()
+    assert (tree.root / ".uky-patch-kept/ledger.json.1").read_bytes() == content
 
 
 def test_a_newer_ledger_names_the_tool_that_wrote_it(tree):

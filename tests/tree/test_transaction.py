@@ -226,9 +226,12 @@ def test_every_file_is_synced_before_the_journal_names_it(tree):
     }
     synced = {path for action, path in log[:written] if action == "fsync"}
     assert created <= synced
-    assert {str(own / "staged"), str(own / "originals"), str(tree.root)} <= synced
+    assert {str(own / "staged"), str(tree.root)} <= synced
     first = next(number for number, entry in enumerate(log) if entry[0] == "replace" and "/verl/" in entry[1])
     assert ("fsync", str(own)) in log[written:first]
+    placed = [number for number, entry in enumerate(log) if entry[0] == "replace" and "/originals/" in entry[1]]
+    assert len(placed) == 2 * len(TARGETS), "a pre-image and its note for each file"
+    assert written < placed[0] < placed[-1] < log.index(("fsync", str(own / "originals"))) < first
     rest = {path for action, path in log[first:] if action == "fsync"}
     assert {str(place(tree, path).parent) for path in TARGETS} | {str(own)} <= rest
 

@@ -86,7 +86,7 @@ def assert_settled(tree: Tree) -> str:
     assert tree.state(ledger) == dict.fromkeys(TARGETS, "as-applied")
     assert [tree.pre_image(entry.original) for entry in ledger.files.values()] == [FILES[path] for path in TARGETS]
     kept = {path for path in everything(tree) if path.startswith(".uky-patch/")}
-    needed = {f".uky-patch/originals/{digest(FILES[path])}" for path in TARGETS}
+    needed = {f".uky-patch/originals/{digest(FILES[path])}{part}" for path in TARGETS for part in ("", ".json")}
     own = {".uky-patch/.gitignore", ".uky-patch/ledger.json", ".uky-patch/lock", ".uky-patch/originals"}
     assert kept == needed | own, "something is left behind"
     return "new"
