@@ -34,8 +34,8 @@ def _by_git(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
         return frozenset()
     try:
         listing = place.git("ls-tree", "-z", "HEAD", "--", *found)
-    except TreeError:
-        return frozenset()  # No commit yet, or a repository that git refuses: no evidence.
+    except (TreeError, ImportError):
+        return frozenset()  # No commit yet, a repository that git refuses, or a node without GitPython: no evidence.
     known = {}
     for entry in filter(None, listing.split("\0")):
         described, _, path = entry.partition("\t")
