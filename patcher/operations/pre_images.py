@@ -80,8 +80,6 @@ def replaced(session: Session, ledger: Ledger) -> Replaced:
 
     Raises TreeError where a file cannot be read.
     """
-    from patcher.tree.delivered import delivered
-
     there = {path: session.tree.read(path) for path in ledger.files}
     odd = {
         path: source
@@ -90,6 +88,8 @@ def replaced(session: Session, ledger: Ledger) -> Replaced:
     }
     if not odd:
         return Replaced()
+    from patcher.tree.delivered import delivered
+
     now = release_of(session)
     releases = {path: _release(ledger.files[path], ledger) for path in odd}
     other = {path for path, release in releases.items() if now and release and release != now}

@@ -254,3 +254,23 @@ def test_verl_0_6_0_is_upgraded_to_0_6_1_in_place(tmp_path: Path, capsys: pytest
     assert files(site) == new
     assert {old[path] for path in changed} <= kept(site)
     assert not (site / ".uky-patch").exists()
+
+
+def test_a_tree_that_the_version_before_has_patched_is_known_by_its_records_versions(uky: Uky, tree: Path) -> None:
+    """Its ledger says nothing of releases and modes, and its pre-images have no notes."""
+    import json
+
+    uky("apply")
+    place = tree / ".uky-patch/ledger.json"
+    ledger = json.loads(place.read_text())
+    for entry in ledger["files"].values():
+        del entry["release"], entry["mode"]
+    place.write_text(json.dumps(ledger))
+    for note in (tree / ".uky-patch/originals").glob("*.json"):
+        note.unlink()
+    assert uky("status").code == 0
+    upgrade(tree)
+    assert uky("status").json["ledger"]["replaced"]["from"] == "99.1"
+    assert uky("revert", "--force").code == 0
+    assert (tree / "verl/server.py").read_text() == NEW
+    assert SERVER.encode() in kept(tree)

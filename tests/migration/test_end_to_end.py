@@ -44,7 +44,7 @@ def test_a_fresh_host_gets_the_tree_as_git_has_it(whole: Site) -> None:
     assert told.json["host"] == "site"
     assert set(told.steps) == MOVED
     assert {"name", "status", "seconds", "detail"} <= set(told.json["steps"][0])
-    assert "3.2 MB" in told.steps["transfer"]["detail"]
+    assert "3.3 MB" in told.steps["transfer"]["detail"]
     moving.arrived(whole.mover.tree, whole.there)
     assert (whole.there / "verl/utils/dataset/rl_dataset.py").exists()
     assert (whole.there / "verl/utils/dataset/new_loader.py").exists()
