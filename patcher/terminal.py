@@ -14,14 +14,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
 from patcher.visible import unbroken, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_SIGNATURE = f"\x1b[{int.from_bytes(os.urandom(8), 'big')};"
+_SIGNATURE = f"\x1b[{int(os.urandom(8).hex(), 16)};"
 """As a sequence would begin, so that click takes it out where it takes out colours."""
 _SIGNED = re.compile(re.escape(_SIGNATURE) + r"([\d;]*[mK])")
 _COLOUR = re.compile(r"\x1b\[([\d;]*m)")
@@ -92,7 +90,10 @@ def drawn(table: RenderableType) -> str:
 
 def say(*lines: str, err: bool = False) -> None:
     """Print lines. A newline in one of them is written out: a name that holds one cannot make up a line of its own."""
-    click.echo("\n".join(map(unbroken, lines)), err=err)
+    stream = guard(sys.stderr if err else sys.stdout)
+    if stream is not None:
+        stream.write("\n".join(map(unbroken, lines)) + "\n")
+        stream.flush()
 
 
 def show_log(text: str) -> None:

@@ -62,8 +62,8 @@ def distrust(root: Path) -> bool:
 def search_only_outside(root: Path | None = None) -> None:
     """Take folders that depend on where one stands out of PATH, and those in a tree that is not trusted.
 
-    The tree is the one at `root`, or around the folder where one stands. With `PATH=.:$PATH` or `PATH=$PWD/bin:$PATH` a `git` that lies in the tree would be started as git. The folder of
-    an environment that the user has activated stays, even where it is in the tree.
+    The tree is the one at `root`, or around the folder where one stands. With `PATH=.:$PATH` or `PATH=$PWD/bin:$PATH`
+    a `git` that lies in it would be started as git. The folder of an activated environment stays, even in the tree.
     """
     kept = [entry for entry in os.environ.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
     root = root or _around()
@@ -80,10 +80,12 @@ def _is_activated(folder: str) -> bool:
 
 
 def _around() -> Path | None:
-    """The folder that holds a `verl`, here or above; found without what reads trees, as every command asks."""
+    """The tree that one stands in, if any; found without what reads trees, as every command asks."""
     with contextlib.suppress(OSError):
         here = Path.cwd()
-        return next((folder for folder in (here, *here.parents) if (folder / "verl").is_dir()), None)
+        for folder in (here, *here.parents):
+            if any((folder / "verl" / name).is_file() for name in ("__init__.py", "version/version")):
+                return folder
     return None
 
 

@@ -19,7 +19,7 @@ _LONGEST = 100_000
 
 
 def heard(told: Any, depth: int = _DEPTH) -> Any:
-    """A sentence as a phrase; several of them in a row; plain values as they are, and anything else as text."""
+    """A sentence as a phrase; several of them in a row; plain values as they are, anything else as an ellipsis."""
     match told:
         case {"template": str(template), "fields": dict(fields)} if depth:
             found = Phrase(template, {str(name): heard(value, depth - 1) for name, value in fields.items()})
@@ -33,7 +33,7 @@ def heard(told: Any, depth: int = _DEPTH) -> Any:
         case str() | int() | float():
             return told
         case _:
-            return repr(told)
+            return "\u2026"
 
 
 def _fits(found: Phrase) -> bool:

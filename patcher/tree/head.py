@@ -49,6 +49,8 @@ def _head(top: Path, folder: Path) -> Head:
     if not content.startswith("ref:"):
         return Head(top, None, content or None)
     ref = content[4:].strip()
+    if "\0" in ref or ref.startswith("/") or ".." in ref.split("/"):  # No name that git gives; it would lead elsewhere.
+        return Head(top, ref, None)
     common = folder / (_line(folder / "commondir") or ".")
     commit = _line(folder / ref) or _line(common / ref) or _packed(common, ref)
     branch = ref.removeprefix("refs/heads/")
