@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -20,11 +19,6 @@ def link(place: Path) -> None:
     place.symlink_to("target")
 
 
-def listening(place: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(place))
-
-
 PLANTED: dict[str, Callable[[Path], object]] = {
     "link": link,
     "dangling link": lambda place: place.symlink_to("nowhere"),
@@ -32,7 +26,7 @@ PLANTED: dict[str, Callable[[Path], object]] = {
     "link to a device": lambda place: place.symlink_to("/dev/zero"),
     "pipe": os.mkfifo,
     "folder": Path.mkdir,
-    "socket": listening,
+    "socket": lambda place: os.mknod(place, stat.S_IFSOCK | 0o600),
 }
 
 
