@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from patcher.worktree import files
+
 
 def newest_snapshot(base: str, depth: int = 2) -> str:
     """The folder of the model at `base`: itself if it holds config.json, else the snapshot that refs/main names (as
@@ -19,8 +21,8 @@ def newest_snapshot(base: str, depth: int = 2) -> str:
     if os.path.basename(os.path.normpath(base)) == "snapshots":
         depth = 1
         try:
-            with open(os.path.join(os.path.dirname(os.path.normpath(base)), "refs", "main")) as file:
-                named = os.path.join(base, file.read().strip() or "-")
+            place = os.path.join(os.path.dirname(os.path.normpath(base)), "refs", "main")
+            named = os.path.join(base, files.read_text(place, files.SETTINGS_BYTES, follow=True).strip() or "-")
             if os.path.isfile(os.path.join(named, "config.json")):
                 return named
         except (OSError, ValueError):
