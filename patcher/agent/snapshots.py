@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from patcher.worktree import files
-
 
 def newest_snapshot(base: str, depth: int = 2) -> str:
     """The folder of the model at `base`: itself if it holds config.json, else the snapshot that refs/main names (as
@@ -22,7 +20,8 @@ def newest_snapshot(base: str, depth: int = 2) -> str:
         depth = 1
         try:
             place = os.path.join(os.path.dirname(os.path.normpath(base)), "refs", "main")
-            named = os.path.join(base, files.read_text(place, files.SETTINGS_BYTES, follow=True).strip() or "-")
+            with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK)) as file:  # Also rendered alone into git_ignore.py.
+                named = os.path.join(base, file.read(4096).strip() or "-")
             if os.path.isfile(os.path.join(named, "config.json")):
                 return named
         except (OSError, ValueError):
