@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import parquet
 from patcher.agent.said import Refusal, Said, phrase
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -45,7 +46,7 @@ def tiny(request: Request) -> dict[str, Any]:
     target = os.path.join(folder, request.args.get("to") or f"{stem}_tiny{extension}")
     if os.path.exists(target) and os.path.samefile(target, path):
         raise Refusal("same", phrase("{path}: would overwrite itself", path=path))
-    temporary = f"{target}.uky-{os.getpid()}"
+    temporary = f"{target}.uky-{os.getpid()}-{os.urandom(4).hex()}"
     rows, force = int(request.args.get("rows") or 2), bool(request.args.get("force"))
     task = {"do": "tiny", "file": path, "to": target, "temporary": temporary, "rows": rows, "force": force}
     try:
@@ -61,8 +62,11 @@ def tiny(request: Request) -> dict[str, Any]:
 
 def _settle(temporary: str, target: str, source: str) -> None:
     try:
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
+        written = files.open_regular(temporary)
+        try:
+            files.sync(written)
+        finally:
+            os.close(written)
         os.chmod(temporary, os.stat(source).st_mode & 0o777)
         os.replace(temporary, target)
     except OSError as error:

@@ -35,8 +35,10 @@ def create(path: str, content: bytes, *, mode: int = 0o666, sync: bool = False) 
 
 def append(path: str, offset: int, content: bytes) -> None:
     """Write `content` at `offset` of a file, which ends there."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
         os.ftruncate(fd, offset)
         os.lseek(fd, offset, os.SEEK_SET)
         write(fd, content)

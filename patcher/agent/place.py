@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OURS = os.path.join(".uky-patch", "host")
 """Below the tree's root: all that a migration keeps there."""
+_INNER = ("incoming", "partial", "aside", "jobs", "working")
+"""Folders in it that are written to and cleared: a link in their place would lead that to somebody's files."""
 _SHOWN = 8
 
 
@@ -110,16 +112,22 @@ def _lock(root: str, made: list[str], note: Note, over: Iterable[str]) -> Lock:
     for again in (True, True, False):
         _make(root, made)
         for folder in (os.path.dirname(ours), ours):
-            if os.path.islink(folder):
-                cause = phrase("{folder} is a symbolic link", folder=folder)
-                raise Refusal("unwritable", phrase("{path}: cannot be used", path=root), cause, phrase("Remove it."))
+            _want_no_link(root, folder)
             _make(folder, made, 0o700 if folder == ours else 0o777)
+        for inner in _INNER:
+            _want_no_link(root, os.path.join(ours, inner))
         try:
             return take(os.path.join(ours, "lock"), note, over)
         except FileNotFoundError:  # One that ended just now has removed what it had made in vain.
             if not again:
                 raise
     raise AssertionError
+
+
+def _want_no_link(root: str, folder: str) -> None:
+    if os.path.islink(folder):
+        cause = phrase("{folder} is a symbolic link", folder=folder)
+        raise Refusal("unwritable", phrase("{path}: cannot be used", path=root), cause, phrase("Remove it."))
 
 
 def _make(folder: str, made: list[str], mode: int = 0o777) -> None:

@@ -19,8 +19,9 @@ def newest_snapshot(base: str, depth: int = 2) -> str:
     if os.path.basename(os.path.normpath(base)) == "snapshots":
         depth = 1
         try:
-            with open(os.path.join(os.path.dirname(os.path.normpath(base)), "refs", "main")) as file:
-                named = os.path.join(base, file.read().strip() or "-")
+            place = os.path.join(os.path.dirname(os.path.normpath(base)), "refs", "main")
+            with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK)) as file:  # Also rendered alone into git_ignore.py.
+                named = os.path.join(base, file.read(4096).strip() or "-")
             if os.path.isfile(os.path.join(named, "config.json")):
                 return named
         except (OSError, ValueError):

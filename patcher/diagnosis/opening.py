@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import os
 import stat
 import sys
 import zlib
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO, cast
 from patcher.diagnosis.cleaning import is_wide
 from patcher.errors import UsageError
 from patcher.language import listed, phrase
+from patcher.worktree.files import open_stream
 
 STANDARD_INPUT = "-"
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
@@ -63,8 +65,8 @@ def opened(name: str) -> Iterator[BinaryIO]:
         return
     path = Path(name)
     try:
-        told = path.stat()
-        with path.open("rb") as stream:
+        with os.fdopen(open_stream(path), "rb") as stream:
+            told = os.fstat(stream.fileno())
             plain = stat.S_ISREG(told.st_mode)
             unpacked = _unpacked(stream, path) if plain else stream
             most = told.st_size if unpacked is stream and plain else None

@@ -12,6 +12,7 @@ from patcher.agent.installed.folders import normalise
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
 from patcher.language.said import said
+from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-([^-/]+)(?:-[^/]+)?-[^-/]+-[^-/]+-[^-/]+
 def read_pins(file: Path) -> dict[str, str]:
     """Specifiers by normalised name; "" where any version will do. Raises UsageError for a file that cannot be read."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = files.read_stream(file, files.SOURCE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             phrase("{path}: cannot be read", path=file),

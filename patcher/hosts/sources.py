@@ -13,7 +13,8 @@ from patcher.agent.sourcing import MOST_BYTES
 from patcher.errors import ReleaseError
 from patcher.hosts.channel import RefusedError
 from patcher.language import phrase
-from patcher.releases.cache import build, cache_root
+from patcher.releases.cache import build, cache_root, whole
+from patcher.releases.contents import note_of
 
 if TYPE_CHECKING:
     from patcher.hosts.connection import Connection
@@ -32,6 +33,8 @@ def package_sources(connection: Connection, package: str) -> Path | None:
     whose = f"{connection.host.target}\n{connection.host.port}\n{package}"
     shelf = cache_root(None) / "hosts" / sha256(whose.encode(errors="replace")).hexdigest()[:16]
     known = _newest(shelf)
+    if known is not None and not whole(known):
+        known = None
     try:
         answer = connection.channel.ask("sources", package=package, known=known.name if known is not None else None)
     except RefusedError:
@@ -48,6 +51,7 @@ def package_sources(connection: Connection, package: str) -> Path | None:
     folder.touch()
     for old in sorted(_layouts(shelf), key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
+        note_of(old).unlink(missing_ok=True)
     return folder / place.name
 
 

@@ -21,7 +21,7 @@ class Answers:
         try:
             known = json.loads(files.read(self._file, files.SETTINGS_BYTES))
             self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
-        except (OSError, ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
             pass
 
     def __contains__(self, symbol: str) -> bool:

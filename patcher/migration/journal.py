@@ -69,7 +69,7 @@ class Journal:
                 return None
             proven = Proven(**data.pop("proven")) if data["proven"] else data.pop("proven")
             return Entry(done=tuple(data.pop("done")), proven=proven, **data)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
 
     def write(self, entry: Entry, redactor: Redactor) -> None:

@@ -180,10 +180,10 @@ def earlier_releases(name: str, target: str, *, fetch: bool = True) -> list[str]
 
 def cached_folder(name: str, version: str) -> Path | None:
     """The sources of a release if they are in the cache."""
-    from patcher.releases.cache import cache_root
+    from patcher.releases.cache import cache_root, whole
 
     folder = cache_root(None) / "releases" / name / version / "sources"
-    return folder if folder.is_dir() else None
+    return folder if whole(folder) else None
 
 
 def _hints(one: Located, past: Past, releases: Sequence[str]) -> list[str]:

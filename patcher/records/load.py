@@ -102,12 +102,14 @@ def in_order(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """One hash over the names and bytes of record files; changes with any of them."""
+    """One hash over the names and bytes of record files; changes with any of them, and where one cannot be read."""
     total = hashlib.sha256()
     for path in paths:
-        total.update(
-            path.name.encode() + b"\0" + hashlib.sha256(files.read(path, files.SETTINGS_BYTES, follow=True)).digest()
-        )
+        try:
+            content = files.read(path, files.SETTINGS_BYTES, follow=True)
+        except OSError as error:
+            content = repr(error).encode()
+        total.update(path.name.encode() + b"\0" + hashlib.sha256(content).digest())
     return total.hexdigest()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from pathlib import Path
@@ -11,15 +10,19 @@ from pathlib import Path
 from patcher.agent.installed.folders import normalise
 from patcher.agent.installed.metadata import is_pep440
 from patcher.errors import ReleaseError
-from patcher.language import Phrase, phrase
+from patcher.language import Phrase, Phrases, phrase
+from patcher.releases import contents
 from patcher.releases.cache import Progress, build, cache_root
 from patcher.releases.filling import Fill, fill_sources, fill_wheel
-from patcher.releases.index import ELSEWHERE, Index
+from patcher.releases.index import ELSEWHERE, File, Index
 from patcher.releases.pipconfig import read_pip_config
 from patcher.releases.request import Request
+from patcher.worktree import files
 
 FRESH_SECONDS = 900
 """For how long a list of versions is taken from the cache."""
+_CLOCKS_DIFFER = 5.0
+"""Seconds by which the clock of a file server may be ahead."""
 
 
 def sources(
@@ -48,13 +51,13 @@ def versions(name: str, *, cache: Path | None = None, offline: bool = False) -> 
 
     folder = cache_root(cache) / "releases" / normalise(name)
     listed = folder / "versions.json"
-    known = _read_versions(listed)
-    if known is not None and (offline or time.time() - listed.stat().st_mtime < FRESH_SECONDS):
+    known, age = _read_versions(listed)
+    if known and (offline or age < FRESH_SECONDS):
         return known
     with Index(read_pip_config(), offline=offline) as index:
         found = {file.version for file in index.files(name)}
     if offline and folder.is_dir():
-        found |= {path.name for path in folder.iterdir() if path.is_dir()}
+        found |= {path.name for path in folder.iterdir() if path.is_dir() and not path.is_symlink()}
     if not found:
         raise ReleaseError(phrase("no release of {name} was found", name=name), advice=ELSEWHERE)
     ordered = sorted(filter(is_pep440, found), key=Version, reverse=True)
@@ -63,20 +66,22 @@ def versions(name: str, *, cache: Path | None = None, offline: bool = False) -> 
     return ordered
 
 
-def _read_versions(path: Path) -> list[str] | None:
+def _read_versions(path: Path) -> tuple[list[str], float]:
+    """The list that is kept and its age in seconds; none where it is dated in the future, or holds anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return [str(version) for version in found] if isinstance(found, list) and found else None
+        content, status = files.read_and_status(path, files.SETTINGS_BYTES)
+        found = json.loads(content)
+    except (OSError, ValueError, RecursionError):
+        return [], 0.0
+    age = time.time() - status.st_mtime
+    right = isinstance(found, list) and all(isinstance(version, str) and is_pep440(version) for version in found)
+    return (found, age) if right and age > -_CLOCKS_DIFFER else ([], 0.0)
 
 
 def _write_versions(path: Path, ordered: list[str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".versions-{os.getpid()}.json")
-        fresh.write_text(json.dumps(ordered), encoding="utf-8")
-        fresh.replace(path)
+        files.replace(path, json.dumps(ordered).encode())
     except OSError:
         return
 
@@ -91,12 +96,32 @@ def _cached(
             advice=phrase("Give a name and a version, as in vllm 0.20.2."),
         )
     place = cache_root(cache) / "releases" / name / version / kind
-    if place.is_dir():
+    wrong = contents.damage(place) if place.is_dir() else None
+    if wrong == "" or (wrong is None and offline and place.is_dir()):
         return place
     with Index(read_pip_config(), offline=offline) as index:
         request = Request(index, name, version, progress or _silent, offline)
-        files = request.files()
-        return build(place, lambda folder: fill(request, files, folder), request.progress)
+        if wrong:
+            told = phrase("{name} {version} in the cache is damaged and fetched anew", name=name, version=version)
+            request.progress(told, 0, None)
+        found = _files(request, place, wrong)
+        return build(place, lambda folder: fill(request, found, folder), request.progress, f"{name} {version}")
+
+
+def _files(request: Request, place: Path, wrong: str | None) -> list[File]:
+    try:
+        return request.files()
+    except ReleaseError as error:
+        if not wrong:
+            raise
+        raise ReleaseError(
+            phrase("{name} {version} in the cache is damaged", name=request.name, version=request.version),
+            cause=Phrases((phrase("{path} is not as it was fetched", path=place / wrong), error.title), ", "),
+            advice=phrase(
+                "Run the command where it can fetch the release anew, or copy {folder} from another machine.",
+                folder=place,
+            ),
+        ) from error
 
 
 def _silent(_message: Phrase | str, _done: int, _total: int | None) -> None:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from patcher.errors import ReleaseError
 from patcher.language import phrase
+from patcher.releases.contents import against_record
 from patcher.releases.index import File
 from patcher.releases.request import Request
 from patcher.releases.transfer import MOST_WHOLE, RangeFile, RangeRefusedError, TooLargeError
@@ -76,6 +77,7 @@ def _wheel_for_sources(request: Request, file: File, folder: Path) -> None:
 def _parts_of_wheel(request: Request, file: File, folder: Path) -> None:
     remote = RangeFile(request.index.client, file.url, file.filename, request.progress)
     _expect_some(request, file, unpack_zip(remote, folder, wheel_sources))
+    _expect_record(file, folder)
 
 
 def _archive(request: Request, file: File, folder: Path) -> None:
@@ -101,8 +103,19 @@ def fill_wheel(request: Request, files: list[File], folder: Path) -> None:
 def _unpack_wheel(request: Request, file: File, folder: Path, wanted: Wanted, most: int | None) -> None:
     path = request.whole(file, folder, most)
     _expect_some(request, file, unpack_zip(path, folder, wanted))
+    _expect_record(file, folder)
     if file.local is None:
         path.unlink()
+
+
+def _expect_record(file: File, folder: Path) -> None:
+    """What was unpacked is what the wheel's own list says."""
+    if wrong := against_record(folder):
+        raise ReleaseError(
+            phrase("{file} is damaged", file=file.filename),
+            cause=phrase("{path} is not what its RECORD says", path=wrong),
+            advice="Run the command again; if it stays so, report it to whoever runs the index.",
+        )
 
 
 def _empty(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from patcher.compat.matrix import Cell, Matrix
 from patcher.language import Language
 from patcher.reporting.matrix import mark, mark_as_is, missing_lines, spans
+from patcher.reporting.whole import write_whole
 from patcher.templating import environment
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     matrix = survey_releases(Session(), order, progress)
     today, root = date.today().isoformat(), Path(__file__).parents[2]
     for name in DOCUMENTS:
-        (root / name).write_text(render(name, matrix, command=order.command, date=today), encoding="utf-8")
+        write_whole(root / name, render(name, matrix, command=order.command, date=today))
         print(f"wrote {name}")
     for page in arguments:
         write_page(matrix, load(), Path(page), command=order.command, date=today)

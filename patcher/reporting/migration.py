@@ -17,6 +17,7 @@ from patcher.records.model import Record
 from patcher.records.settings import Override, Reasons, Setting, load_settings
 from patcher.reporting.edits import in_words
 from patcher.reporting.records import conditions, text_of
+from patcher.reporting.whole import write_whole
 from patcher.templating import environment
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
@@ -140,7 +141,7 @@ def main() -> int:
         text = render(name, records, settings)
         path = root / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+            write_whole(path, text)
             print(f"wrote {name}")
     return 0
 

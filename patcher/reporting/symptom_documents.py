@@ -12,6 +12,7 @@ from patcher.language import Language, show
 from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Symptom, Words
 from patcher.reporting.symptoms import conditions, fixes, said_by, words
+from patcher.reporting.whole import write_whole
 from patcher.templating import environment
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
@@ -86,7 +87,7 @@ def main() -> int:
     for name in DOCUMENTS:
         text, path = render(name, symptoms), root / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+            write_whole(path, text)
             print(f"wrote {name}")
     return 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import stat
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,10 @@ DATA_BYTES = 256 << 20
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+WRITER_SECONDS = 5
+"""For how long somebody is waited for who opens a pipe for writing that the user has named."""
 _PIECE = 1 << 20
+_NULL = os.makedev(1, 3)
 
 
 class IrregularFileError(OSError):
@@ -71,18 +75,16 @@ def read_and_status(path: str | os.PathLike[str], most: int, *, follow: bool = F
     fd = open_regular(path, follow=follow)
     try:
         found = os.fstat(fd)
-        if found.st_size > most:
-            raise _too_large(path, most)
-        parts, left = [], most + 1
-        while left > 0:
-            part = os.read(fd, min(left, max(found.st_size + 1, 1 << 16), _PIECE))
-            if not part:
-                break
-            parts.append(part)
-            left -= len(part)
-        if left <= 0:
-            raise _too_large(path, most)
-        return b"".join(parts), found
+        return _read_all(fd, most, found.st_size, path), found
+    finally:
+        os.close(fd)
+
+
+def read_stream(path: str | os.PathLike[str], most: int) -> bytes:
+    """The bytes of what the user has named, see `open_stream`. Raises OSError, TooLargeError for more than `most`."""
+    fd = open_stream(path)
+    try:
+        return _read_all(fd, most, os.fstat(fd).st_size, path)
     finally:
         os.close(fd)
 
@@ -119,6 +121,32 @@ def open_binary(path: str | os.PathLike[str], *, follow: bool = True, buffering:
         OSError: as `open_regular`.
     """
     return os.fdopen(open_regular(path, follow=follow), "rb", buffering)
+
+
+def open_stream(path: str | os.PathLike[str]) -> int:
+    """A descriptor to read what the user has named: a regular file, a pipe as of `<(command)`, or a terminal.
+
+    A pipe is waited for until somebody opens it for writing, a few seconds at most. A device that could be read for
+    ever is refused.
+
+    Raises:
+        IrregularFileError: there is something else.
+        OSError: it cannot be opened.
+    """
+    _require_stream(os.stat(path), path)
+    fd = os.open(path, _READ)
+    try:
+        found = os.fstat(fd)
+        _require_stream(found, path)
+        if stat.S_ISCHR(found.st_mode) and not os.isatty(fd) and found.st_rdev != _NULL:
+            raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+        if stat.S_ISFIFO(found.st_mode):
+            _await_writer(fd, path)
+        os.set_blocking(fd, True)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def replace(path: str | os.PathLike[str], content: bytes, *, mode: int | None = None) -> None:
@@ -172,11 +200,42 @@ def sync_folder(path: str) -> None:
         os.close(fd)
 
 
+def _await_writer(fd: int, path: str | os.PathLike[str]) -> None:
+    """Wait for data, or for a writer that has none yet. One that nobody has ever opened for writing tells nothing."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN | select.POLLHUP)
+    if not waiting.poll(WRITER_SECONDS * 1000):
+        try:
+            os.read(fd, 1)
+        except BlockingIOError:
+            return
+        raise IrregularFileError(errno.EINVAL, "a pipe that nobody writes to", os.fspath(path))
+
+
+def _require_stream(found: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode)):
+        raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
 def _require_regular(found: os.stat_result, path: str | os.PathLike[str]) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise IrregularFileError(errno.ELOOP, "a symlink, where a file is expected", os.fspath(path))
     if not stat.S_ISREG(found.st_mode):
         raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+def _read_all(fd: int, most: int, size: int, path: str | os.PathLike[str]) -> bytes:
+    if size > most:
+        raise _too_large(path, most)
+    parts: list[bytes] = []
+    left = most + 1
+    while left > 0:
+        part = os.read(fd, min(left, max(size + 1, 1 << 16), _PIECE))
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        left -= len(part)
+    raise _too_large(path, most)
 
 
 def _too_large(path: str | os.PathLike[str], most: int) -> TooLargeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -20,11 +19,6 @@ def link(place: Path) -> None:
     place.symlink_to("target")
 
 
-def listening(place: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(place))
-
-
 PLANTED: dict[str, Callable[[Path], object]] = {
     "link": link,
     "dangling link": lambda place: place.symlink_to("nowhere"),
@@ -32,7 +26,7 @@ PLANTED: dict[str, Callable[[Path], object]] = {
     "link to a device": lambda place: place.symlink_to("/dev/zero"),
     "pipe": os.mkfifo,
     "folder": Path.mkdir,
-    "socket": listening,
+    "socket": lambda place: os.mknod(place, stat.S_IFSOCK | 0o600),
 }
 
 
@@ -85,3 +79,34 @@ def test_what_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError):  # noqa: PT011
         files.replace(tmp_path / "file", b"ours")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_link_leads_nowhere_but_within_the_tree(tmp_path: Path) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    (tree / "inner").mkdir(parents=True)
+    outside.write_bytes(LINE)
+    (tree / "inner/file").write_bytes(b"ours")
+    (tree / "near").symlink_to("inner/file")
+    (tree / "far").symlink_to(outside)
+    (tree / "above").symlink_to(tmp_path)
+    assert files.read(files.inside(tree, tree / "near"), 100) == b"ours"
+    for path in ("far", "above/outside", "../outside"):
+        with pytest.raises(files.IrregularFileError):
+            files.inside(tree, tree / path)
+
+
+@pytest.mark.parametrize("kind", ["link to a device", "folder", "socket", "link to itself", "dangling link", "pipe"])
+def test_what_the_user_names_ends(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "WRITER_SECONDS", 0.1)
+    PLANTED[kind](tmp_path / "log")
+    with pytest.raises(OSError):  # noqa: PT011
+        files.read_stream(tmp_path / "log", 100)
+    assert files.read_stream("/dev/null", 100) == b""
+
+
+def test_a_pipe_that_somebody_writes_to_is_read(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"12345")
+    os.close(writing)
+    assert files.read_stream(f"/dev/fd/{reading}", 5) == b"12345"
+    os.close(reading)

@@ -12,7 +12,7 @@ from patcher.agent.cleaning.model import Items, item
 from patcher.agent.cleaning.scene import Scene
 from patcher.agent.jobs import devices, folder, processes
 from patcher.agent.jobs.processes import TICKS
-from patcher.agent.said import Said, phrase
+from patcher.agent.said import Refusal, Said, phrase
 
 USUAL = {6379: "Ray", 8265: "Ray", 29500: "torch"}
 """Ports that a run asks for by default, and whose they are."""
@@ -119,7 +119,7 @@ def _refused(job: dict[str, Any]) -> set[int]:
         with folder.log(job["folder"]) as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - _TAIL))
             lines = log.read(_TAIL).splitlines()
-    except OSError:
+    except (OSError, Refusal):
         return set()
     told = [line for line in lines if _TAKEN.search(line)]
     return {number for line in told for found in _NUMBER.findall(line) if 1023 < (number := int(found)) < 65536}

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Dict
 from patcher.agent import disk
 from patcher.agent.jobs import processes
 from patcher.agent.place import OURS
-from patcher.agent.said import Refusal, phrase
+from patcher.agent.said import Refusal, phrase, why
 from patcher.worktree import files
 
 JOBS = os.path.join(OURS, "jobs")
@@ -40,7 +40,11 @@ def ids(root: str) -> list[str]:
     folder = jobs_folder(root)
     if os.path.realpath(folder) != os.path.join(os.path.realpath(root), JOBS):
         return []
-    return [name for name in disk.folders(folder) if os.path.isfile(os.path.join(folder, name, "job.json"))]
+    try:
+        names = disk.folders(folder)
+    except OSError:
+        return []
+    return [name for name in names if os.path.isfile(os.path.join(folder, name, "job.json"))]
 
 
 def folder_of(root: str, wanted: str | None) -> str:
@@ -123,8 +127,14 @@ def read(path: str) -> Any:
 
 
 def log(folder: str) -> BinaryIO:
-    """The job's log, to be read. Raises OSError, also where it is a link or a pipe that was put in its place."""
-    return files.open_binary(os.path.join(folder, "log"), follow=False)
+    """The job's log, to be read. Raises Refusal, also where a link or a pipe was put in its place."""
+    path = os.path.join(folder, "log")
+    try:
+        return files.open_binary(path, follow=False)
+    except OSError as error:
+        title = phrase("the log of job {id} cannot be read", id=os.path.basename(folder))
+        cause = phrase("{file}: {reason}", file=path, reason=why(error))
+        raise Refusal("unreadable", title, cause) from error
 
 
 def _noted(record: Any) -> Told:

@@ -62,7 +62,7 @@ def main(folder: str) -> None:
     adopt_orphans()
     answer = os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDWR)
-    log = os.open(os.path.join(folder, "log"), _AT_END, 0o600)
+    log = os.open(os.path.join(folder, "log"), _AT_END & ~os.O_NONBLOCK, 0o600)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     try:
@@ -159,9 +159,7 @@ def write_end(folder: str, end: dict[str, object]) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with os.fdopen(
-                os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
-            ) as stream:
+            with os.fdopen(os.open(beside, _AT_END & ~os.O_APPEND, 0o600), "wb") as stream:
                 stream.write(json.dumps(end).encode("ascii"))
                 stream.truncate()
                 stream.flush()

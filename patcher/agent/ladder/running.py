@@ -28,7 +28,7 @@ SAMPLE = 1.0
 STACK = 0.4
 """Seconds before the end of the budget at which the program is asked where it is."""
 LOOK = 0.1
-_HELPERS = ("patcher.agent.said", "patcher.agent.snapshots", "patcher.agent.ladder.telling")
+_HELPERS = ("patcher.agent.said", "patcher.agent.snapshots", "patcher.agent.ladder.telling", "patcher.worktree.files")
 _BOOT = "import sys; exec(sys.stdin.buffer.read())"
 
 
@@ -236,7 +236,7 @@ def _read(stream: Any) -> bytes | None:
 
 
 def _source(program: Program, launch: Launch, budget: float) -> bytes:
-    sources = {"patcher": "", "patcher.agent": "", "patcher.agent.ladder": ""}
+    sources = dict.fromkeys(("patcher", "patcher.agent", "patcher.agent.ladder", "patcher.worktree"), "")
     sources.update((name, _text(name)) for name in _HELPERS)
     sources.update((name, _text(name)) for name in (f"patcher.agent.ladder.programs.{part}" for part in program.parts))
     job = {

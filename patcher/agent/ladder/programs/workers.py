@@ -14,6 +14,7 @@ from typing import Any
 
 from patcher.agent.ladder.telling import ARGS, Check, last_words
 from patcher.agent.said import phrase
+from patcher.worktree import files
 
 CURRENT = "/tmp/ray/ray_current_cluster"
 STORE = 100 * 2**20
@@ -43,9 +44,8 @@ def running() -> tuple[str, str]:
     if address and address != "auto":
         return address, "RAY_ADDRESS"
     try:
-        with open(CURRENT, encoding="utf-8") as file:
-            return file.read().strip(), CURRENT
-    except OSError:
+        return files.read_text(CURRENT, files.SETTINGS_BYTES).strip(), CURRENT
+    except (OSError, ValueError):
         return "", ""
 
 
