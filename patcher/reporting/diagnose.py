@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from patcher.diagnosis.evidence import Place
 from patcher.diagnosis.model import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnosis.naming import name
 from patcher.language import Language, Phrase, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.table import width
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
@@ -34,7 +34,7 @@ _SHOWN = 8
 def show_diagnosis(found: Diagnosis, output: Literal["text", "json"], log: str = "") -> None:
     """`log` is what was diagnosed, by its name on the command line."""
     if output == "json":
-        click.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
+        show_json(found.as_json())
     else:
         click.echo("\n".join(lines(found, log, language())))
 

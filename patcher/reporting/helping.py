@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.language import Phrase, language, phrase, show
+from patcher.reporting.answers import show_json
 
 if TYPE_CHECKING:
     from patcher.session import Session
@@ -99,4 +100,4 @@ def _plain(text: str) -> str:
 
 
 def _json(told: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(told))
+    show_json(told)

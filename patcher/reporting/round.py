@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -10,6 +9,7 @@ import click
 from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.planning.outcome import FAILED, Kind
+from patcher.reporting.answers import show_json
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
@@ -28,7 +28,7 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
         report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
-        click.echo(json.dumps({**report, "written": list(done.written)}, ensure_ascii=False))
+        show_json({**report, "written": list(done.written)})
     else:
         _show_text(done, session, verb, diff)
     if done.failed:
