@@ -87,23 +87,14 @@ def _text(error: BaseException) -> str:
 
 
 def _folders() -> list[str]:
-    """Where it may go, best first: the user's state folder, then a new folder for temporary files."""
-    homes = [os.environ.get("XDG_STATE_HOME", ""), _below(os.environ.get("HOME", "")), _below(_home())]
-    states = [os.path.join(home, "uky-patch", "bugs") for home in homes if home.startswith("/")]  # noqa: PTH118
-    return [folder for folder in [*states, ""] if not _in_a_tree(folder)]
-
-
-def _below(home: str) -> str:
-    return os.path.join(home, ".local", "state") if home.startswith("/") else ""  # noqa: PTH118
-
-
-def _home() -> str:
-    import pwd
-
+    """Where it may go, best first: the user's state folder, then (empty) a new folder for temporary files."""
     try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return ""
+        from patcher.homes import state_folder
+
+        state = [str(state_folder() / "bugs")]
+    except Exception:  # The bug may be in what this imports.
+        state = []
+    return [folder for folder in [*state, ""] if not _in_a_tree(folder)]
 
 
 def _in_a_tree(folder: str) -> bool:

@@ -24,7 +24,7 @@ def executable(given: Path) -> Path:
 
     Links are not followed, as they say which environment is meant. Raises Unusable where there is none.
     """
-    path = given.expanduser()
+    path = Path(os.path.expanduser(given))
     on_path = shutil.which(str(path)) if len(path.parts) == 1 and not path.exists() else None
     if on_path:
         return Path(on_path)
