@@ -3,8 +3,6 @@
 `--version` answers before anything is loaded; scripts ask it often.
 """
 
-from __future__ import annotations
-
 from patcher import interrupt
 
 interrupt.end_at_once()  # Before all else: the imports below take a tenth of a second.

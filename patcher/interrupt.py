@@ -2,16 +2,13 @@
 
 Importing the command line takes a tenth of a second. A KeyboardInterrupt in that time would end in a traceback, or be
 lost where Python runs code that may not fail (a callback of the collector). So until a command runs, and again once
-it has run, the signal ends the process at once.
+it has run, the signal ends the process at once. What this module imports is loaded when Python starts: each further
+import here would be a moment in which Ctrl-C gives a traceback.
 """
-
-from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports enum first: 2 ms without a handler.
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
 
 CODE = 130
 _answered = False
@@ -36,7 +33,7 @@ def answered() -> None:
     _answered = True
 
 
-def asks_for_json(arguments: Sequence[str]) -> bool:
+def asks_for_json(arguments: list[str]) -> bool:
     """Whether `--format json` is among the arguments, before the command or after it.
 
     The rest of the command line may be one that cannot be parsed: that error too is told in JSON.
@@ -71,5 +68,7 @@ def _word() -> str:
 
 
 def _write(fd: int, text: str) -> None:
-    with suppress(OSError):
+    try:  # noqa: SIM105
         os.write(fd, text.encode("utf-8"))
+    except OSError:
+        pass

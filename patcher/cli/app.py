@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 
 import click
@@ -99,7 +98,7 @@ def run(arguments: list[str] | None = None) -> int:
     return code
 
 
-def _outcome(arguments: Sequence[str]) -> tuple[int, UkyError | None]:
+def _outcome(arguments: list[str]) -> tuple[int, UkyError | None]:
     """The exit code of a command, and the error that it ended with, if any. Errors have been told."""
     try:
         interrupt.raise_instead()
@@ -122,7 +121,7 @@ def _outcome(arguments: Sequence[str]) -> tuple[int, UkyError | None]:
     return code, None
 
 
-def _invoke(arguments: Sequence[str]) -> int:
+def _invoke(arguments: list[str]) -> int:
     """Without click's own `main`, which ends a process whose pipe was cut with 1, and calls every EOFError an abort."""
     if os.environ.get(COMPLETE):
         from patcher.cli.completing import complete

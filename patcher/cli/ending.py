@@ -36,10 +36,10 @@ def as_error(error: BaseException) -> UkyError:
     click = sys.modules.get("click")
     if isinstance(error, UkyError):
         return error
-    if isinstance(error, KeyboardInterrupt) or (click is not None and isinstance(error, click.Abort)):
-        return InterruptedByUserError("interrupted")
     if click is not None and isinstance(error, click.ClickException):
         return _usage(error)
+    if _was_interrupted(error) or (click is not None and isinstance(error, click.Abort)):
+        return InterruptedByUserError("interrupted")
     if isinstance(error, OSError) and _is_of_the_machine(error):
         return _machine(error)
     if os.environ.get(TRACEBACK):
@@ -115,6 +115,17 @@ def _usage(error: BaseException) -> UsageError:
     if context is None or type(error).__name__ == "NoArgsIsHelpError":
         return UsageError(message)
     return UsageError(message, advice=phrase("See: {command}", command=f"{context.command_path} --help"))
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether it is a Ctrl-C, or was raised because of one: Python wraps what is raised while a class is made."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _is_of_the_machine(error: OSError) -> bool:
