@@ -1,27 +1,23 @@
-"""Entry point. `--version` answers before anything is loaded; scripts ask it often."""
+"""Entry point. Whatever happens from here on ends in an exit code of the contract, also while modules are imported.
 
-from __future__ import annotations
+`--version` answers before anything is loaded; scripts ask it often.
+"""
 
-import os
-import sys
+from patcher import interrupt
+
+interrupt.end_at_once()  # Before all else: the imports below take a tenth of a second.
+
+import os  # noqa: E402
+import sys  # noqa: E402
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--version"]:
-        from patcher import __version__
-
-        sys.stdout.write(f"uky-patch {__version__}\n")
-        return
-    _import_nothing_from_here()
+    """Run the command of `sys.argv` and end the process with its exit code."""
     import atexit
-    import gc
 
-    from patcher.cli.app import run
-
-    gc.disable()  # a command lives for a second; collecting among its syntax trees takes a fifth of that
     codes: list[int] = []
     atexit.register(_leave, codes)  # registered first, so that it comes after all others
-    codes.append(run())
+    codes.append(_run())
     sys.exit(codes[0])
 
 
@@ -39,12 +35,45 @@ def _import_nothing_from_here() -> None:
         sys.path[:] = [place for place in sys.path if place and os.path.realpath(place) != here]
 
 
+def _run() -> int:
+    try:
+        _import_nothing_from_here()
+        from patcher.reporting import output
+
+        output.secure()
+        if sys.argv[1:] == ["--version"]:
+            from patcher import __version__
+
+            sys.stdout.write(f"uky-patch {__version__}\n")
+            sys.stdout.flush()
+            return 0
+        import gc
+        import warnings
+
+        gc.disable()  # a command lives for a second; collecting among its syntax trees takes a fifth of that
+        warnings.resetwarnings()  # PYTHONWARNINGS=error, set for a test suite, would turn each into a bug.
+        warnings.simplefilter("ignore")
+        from patcher.cli import bug
+        from patcher.cli.app import run
+
+        bug.watch()
+        return run()
+    except BaseException as error:
+        from patcher.cli import ending
+
+        return ending.unexpected(error)
+
+
 def _leave(codes: list[int]) -> None:
     """End the process at once: taking the syntax trees apart takes a tenth of the time that a check takes."""
     if codes:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(codes[0])
+        import os
+
+        from patcher.reporting import output
+
+        bugs = sys.modules.get("patcher.cli.bug")
+        code = 70 if bugs is not None and bugs.found and codes[0] != interrupt.CODE else codes[0]
+        os._exit(output.finish(code))
 
 
 if __name__ == "__main__":

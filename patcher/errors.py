@@ -1,6 +1,7 @@
-"""Mistakes of the user or the machine: one family, caught once in `patcher.cli.main`.
+"""What a command can end with other than its result: one family, told once in `patcher.cli.app`.
 
-A bug is none of these and keeps its traceback.
+Mistakes of the user or the machine are raised as one of these. Anything else that is raised is a bug of ours; it
+becomes a BugError in `patcher.cli.ending`, so that it is never taken for findings.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class ExitCode(IntEnum):
     NOT_APPLIED = 3
     BAD_RECORD = 4
     WORLD = 5
+    BUG = 70
+    INTERRUPTED = 130
 
 
 class UkyError(Exception):
@@ -72,3 +75,23 @@ class UnreachableError(HostError):
 
 class CutError(HostError):
     """The connection ended before the answer came. What was asked may have been done, and can be asked again."""
+
+
+class MachineError(UkyError):
+    """The machine refuses something that any command needs: a folder, a file, a process."""
+
+
+class OutputError(UkyError):
+    """Standard output cannot be written."""
+
+
+class InterruptedByUserError(UkyError):
+    """Ctrl-C, or no answer to a question."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
+class BugError(UkyError):
+    """A bug of uky-patch. It is told in one line."""
+
+    exit_code = ExitCode.BUG

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from patcher import config as settings
 from patcher.environment import Environment, probe
-from patcher.errors import ReleaseError, UsageError
+from patcher.errors import RecordError, ReleaseError, UsageError
 from patcher.language import phrase
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
@@ -70,7 +70,19 @@ class Session:
     def record_files(self) -> tuple[Path, ...]:
         from patcher.records.load import record_files
 
+        self._require_records()
         return record_files((*self.config.patches, *self.folders))
+
+    def _require_records(self) -> None:
+        """Raise RecordError for a folder of --patches without a record: most often it is the wrong one."""
+        from patcher.records.load import toml_files
+
+        for folder in self.folders:
+            if not toml_files(folder, "patches"):
+                raise RecordError(
+                    phrase("{folder}: there is no record in it", folder=folder),
+                    advice=phrase("Name a folder with --patches that holds records: files that end in .toml."),
+                )
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -86,6 +98,7 @@ class Session:
         try:
             return self.records
         except UsageError:
+            self._require_records()
             return load(self.folders)
 
     @property

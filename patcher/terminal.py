@@ -96,7 +96,7 @@ def say(*lines: str, err: bool = False) -> None:
         stream.flush()
 
 
-def show_log(text: str) -> None:
+def show_job_log(text: str) -> None:
     """Somebody's log to standard output: as it is into a file or pipe, in its colours alone on a terminal."""
     if not sys.stdout.isatty():
         show_exactly(text)

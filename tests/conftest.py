@@ -13,6 +13,8 @@ from tests import machines, pythons
 from tests.hosts import namespaces
 from tests.machines import Machine
 
+os.environ.setdefault("UKY_PATCH_TRACEBACK", "1")  # A bug that a test meets is shown by its traceback.
+
 
 @pytest.fixture(scope="session")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:

@@ -34,9 +34,17 @@ def resolved(given: str | None, name: str) -> str:
 
 
 def home_folder() -> str:
-    """The user's home: `$HOME` where it is a whole path, else what the system says."""
+    """The user's home: `$HOME` where it is a whole path, else what the system says.
+
+    A user that it does not know, as in a container run with `--user 12345`, has `/`, as container engines set it.
+    """
     home = os.environ.get("HOME", "")
-    return home if home.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir
+    if home.startswith("/"):
+        return home
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return "/"
 
 
 def _dangling(path: str) -> None:

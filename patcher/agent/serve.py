@@ -13,7 +13,7 @@ from typing import Any
 
 from patcher.agent import frames
 from patcher.agent.environs import search
-from patcher.agent.said import Refusal
+from patcher.agent.said import Refusal, phrase, why
 from patcher.agent.sink import Sink
 
 BEAT = 5.0
@@ -167,8 +167,11 @@ class Server:
         except Refusal as refusal:
             told = {"kind": refusal.kind, "title": refusal.title, "cause": refusal.cause, "advice": refusal.advice}
             self.send({"id": number, "refusal": told})
-        except Exception:
-            self.send({"id": number, "bug": _trace()})
+        except Exception as error:
+            if isinstance(error, OSError) and isinstance(error.errno, int):
+                self.send({"id": number, "refusal": _refused(error)})
+            else:
+                self.send({"id": number, "bug": _trace()})
 
     def _close(self) -> None:
         """Close what was kept, the newest first, whatever becomes of each."""
@@ -208,6 +211,14 @@ def _go_home() -> None:
             return
         except OSError:
             continue
+
+
+def _refused(error: OSError) -> dict[str, Any]:
+    """What the system refuses is no bug: for example no descriptors left, or a folder that may not be read."""
+    cause = why(error)
+    if error.filename is not None:
+        cause = phrase("{file}: {reason}", file=str(error.filename), reason=cause)
+    return {"kind": "machine", "title": phrase("the machine refuses what is needed"), "cause": cause, "advice": None}
 
 
 def _trace() -> str:

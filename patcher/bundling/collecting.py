@@ -18,6 +18,7 @@ from patcher.bundling.gathering import as_text
 from patcher.bundling.logs import Log, command_in, sections_of
 from patcher.bundling.model import Asked, Found, Missing, Section
 from patcher.errors import UsageError
+from patcher.homes import home
 from patcher.language import phrase
 from patcher.operations.reaching import root_of
 
@@ -105,7 +106,7 @@ def found(session: Session, asked: Asked, learnt: Learnt) -> Found:
         missing=tuple(sorted(missing, key=lambda one: POINTS.index(one.point))),
         secrets=frozenset(_known(host, state)),
         users=tuple(dict.fromkeys([*users, *_users_here()])),
-        homes=tuple(dict.fromkeys([*names["homes"], machine.home, str(Path.home())])),
+        homes=tuple(dict.fromkeys([*names["homes"], machine.home, str(home())])),
         hosts=tuple(dict.fromkeys([*names["hosts"], machine.hostname, *here, *_hosts_here(), *machines])),
         hidden=learnt.hidden + int(state["hidden"]),
     )

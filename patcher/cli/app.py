@@ -8,12 +8,18 @@ from importlib import import_module
 
 import click
 
-from patcher import __version__
-from patcher.cli.options import shared
-from patcher.errors import ExitCode, UkyError
-from patcher.language import language, show
-from patcher.terminal import guarded, say, style
+from patcher import __version__, interrupt
+from patcher.cli.ending import as_error, error_report, tell
+from patcher.cli.options import CommandGroup, shared
+from patcher.errors import ExitCode, UkyError, UsageError
+from patcher.language import language, phrase, show
+from patcher.reporting.answers import held
+from patcher.reporting.output import ReaderGoneError
+from patcher.terminal import guarded
 from patcher.trust import search_only_outside
+
+COMPLETE = "_UKY_PATCH_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 COMMANDS = {
     "demo": "the whole round on a real verl release, in a scratch folder",
@@ -42,7 +48,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """Imports `patcher.cli.<name>` for a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -81,33 +87,52 @@ def uky_patch() -> None:
 
 @guarded()
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command and give its exit code. Mistakes of the user or the machine are told here, once."""
-    search_only_outside()
+    """Run one command and give its exit code. What it ends with instead of a result is told here, once.
+
+    With `--format json` standard output gets one object, whatever happens.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    if not interrupt.asks_for_json(given):
+        code, _ = _outcome(given)
+        return code
+    with held() as output:
+        code, error = _outcome(given)
+    interrupt.answered()
+    output.release(error_report(error) if error is not None else None)
+    return code
+
+
+def _outcome(arguments: list[str]) -> tuple[int, UkyError | None]:
+    """The exit code of a command, and the error that it ended with, if any. Errors have been told."""
     try:
-        code = uky_patch.main(arguments, prog_name="uky-patch", standalone_mode=False)
-        sys.stdout.flush()
-        return int(code or 0)
+        interrupt.raise_instead()
+        try:
+            code = _invoke(arguments)
+            sys.stdout.flush()
+        finally:
+            interrupt.end_at_once()
     except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return ExitCode.USAGE
-    except (click.Abort, KeyboardInterrupt):
-        say(show("interrupted", language()), err=True)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.CLEAN
-    except UkyError as error:
-        tell(error)
-        return error.exit_code
+        return stop.exit_code, None
+    except ReaderGoneError:
+        return ExitCode.CLEAN, None
+    except BaseException as raised:
+        error = as_error(raised)
+        if isinstance(raised, click.ClickException):
+            raised.show()
+        else:
+            tell(error)
+        return error.exit_code, error
+    return code, None
 
 
-def tell(error: UkyError) -> None:
-    """Title, cause and advice on standard error, in the reader's language."""
-    tongue = language()
-    label = style(show("error", tongue), "red", bold=True)
-    lines = [f"{label}: {show(error.title, tongue)}"]
-    for part in (error.cause, error.advice):
-        lines += [line if line.startswith("  ") else f"  {line}" for line in show(part, tongue).split("\n") if line]
-    say(*lines, err=True)
+def _invoke(arguments: list[str]) -> int:
+    """Without click's own `main`, which ends a process whose pipe was cut with 1, and calls every EOFError an abort."""
+    if os.environ.get(COMPLETE):
+        from patcher.cli.completing import complete
+
+        return complete(uky_patch, COMPLETE)
+    search_only_outside()
+    if any("\0" in argument for argument in arguments):
+        raise UsageError(phrase("an argument holds the character NUL"))
+    with uky_patch.make_context("uky-patch", list(arguments)) as context:
+        return int(uky_patch.invoke(context) or 0)

@@ -9,7 +9,7 @@ import click
 
 from patcher.cli.completing import host_names
 from patcher.cli.hosts import near_options
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
@@ -18,10 +18,8 @@ from patcher.session import Session
 @click.argument("what", metavar="[LOG|HOST]", required=False, shell_complete=host_names)
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
 @near_options
-@click.option(
-    "--output", "file", type=click.Path(path_type=Path), metavar="FILE", help="Where to; nothing is overwritten."
-)
-@click.option("--script", type=click.Path(path_type=Path), metavar="FILE", help="A script that reproduces it.")
+@click.option("--output", "file", type=GivenPath(), metavar="FILE", help="Where to; nothing is overwritten.")
+@click.option("--script", type=GivenPath(), metavar="FILE", help="A script that reproduces it.")
 @click.option("--command", "ran", metavar="TEXT", help="The whole command, where neither the job nor the log tells it.")
 @click.option("--tried", multiple=True, metavar="TEXT", help="What was tried already; as often as needed.")
 @click.option("--whole-log", is_flag=True, help="Also the whole log, not its end and the lines that tell alone.")

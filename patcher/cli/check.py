@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
@@ -36,12 +36,10 @@ if TYPE_CHECKING:
 @click.option("--no-since", is_flag=True, help="Do not look for the first release that shows each finding.")
 @click.option("--by", type=click.Choice(["file", "cause"]), default="file", help="Group by file, or by what changed.")
 @click.option("--all", "everything", is_flag=True, help="Also what is guarded, and what cannot be decided.")
-@click.option("--draft", type=click.Path(path_type=Path), metavar="DIR", help="Draft records for the rest in DIR.")
-@click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0 for code hosts too.")
+@click.option("--draft", type=GivenPath(), metavar="DIR", help="Draft records for the rest in DIR.")
+@click.option("--sarif", type=GivenPath(), metavar="FILE", help="Write SARIF 2.1.0 for code hosts too.")
 @click.option("--matrix", is_flag=True, help="Every verl release on every release: --verl and --against take ranges.")
-@click.option(
-    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the matrix as a page."
-)
+@click.option("--html", type=GivenPath(dir_okay=False), metavar="FILE", help="Write the matrix as a page.")
 @with_session
 def command(
     session: Session,

@@ -31,3 +31,21 @@ def host_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
         return [name for name in Session().config.hosts if name.startswith(incomplete)]
     except UkyError:
         return []
+
+
+def complete(group: click.Group, variable: str) -> int:
+    """Answer a shell that asks what may come next, or for its script; what it asks is in `variable`.
+
+    Raises UsageError for what cannot be asked.
+    """
+    import os
+
+    from click.shell_completion import shell_complete
+
+    from patcher.errors import UsageError
+    from patcher.language import phrase
+
+    asked = os.environ[variable]
+    if shell_complete(group, {}, "uky-patch", variable, asked) != 0:
+        raise UsageError(phrase("{variable}={value} cannot be answered", variable=variable, value=asked))
+    return 0

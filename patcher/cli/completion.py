@@ -5,14 +5,23 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from patcher.cli.options import with_session
+from patcher.reporting.answers import show_json
+from patcher.session import Session
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> int:
+@with_session
+def command(session: Session, shell: str) -> int:
     """Print a completion script; for bash: uky-patch completion bash >> ~/.bashrc"""
-    from patcher.cli.app import uky_patch
+    from patcher.cli.app import COMPLETE, uky_patch
 
     cls = get_completion_class(shell)
     assert cls is not None
-    click.echo(cls(uky_patch, {}, "uky-patch", "_UKY_PATCH_COMPLETE").source())
+    script = cls(uky_patch, {}, "uky-patch", COMPLETE).source()
+    if session.output == "json":
+        show_json({"shell": shell, "script": script})
+    else:
+        click.echo(script)
     return 0

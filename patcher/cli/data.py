@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.options import with_session
+from patcher.cli.options import CommandGroup, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
-@click.group("data")
+@click.group("data", cls=CommandGroup)
 def command() -> None:
     """Look at data sets here or on a host. A relative FILE is, on a host, one in its data folder."""
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.session import Session
 
 
 @click.command("demo")
 @click.option("--verl", default="0.6.1", metavar="VER", show_default=True, help="The verl release to work on.")
 @click.option("--vllm", default="0.20.2", metavar="VER", show_default=True, help="The vLLM release to make it run on.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Work in this new folder and leave it.")
+@click.option("--keep", type=GivenPath(), metavar="DIR", help="Work in this new folder and leave it.")
 @with_session
 def command(session: Session, verl: str, vllm: str, keep: Path | None) -> int:
     """Fetch a verl release into a scratch folder and go the whole round there. Needs no GPU and installs nothing."""

@@ -8,11 +8,11 @@ import click
 
 from patcher.cli.completing import host_names
 from patcher.cli.hosts import ordered_host, reach_options
-from patcher.cli.options import with_session
+from patcher.cli.options import CommandGroup, with_session
 from patcher.session import Session
 
 
-@click.group("job")
+@click.group("job", cls=CommandGroup)
 def command() -> None:
     """Look at a job on a host, read its log, follow it, stop it. HOST may be "here"."""
 
@@ -46,18 +46,24 @@ def status(session: Session, /, host: str, job: str | None, **given: Any) -> int
 @reach_options
 @with_session
 def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: int, **given: Any) -> int:
-    """The last lines of its log; with -f also those to come."""
+    """The last lines of its log; with -f also those to come. In JSON it is the last lines once it has ended."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.reporting.jobs import show_end, show_text
+    from patcher.reporting.jobs import LastLines, show_end, show_log, show_text
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         connection, _ = link.open()
         text, found, offset = jobs.tail(connection, job, lines)
-        show_text(text)
+        last = LastLines(lines) if session.output == "json" else None
+        on_text = show_text if last is None else last.add
+        on_text(text)
+        verdict = None
         if follow:
-            show_end(machine, jobs.follow(link.again, connection, found, on_text=show_text, offset=offset))
+            verdict = jobs.follow(link.again, connection, found, on_text=on_text, offset=offset)
+            show_end(machine, verdict)
+        if last is not None:
+            show_log(machine, found, last.text, verdict)
     return 0
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from patcher.cli.options import with_session
+from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
@@ -20,7 +19,7 @@ def command(session: Session) -> int:
 
     records = session.records_anywhere
     if session.output == "json":
-        click.echo(json.dumps({"records": [record_json(record) for record in records]}, ensure_ascii=False))
+        show_json({"records": [record_json(record) for record in records]})
     else:
         show_rows(record_rows(records, language()), indent=0)
     return 0

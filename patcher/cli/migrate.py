@@ -11,6 +11,7 @@ from patcher.cli.hosts import host_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.migration.model import STEPS, Step, StepName
+from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
@@ -62,6 +63,6 @@ def command(
     if text:
         show_end(done, dry=dry_run)
     else:
-        click.echo(as_json(done, redactor))
+        show_json(as_json(done, redactor))
     would = dry_run and done.exit_code == ExitCode.CLEAN and done.walk and done.walk.difference
     return ExitCode.FINDINGS if would and not would.nothing else done.exit_code

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.options import with_session
+from patcher.cli.options import CommandGroup, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
-@click.group("model")
+@click.group("model", cls=CommandGroup)
 def command() -> None:
     """Find models here or on a host. FOLDER is a model, a Hugging Face cache, or a folder of models."""
 

@@ -16,22 +16,41 @@ from patcher.session import Session
 P = ParamSpec("P")
 T = TypeVar("T")
 
+
+class GivenPath(click.Path):
+    """A path that was given. An empty one is a mistake (`--root "$UNSET"`) and not the current folder."""
+
+    def __init__(self, *, dir_okay: bool = True) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            raise UsageError(phrase("{option} is empty", option=_name(param)))
+        return super().convert(value, param, ctx)
+
+
+class CommandGroup(click.Group):
+    """A group whose name alone is a mistake: its help goes to standard error, and the exit code is 2."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            raise UsageError(phrase("no command is named"))
+        return super().parse_args(ctx, args)
+
+
 _OPTIONS = (
     click.option(
         "--root",
         metavar="DIR",
-        type=click.Path(path_type=Path),
+        type=GivenPath(),
         help="A fork's checkout, or any folder that holds verl/.",
     ),
-    click.option(
-        "--python", metavar="EXE", type=click.Path(path_type=Path), help="The interpreter whose packages count."
-    ),
+    click.option("--python", metavar="EXE", type=GivenPath(), help="The interpreter whose packages count."),
     click.option(
         "--assume", metavar="PKG==VER", multiple=True, help="Take this version for installed; PKG==none for absent."
     ),
-    click.option(
-        "--patches", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A further folder of records."
-    ),
+    click.option("--patches", metavar="DIR", multiple=True, type=GivenPath(), help="A further folder of records."),
     click.option("--format", "output", type=click.Choice(["text", "json"]), help="Text for people (default), or JSON."),
 )
 
@@ -61,6 +80,12 @@ def with_session(function: Callable[Concatenate[Session, P], T]) -> Callable[P, 
         return function(session, *args, **values)
 
     return shared(inner)
+
+
+def _name(param: click.Parameter | None) -> str:
+    if param is None:
+        return "a path"
+    return param.opts[-1] if isinstance(param, click.Option) else param.make_metavar(click.Context(click.Command("")))
 
 
 def _merge(

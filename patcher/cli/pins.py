@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
 @click.command("pins")
-@click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
+@click.argument("file", required=False, type=GivenPath(), metavar="[FILE]")
 @click.option("--to", multiple=True, metavar="NAME==VER", help="A proposed version; counts before what FILE says.")
 @click.option("--since", is_flag=True, help="Find the first release that shows each finding.")
 @with_session

@@ -7,6 +7,7 @@ import click
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.hosts.host import Profile
+from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
@@ -33,7 +34,7 @@ def command(
 
     shown = render(session, name, host, sets, profile, write=write)
     if session.output == "json":
-        click.echo(as_json(shown, wrote=write))
+        show_json(as_json(shown, wrote=write))
     elif write:
         show_written(shown)
     elif diff:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from patcher.cli.completing import symptom_ids
 from patcher.cli.options import with_session
+from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
@@ -23,7 +22,7 @@ def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
 
     symptoms = chosen(session, symptom_id)
     if session.output == "json":
-        click.echo(json.dumps({"symptoms": [symptom_json(symptom) for symptom in symptoms]}, ensure_ascii=False))
+        show_json({"symptoms": [symptom_json(symptom) for symptom in symptoms]})
     elif symptom_id is not None:
         show_symptom(symptoms[0], language())
     else:

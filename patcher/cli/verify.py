@@ -9,6 +9,7 @@ import click
 from patcher.checks import LEVELS, Level
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode, UsageError
+from patcher.homes import expanded
 from patcher.language import phrase
 from patcher.session import Session
 
@@ -86,7 +87,7 @@ def _host(session: Session, name: str | None) -> Any:
 
     if name is None or name == HERE:
         return local(session)
-    given: dict[str, Any] = {"python": str(session.python.expanduser().absolute())} if session.python else {}
+    given: dict[str, Any] = {"python": str(expanded(session.python).absolute())} if session.python else {}
     return host_named(session.config, name, **given)
 
 

@@ -9,7 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from patcher.errors import TreeError
+from patcher.homes import state_folder
 from patcher.hosts.redaction import Redactor
+from patcher.language import phrase
+from patcher.language.said import said
 from patcher.migration.model import Step, StepName
 from patcher.reporting.whole import write_whole
 from patcher.tree.ledger import now
@@ -75,13 +79,14 @@ class Journal:
     def write(self, entry: Entry, redactor: Redactor) -> None:
         """Replace the entry, without secrets. Raises TreeError."""
         text = json.dumps(redactor.value({"format": FORMAT, **asdict(entry)}), indent=1)
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TreeError(phrase("{path}: cannot be written", path=self.file), cause=said(error)) from error
         write_whole(self.file, f"{text}\n")
 
 
 def journal(root: Path, host: str) -> Journal:
     """The journal of the tree at `root` on its way to `host`."""
-    import platformdirs
-
     key = hashlib.sha256(f"{root}\0{host}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return Journal(platformdirs.user_state_path("uky-patch") / "migrations" / f"{key}.json")
+    return Journal(state_folder() / "migrations" / f"{key}.json")

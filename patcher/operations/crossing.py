@@ -10,7 +10,9 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +98,7 @@ def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int
     each = max(processes // len(shares), 1)
     pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
     try:
-        with _away():
+        with _away(), _without_interrupts():
             asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
         for done in as_completed(asked):
             yield done.result()
@@ -106,6 +108,10 @@ def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int
             cause=phrase("most often the machine has no memory left"),
             advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
         ) from error
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()  # What is under way can take seconds, and nobody wants it any more.
+        raise
     finally:
         for pool in pools:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -121,6 +127,17 @@ def _away() -> Iterator[None]:
     finally:
         os.fchdir(before)
         os.close(before)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes begun here never get a Ctrl-C, not even while Python starts in them; who waits for them gets it."""
+    resource_tracker.ensure_running()  # Beginning it takes the block away.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Bench:

@@ -15,6 +15,7 @@ from patcher.cluster.model import Node
 from patcher.cluster.reading import named
 from patcher.cluster.sharing import trees
 from patcher.errors import UsageError
+from patcher.homes import expanded
 from patcher.language import phrase
 from patcher.tree import Tree
 
@@ -156,7 +157,7 @@ def _ask(session: Session, verb: str, wanted: Wanted | None = None) -> dict[str,
 def _root(session: Session) -> Path | None:
     """The tree's path, which is the same on all nodes: as given, else the one around here, else what workers import."""
     if session.root_option is not None:
-        return session.root_option.expanduser().absolute()
+        return expanded(session.root_option).absolute()
     with contextlib.suppress(UsageError):
         return Tree.find(Path.cwd()).root
     return None

@@ -14,6 +14,7 @@ from patcher.compat.locate import module_of, package_in_folder, version_of
 from patcher.environment.model import MODULES
 from patcher.environment.probe import ABSENT
 from patcher.errors import ReleaseError, UsageError
+from patcher.homes import expanded
 from patcher.language import phrase
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def parse(item: str) -> Against:
     if not sign:
         return Against(name, AsInstalled())
     if sign == "=":
-        return Against(name, InFolder(Path(value).expanduser()))
+        return Against(name, InFolder(expanded(value)))
     if value == ABSENT:
         return Against(name, NotInstalled())
     if not is_pep440(value):

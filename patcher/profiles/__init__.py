@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.homes import home
+
 if TYPE_CHECKING:
     from patcher.hosts.host import Host
     from patcher.hosts.survey import Survey
@@ -48,4 +50,4 @@ def where_on(host: Host, survey: Survey | None, tree_root: Path) -> Layout:
 
     if survey is not None:
         return layout(host, survey.home, survey.place.path)
-    return layout(host, str(Path.home()), str(tree_root))
+    return layout(host, str(home()), str(tree_root))

@@ -29,10 +29,10 @@ def symptom_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
 
 
 def _files(kind: str, extra: Sequence[Path]) -> tuple[Path, ...]:
-    chosen = {path.name: path for path in _toml_files(shipped(kind), kind)}
+    chosen = {path.name: path for path in toml_files(shipped(kind), kind)}
     own: dict[str, Path] = {}
     for folder in extra:
-        for path in _toml_files(folder, kind):
+        for path in toml_files(folder, kind):
             if path.name in own:
                 raise RecordError(
                     phrase("{path}: a record of this name is in {folder} too", path=path, folder=own[path.name].parent),
@@ -113,7 +113,8 @@ def digest(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _toml_files(folder: Path, kind: str) -> list[Path]:
+def toml_files(folder: Path, kind: str) -> list[Path]:
+    """The files of a folder of records or symptoms, by name. Raises RecordError where it cannot be read."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".toml" and not path.name.startswith("."))
     except OSError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import ReleaseError
+from patcher.homes import cache_folder, expanded
 from patcher.language import phrase
 from patcher.language.said import said
 from patcher.releases import contents
@@ -30,14 +31,12 @@ PATIENCE = 600
 
 
 def cache_root(given: Path | None) -> Path:
-    """The cache's folder: as given, `$UKY_PATCH_CACHE`, or the user's cache folder."""
+    """The cache's folder: as given, `$UKY_PATCH_CACHE`, or the user's cache folder. Raises UsageError."""
     if given is not None:
         return given
     if named := os.environ.get("UKY_PATCH_CACHE"):
-        return Path(named).expanduser()
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("uky-patch"))
+        return expanded(named)
+    return cache_folder()
 
 
 def whole(place: Path) -> bool:

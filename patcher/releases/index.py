@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.errors import ReleaseError
+from patcher.homes import expanded
 from patcher.language import Phrase, phrase
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Index:
         default = [source["url"] for source in PackageFinder().sources]
         indexes = [] if config.no_index else [*([config.index_url] if config.index_url else default)]
         indexes += [] if config.no_index else config.extra_index_urls
-        folders = [link if "://" in link else str(Path(link).expanduser()) for link in config.find_links]
+        folders = [link if "://" in link else str(expanded(link)) for link in config.find_links]
         if self._offline:
             indexes = [url for url in indexes if _is_local(url)]
             folders = [link for link in folders if _is_local(link)]

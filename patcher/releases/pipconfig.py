@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from patcher.homes import home
 from patcher.worktree import files
 
 
@@ -53,13 +54,13 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     own = environ.get("PIP_CONFIG_FILE")
     if own == os.devnull:
         return
-    home = Path(environ.get("HOME") or Path.home())
+    own_home = Path(environ.get("HOME") or home())
     for folder in reversed((environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")):
         yield Path(folder) / "pip" / "pip.conf"
     yield Path("/etc/pip.conf")
     if not (own and Path(own).exists()):
-        yield home / ".pip" / "pip.conf"
-        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf"
+        yield own_home / ".pip" / "pip.conf"
+        yield Path(environ.get("XDG_CONFIG_HOME") or own_home / ".config") / "pip" / "pip.conf"
     yield Path(environ.get("VIRTUAL_ENV") or sys.prefix) / "pip.conf"
     if own:
         yield Path(own)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
 from patcher.language import Language, Phrase, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.table import Cell, show_rows
 from patcher.terminal import say
 
@@ -75,7 +73,7 @@ def show_bundle(bundle: Bundle, path: Path, size: int | None, output: Literal["t
             "root": bundle.diagnosis.root.id if bundle.diagnosis is not None and bundle.diagnosis.root else None,
             "verdict": bundle.diagnosis.verdict if bundle.diagnosis is not None else None,
         }
-        click.echo(json.dumps(report, ensure_ascii=False))
+        show_json(report)
         return
     tongue = language()
     if size is not None:

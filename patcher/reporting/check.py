@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
 from patcher.language import Language, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.table import width
 from patcher.terminal import say, style
 
@@ -29,7 +27,7 @@ _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "
 def show_check(done: Check, *, by: By, everything: bool) -> None:
     """Print the contract's JSON, or what was found as text within 100 columns."""
     if done.session.output == "json":
-        click.echo(json.dumps(check_json(done), ensure_ascii=False))
+        show_json(check_json(done))
         return
     tongue = language()
     shown = [one for one in done.report.findings if everything or one.severity != "guarded"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from patcher.language import Language, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.header import header, problems
 from patcher.reporting.table import Cell, show_rows, width
 from patcher.terminal import say, style
@@ -50,7 +48,7 @@ class Report:
 
     def end(self, checks: Sequence[Check]) -> None:
         if self._session.output == "json":
-            click.echo(json.dumps({"checks": [as_json(check) for check in checks], "nodes": []}, ensure_ascii=False))
+            show_json({"checks": [as_json(check) for check in checks], "nodes": []})
             return
         self._flush()
         shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]

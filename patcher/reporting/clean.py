@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Literal
 
-import click
-
 from patcher.language import Language, language, listed, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.live import clock
 from patcher.reporting.table import Cell, Row, show_rows
 from patcher.terminal import say
@@ -55,7 +53,7 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
         ]
         alone = [thing.as_json() for thing in found.alone]
         report = {"host": host.name, "job": found.job, "state": found.state, "things": things, "alone": alone}
-        click.echo(json.dumps(report, ensure_ascii=False))
+        show_json(report)
         return
     tongue = language()
     if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):

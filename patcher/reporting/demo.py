@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import click
-
 from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
 from patcher.language import language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.progress import progress
 from patcher.terminal import say, style
 
@@ -36,7 +35,7 @@ def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Literal["text"
                 break
         restored = fingerprint(root) == before
         if output == "json":
-            click.echo(json.dumps(_as_json(verl, vllm, root, done, outputs, restored), ensure_ascii=False))
+            show_json(_as_json(verl, vllm, root, done, outputs, restored))
         else:
             _conclude(done, restored, root)
     last = done[-1]

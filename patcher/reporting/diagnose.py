@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-import click
-
 from patcher.diagnosis.evidence import Place
 from patcher.diagnosis.model import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnosis.naming import name
 from patcher.language import Language, Phrase, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.table import width
 from patcher.terminal import say, style
 
@@ -35,7 +33,7 @@ _SHOWN = 8
 def show_diagnosis(found: Diagnosis, output: Literal["text", "json"], log: str = "") -> None:
     """`log` is what was diagnosed, by its name on the command line."""
     if output == "json":
-        click.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
+        show_json(found.as_json())
     else:
         say(*lines(found, log, language()))
 

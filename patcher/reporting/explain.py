@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
-
-import click
 
 from patcher.errors import ExitCode
 from patcher.language import Language, language, show
@@ -14,6 +11,7 @@ from patcher.operations.survey import record_file_names, survey
 from patcher.planning.outcome import SETTLED
 from patcher.planning.plan import plan
 from patcher.planning.situation import Request
+from patcher.reporting.answers import show_json
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header
 from patcher.reporting.outcomes import as_json, label
@@ -37,7 +35,7 @@ def show_explanation(session: Session, record: Record) -> int:
     code = ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
     if session.output == "json":
         nearest = [{"file": file, "line": near.line, "text": near.text} for file, near in outcome.nearest]
-        click.echo(json.dumps({**record_json(record), **as_json(outcome), "nearest": nearest}, ensure_ascii=False))
+        show_json({**record_json(record), **as_json(outcome), "nearest": nearest})
         return code
     tongue = language()
     say(*_about(record, tongue), "", *_here(outcome, session, tongue))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.language import Phrase, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.terminal import CLEAR, say
 from patcher.visible import visible_line
 
@@ -95,4 +96,4 @@ def _say(text: Phrase) -> None:
 
 
 def _json(told: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(told))
+    show_json(told)

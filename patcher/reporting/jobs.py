@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
 from patcher.diagnosis.naming import name
 from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, listed, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.live import Live, clock, show_milestone
-from patcher.terminal import say, show_log, style
+from patcher.reporting.output import require_reader
+from patcher.terminal import say, show_job_log, style
 
 if TYPE_CHECKING:
     from patcher.hosts.host import Host
@@ -26,11 +25,34 @@ __all__ = ["Live", "show_milestone"]
 Output = Literal["text", "json"]
 _STYLES = {"ok": "green", "failed": "red", "stopped": "yellow", "lost": "red", "running": "cyan"}
 _OTHERS = 5
+_MOST_TEXT = 1 << 20
 
 
 def show_text(text: str) -> None:
-    """The log's own text on standard output; on a terminal what would steer it is shown, colours apart."""
-    show_log(text)
+    """The log's own text on standard output; on a terminal what would steer it is shown, colours apart.
+
+    Raises ReaderGoneError where nobody reads it any more: a log that is followed has no end of its own.
+    """
+    show_job_log(text)
+    require_reader()
+
+
+class LastLines:
+    """The last lines of a text that comes in pieces."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        lines = (self.text + text).splitlines(keepends=True)
+        self.text = "".join(lines[-self._count :] if self._count else [])[-_MOST_TEXT:]
+
+
+def show_log(host: Host, job: Job, text: str, verdict: Verdict | None) -> None:
+    """The log's last lines for a program; with how the job ended where it was followed."""
+    told = verdict.as_json() if verdict is not None else job_json(job)
+    show_json({"host": host.name, "job": told, "text": text})
 
 
 def show_unset(host: Host) -> None:
@@ -54,7 +76,7 @@ def show_started(host: Host, job: Job) -> None:
 def show_job(host: Host, job: Job, output: Output) -> None:
     """A job that was started and left."""
     if output == "json":
-        click.echo(json.dumps({"host": host.name, "job": job_json(job)}, ensure_ascii=False))
+        show_json({"host": host.name, "job": job_json(job)})
     else:
         say(*_back(host, job))
 
@@ -62,7 +84,7 @@ def show_job(host: Host, job: Job, output: Output) -> None:
 def show_verdict(host: Host, verdict: Verdict, output: Output) -> None:
     """How it ended, and what tells why; of one that was left running, how to come back."""
     if output == "json":
-        click.echo(json.dumps({"host": host.name, "job": verdict.as_json()}, ensure_ascii=False))
+        show_json({"host": host.name, "job": verdict.as_json()})
         return
     tongue = language()
     if verdict.kind == "running":
@@ -85,7 +107,7 @@ def show_end(host: Host, verdict: Verdict) -> None:
 def show_status(host: Host, status: Status, output: Output) -> None:
     """One job in full, the others in a line each."""
     if output == "json":
-        click.echo(json.dumps(_status_json(host, status), ensure_ascii=False))
+        show_json(_status_json(host, status))
         return
     tongue = language()
     verdict, job = status.verdict, status.verdict.job
@@ -126,7 +148,7 @@ def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
     code = ExitCode.FINDINGS if stopped.left else ExitCode.CLEAN
     if output == "json":
         report = {"was": stopped.was, "stopped": list(stopped.processes), "left": list(stopped.left)}
-        click.echo(json.dumps({"host": host.name, "job": job_json(stopped.job), **report}, ensure_ascii=False))
+        show_json({"host": host.name, "job": job_json(stopped.job), **report})
         return code
     tongue = language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from patcher.compat.matrix import Breaks, Cell, Matrix, Works, WorksWithRecords
 from patcher.language import Language, language, phrase, show
 from patcher.reporting import table
+from patcher.reporting.answers import show_json
 from patcher.reporting.check import finding_json
 from patcher.terminal import say
 
@@ -38,7 +36,7 @@ class Span:
 def show_matrix(matrix: Matrix, session: Session) -> None:
     """Print the JSON, or a table with a line for each span of releases."""
     if session.output == "json":
-        click.echo(json.dumps(matrix_json(matrix), ensure_ascii=False))
+        show_json(matrix_json(matrix))
         return
     tongue = language()
     head = [table.Cell(matrix.package), *(table.Cell(f"verl {verl}") for verl in matrix.verl)]

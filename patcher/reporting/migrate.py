@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from patcher.language import Language, Phrases, language, listed, phrase, show
@@ -10,6 +9,7 @@ from patcher.migration.model import STEPS, Step
 from patcher.migration.steps.probe import size
 from patcher.migration.steps.transfer import printable
 from patcher.migration.walk import LOOKING
+from patcher.reporting.answers import Report
 from patcher.reporting.asking import agreed
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.progress import progress
@@ -110,7 +110,7 @@ def _names(migration: Migration) -> Phrases:
     return Phrases(tuple(listed(name) for name in names if name not in LOOKING or set(names) <= LOOKING), ", ")
 
 
-def as_json(migration: Migration, redactor: Redactor) -> str:
+def as_json(migration: Migration, redactor: Redactor) -> Report:
     """The object of the contract: host, steps, job; and what would be sent on a dry run."""
     report: dict[str, object] = {
         "host": migration.host,
@@ -143,7 +143,8 @@ def as_json(migration: Migration, redactor: Redactor) -> str:
             report["send"] = [{"path": printable(path), "size": cargo.items[path].size} for path in ordered]
             report["retire"] = [printable(path) for path in walk.difference.retire]
             report["overwritten"] = [printable(path) for path in walk.difference.overwritten]
-    return json.dumps(redactor.value(report), ensure_ascii=False)
+    found: Report = redactor.value(report)
+    return found
 
 
 def listeners() -> tuple[Listeners, Live]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -21,6 +20,7 @@ from patcher.cluster.verdicts import names
 from patcher.errors import ExitCode
 from patcher.language import Language, language, phrase, show
 from patcher.operations.nodes import Applied
+from patcher.reporting.answers import show_json
 from patcher.reporting.checks import as_json
 from patcher.reporting.table import Cell, show_rows
 from patcher.terminal import CLEAR, say
@@ -60,7 +60,7 @@ def show_verified(nodes: Sequence[Node], address: str, output: Literal["text", "
     """The exit code: 1 where anything fails."""
     found = compare(nodes, address)
     if output == "json":
-        click.echo(json.dumps({"checks": _checks_json(found), "nodes": _nodes_json(nodes, found)}, ensure_ascii=False))
+        show_json({"checks": _checks_json(found), "nodes": _nodes_json(nodes, found)})
     else:
         _show(nodes, found)
     return ExitCode.FINDINGS if any(check.status == "fail" for check in found.checks) else ExitCode.CLEAN
@@ -70,7 +70,7 @@ def show_applied(done: Applied, address: str, output: Literal["text", "json"], *
     """The exit code: 3 where nothing was written as records cannot be applied, 1 where a node is left behind."""
     found = compare(done.nodes, address)
     if output == "json":
-        click.echo(json.dumps(_applied_json(done, found), ensure_ascii=False))
+        show_json(_applied_json(done, found))
     else:
         _show(done.nodes, found)
         _tell_applied(done, dry_run=dry_run)

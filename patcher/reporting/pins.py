@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from patcher.language import Language, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.check import check_json, finding_json
 from patcher.reporting.outcomes import as_json
 from patcher.reporting.table import Cell, show_rows
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 def show_pins(done: Pins, session: Session) -> None:
     """Print JSON, or one screen."""
     if session.output == "json":
-        click.echo(json.dumps(pins_json(done, session), ensure_ascii=False))
+        show_json(pins_json(done, session))
         return
     tongue = language()
     show_rows([_version_row(name, done, tongue) for name in done.proposed])

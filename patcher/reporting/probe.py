@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import click
-
 from patcher.language import language, phrase, show
 from patcher.language.said import said
 from patcher.operations.probing import Answer
 from patcher.probing.questions import READS, WRITES, Write
+from patcher.reporting.answers import show_json
 from patcher.reporting.asking import agreed
 from patcher.reporting.table import Cell, show_rows
 from patcher.terminal import say
@@ -22,7 +21,7 @@ def show_questions(output: Literal["text", "json"]) -> None:
     if output == "json":
         reads = {name: str(one.title) for name, one in READS.items()}
         writes = {name: {"title": str(one.title), "risk": str(one.risk)} for name, one in WRITES.items()}
-        click.echo(json.dumps({"reads": reads, "writes": writes}))
+        show_json({"reads": reads, "writes": writes})
         return
     tongue = language()
     say(show("Questions, which change nothing: uky-patch probe WHAT --pid PID", tongue))
@@ -47,7 +46,7 @@ def agree(action: Write, targets: Sequence[str]) -> bool:
 def show_answers(question: str, answers: Sequence[Answer], output: Literal["text", "json"]) -> None:
     """A table for each process, or why it gave none."""
     if output == "json":
-        click.echo(json.dumps({"question": question, "answers": [_answer(one) for one in answers]}, ensure_ascii=False))
+        show_json({"question": question, "answers": [_answer(one) for one in answers]})
         return
     tongue = language()
     for answer in answers:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from patcher.language import language, phrase, show
 from patcher.reporting.diffs import show_diff, unified
@@ -29,8 +28,8 @@ def diff_of(shown: Shown) -> str:
     return unified(shown.file.path, there or "", shown.file.text)
 
 
-def as_json(shown: Shown, *, wrote: bool) -> str:
-    told = {
+def as_json(shown: Shown, *, wrote: bool) -> dict[str, Any]:
+    return {
         "host": shown.host,
         "file": shown.file.path,
         "mode": f"{shown.file.mode:o}",
@@ -40,7 +39,6 @@ def as_json(shown: Shown, *, wrote: bool) -> str:
         "diff": diff_of(shown),
         "text": shown.file.text,
     }
-    return json.dumps(told, ensure_ascii=not _is_text(shown.file.text))
 
 
 def show_text(shown: Shown) -> None:
@@ -68,11 +66,3 @@ def _notes(shown: Shown) -> None:
     tongue = language()
     for note in shown.file.notes:
         say(f"{show('note', tongue)}: {show(note, tongue)}", err=True)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Literal
-
-import click
 
 from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.planning.outcome import FAILED, Kind
+from patcher.reporting.answers import show_json
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
@@ -30,8 +28,7 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
         records = [as_json(outcome) for outcome in done.plan.outcomes]
         report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
         report |= {"written": list(done.written), "commits": list(done.commits)}
-        report |= {"ledger": done.pre_images.as_json(), "aside": done.aside}
-        click.echo(json.dumps(report, ensure_ascii=False))
+        show_json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
     else:
         _show_text(done, session, verb, diff)
     if done.failed:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from patcher.language import language, phrase, show
 from patcher.planning.outcome import FAILED
+from patcher.reporting.answers import show_json
 from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
 from patcher.reporting.table import show_rows
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 def show_status(standing: Standing, session: Session, *, everything: bool) -> None:
     """Print the contract's JSON, or a table with one row a record."""
     if session.output == "json":
-        click.echo(json.dumps(status_json(standing, session), ensure_ascii=False))
+        show_json(status_json(standing, session))
         return
     tongue = language()
     told = [*problems(session, tongue), *about_pre_images(standing.pre_images, tongue)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
-import click
-
 from patcher.language import language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.terminal import say
 from patcher.trust import is_trusted
 
@@ -17,7 +15,7 @@ def show_trust(root: Path, output: Literal["text", "json"]) -> None:
     """How it stands now."""
     trusted = is_trusted(root)
     if output == "json":
-        click.echo(json.dumps({"root": str(root), "trusted": trusted}, ensure_ascii=False))
+        show_json({"root": str(root), "trusted": trusted})
     elif trusted:
         say(show(phrase("{root}: trusted; what it names as its interpreter may be started", root=root), language()))
     else:

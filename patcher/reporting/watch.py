@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Literal
-
-import click
 
 from patcher.diagnosis.milestones import Phase
 from patcher.diagnosis.naming import name
 from patcher.errors import ExitCode
 from patcher.language import Phrase, Phrases, language, phrase, show
+from patcher.reporting.answers import show_json
 from patcher.reporting.diagnose import lines
 from patcher.reporting.jobs import Live
 from patcher.reporting.stacks import stack_lines
@@ -63,7 +61,7 @@ class Watching:
 def show_report(report: Report, output: Literal["text", "json"]) -> None:
     """How it stood, where its processes stand, and what is known of that."""
     if output == "json":
-        click.echo(json.dumps(report.as_json(), ensure_ascii=False, indent=2))
+        show_json(report.as_json())
         return
     tongue = language()
     if report.left:

@@ -30,7 +30,8 @@ def test_usage(uky: Uky, tree: Path, case: str) -> None:
     answer = uky(*arguments)
     assert answer.code == 2
     assert told in answer.err
-    assert answer.out == ""
+    assert answer.json["error"]["code"] == 2
+    assert told in answer.json["error"]["title"] + answer.json["error"]["advice"]
     assert "Traceback" not in answer.err
     assert (tree / "verl/server.py").read_text() == SERVER
     assert not (tree / ".uky-patch").exists()

@@ -125,7 +125,7 @@ def test_a_file_that_is_missing_broken_or_says_nothing(pins: Pins, tmp_path: Pat
     if text is not None:
         file.write_text(text)
     answer = pins(str(file))
-    assert (answer.code, answer.out) == (2, "")
+    assert (answer.code, answer.json.keys()) == (2, {"error"})
     assert answer.err.count("error: ") == 1
 
 

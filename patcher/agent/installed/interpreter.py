@@ -24,7 +24,7 @@ def executable(given: Path) -> Path:
 
     Links are not followed, as they say which environment is meant. Raises Unusable where there is none.
     """
-    path = given.expanduser()
+    path = Path(os.path.expanduser(given))
     is_name = len(path.parts) == 1 and (path.name.startswith("python") or not path.is_dir())
     on_path = shutil.which(str(path)) if is_name else None
     if on_path:  # As a shell has it: `python3` is that of PATH, whatever lies in the folder where one stands.

@@ -106,7 +106,7 @@ def _site_folders(prefix: Path, series: str) -> tuple[Path, ...]:
 def _user_site(series: str) -> tuple[Path, ...]:
     if os.environ.get("PYTHONNOUSERSITE"):
         return ()
-    base = Path(os.environ.get("PYTHONUSERBASE") or Path.home() / ".local")
+    base = Path(os.environ.get("PYTHONUSERBASE") or os.path.expanduser("~/.local"))
     folder = base / "lib" / f"python{series}" / "site-packages"
     return (folder,) if folder.is_dir() else ()
 

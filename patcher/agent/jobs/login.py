@@ -16,7 +16,10 @@ _OURS = ("SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "SHLVL", "O
 
 def login() -> tuple[dict[str, str], str]:
     """The variables, and the shell that they come from; empty where it gave none, and the connection's are taken."""
-    shell = pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    try:
+        shell = pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    except KeyError:  # A user that the system does not know, as in a container.
+        shell = "/bin/sh"
     fence = uuid.uuid4().hex
     command = f"printf {fence}; env -0; printf {fence}"
     try:

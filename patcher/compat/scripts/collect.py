@@ -8,6 +8,7 @@ from pathlib import Path
 from patcher.compat.model import Use
 from patcher.compat.scripts.kinds import reader_of
 from patcher.compat.scripts.shell import Misread
+from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
 from patcher.worktree import files
 
@@ -29,13 +30,20 @@ def script_uses(file: str, text: str) -> tuple[tuple[Use, ...], tuple[Phrase, ..
 
 
 def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], tuple[Phrase, ...]]:
-    """The uses in the files that the globs name, below `root` or by an absolute path, and what could not be read."""
+    """The uses in the files that the globs name, below `root` or by an absolute path, and what could not be read.
+
+    Raises UsageError for a glob that no file matches: a check of nothing would pass for a check without findings.
+    """
     uses: list[Use] = []
     notes: list[Phrase] = []
     for pattern in globs:
         paths = _matching(root, pattern)
         if not paths:
-            notes.append(phrase("no file matches {pattern}", pattern=pattern))
+            raise UsageError(
+                phrase("no file matches {pattern}", pattern=repr(pattern)),
+                cause=phrase("it was looked for below {folder}", folder=root),
+                advice=phrase("Quote it, so that the shell leaves it alone: --scripts 'examples/**/*.sh'"),
+            )
         for path in paths:
             name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
             try:

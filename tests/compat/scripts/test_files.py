@@ -5,8 +5,11 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from patcher.compat.model import ConfigKey, EngineFlag, EnvironmentVariable
 from patcher.compat.scripts import script_uses, uses_of_scripts
+from patcher.errors import UsageError
 
 
 def needs(file: str, text: str) -> list[tuple[int, str]]:
@@ -103,15 +106,24 @@ def test_globs_find_files_and_tell_what_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "examples/bad.sh").write_bytes(b"export A=\xff\xfe\n")
     (tmp_path / "examples/odd.bin").write_text("x")
     (tmp_path / "examples/broken.yaml").write_text("a: [\n")
-    found, notes = uses_of_scripts(tmp_path, ["examples/**/*", "nothing/*.sh"])
+    found, notes = uses_of_scripts(tmp_path, ["examples/**/*"])
     assert [(use.file, use.line) for use in found] == [("examples/deep/run.sh", 1)]
     told = sorted(str(note).partition(":")[0] for note in notes)
     assert told == [
         "examples/bad.sh cannot be read",
         "examples/broken.yaml is not understood from line 2 on",
         "examples/odd.bin is not a kind of script that is read",
-        "no file matches nothing/*.sh",
     ]
+
+
+@pytest.mark.parametrize("pattern", ["nothing/*.sh", "", "[", "examples", "/nowhere/**/*.sh"])
+def test_a_glob_that_matches_no_file_is_an_error(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "run.sh").write_text("export VLLM_USE_V1=1\n")
+    with pytest.raises(UsageError) as caught:
+        uses_of_scripts(tmp_path, ["*.sh", pattern])
+    assert repr(pattern) in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
 
 
 def test_an_absolute_glob_names_files_outside_of_the_tree(tmp_path: Path) -> None:

@@ -1,0 +1,158 @@
+"""What a command ends with when it does not return: one error of the contract for everything that can be raised.
+
+It also serves the entry point while the command line itself is imported, so it needs nothing but the standard library
+and `patcher.errors` until there is something to tell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from patcher.errors import (
+    BugError,
+    ExitCode,
+    InterruptedByUserError,
+    MachineError,
+    UkyError,
+    UsageError,
+)
+from patcher.interrupt import asks_for_json
+from patcher.language import language, listed, phrase, show
+
+if TYPE_CHECKING:
+    from patcher.reporting.answers import Report
+
+TRACEBACK = "UKY_PATCH_TRACEBACK"
+"""Where this variable is set, a bug's traceback is shown at once and no file is written: for work on uky-patch."""
+
+
+def as_error(error: BaseException) -> UkyError:
+    """The error of the contract for whatever was raised. A bug's traceback has been written when this returns.
+
+    Raises the bug itself where `UKY_PATCH_TRACEBACK` is set.
+    """
+    click = sys.modules.get("click")
+    if isinstance(error, UkyError):
+        return error
+    if click is not None and isinstance(error, click.ClickException):
+        return _usage(error)
+    if _was_interrupted(error) or (click is not None and isinstance(error, click.Abort)):
+        return InterruptedByUserError("interrupted")
+    if isinstance(error, OSError) and _is_of_the_machine(error):
+        return _machine(error)
+    if os.environ.get(TRACEBACK):
+        raise error
+    return bug(error)
+
+
+def bug(error: BaseException) -> BugError:
+    """Write the traceback where only this user can read it, and say where."""
+    from patcher.cli.bug import place_of, write
+
+    place, file = place_of(error), write(error)
+    if file is None:
+        cause = phrase("{kind} at {place}; its traceback could not be written anywhere", kind=place[0], place=place[1])
+        advice = phrase("Please report it with: {command}", command="uky-patch bundle")
+    else:
+        cause = phrase("{kind} at {place}; its traceback is in {file}", kind=place[0], place=place[1], file=file)
+        advice = phrase("Please report it with: {command}", command=f"uky-patch bundle {_quoted(file)}")
+    return BugError(phrase("this is a bug of uky-patch"), cause=cause, advice=advice)
+
+
+def unexpected(error: BaseException) -> int:
+    """Tell what was raised outside of a command, and give its exit code. It never raises."""
+    try:
+        try:
+            found = as_error(error)
+        except BaseException as raised:
+            import traceback
+
+            traceback.print_exception(raised)
+            return ExitCode.BUG
+        tell(found)
+        if asks_for_json(sys.argv[1:]) and sys.stdout is not None:
+            from patcher.reporting.answers import encoded
+
+            sys.stdout.write(encoded(error_report(found)))
+            sys.stdout.flush()
+        return found.exit_code
+    except BaseException:
+        return error.exit_code if isinstance(error, UkyError) else ExitCode.BUG
+
+
+def tell(error: UkyError) -> None:
+    """Title, cause and advice on standard error, in the reader's language; a bug on one line."""
+    from patcher.terminal import say, style
+
+    tongue = language()
+    label = style(show("error", tongue), "red", bold=True)
+    head = f"{label}: {show(error.title, tongue)}"
+    parts = [show(part, tongue) for part in (error.cause, error.advice) if part]
+    if isinstance(error, InterruptedByUserError):
+        say(show(error.title, tongue), err=True)
+    elif isinstance(error, BugError):
+        say("; ".join([head, *parts]), err=True)
+    else:
+        lines = [line for part in parts for line in part.split("\n") if line]
+        say(head, *(line if line.startswith("  ") else f"  {line}" for line in lines), err=True)
+
+
+def error_report(error: UkyError) -> Report:
+    """The same for programs, in English."""
+    told = {"title": error.title, "cause": error.cause, "advice": error.advice}
+    return {"error": {**{name: str(part) for name, part in told.items()}, "code": int(error.exit_code)}}
+
+
+def _usage(error: BaseException) -> UsageError:
+    """An error of click's own, which it words itself."""
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    if context is None or type(error).__name__ == "NoArgsIsHelpError":
+        return UsageError(message)
+    return UsageError(message, advice=phrase("See: {command}", command=f"{context.command_path} --help"))
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether it is a Ctrl-C, or was raised because of one: Python wraps what is raised while a class is made."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _is_of_the_machine(error: OSError) -> bool:
+    """Whether the operating system said so. What a library raises by that name without a number is a bug."""
+    return isinstance(error.errno, int)
+
+
+def _machine(error: OSError) -> MachineError:
+    """A refusal of the operating system that no part of the command expected.
+
+    For example a folder that may not be searched, no descriptors left, or a file system that became read-only.
+    """
+    from patcher.language.said import said
+
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError:
+        return MachineError(
+            phrase("the folder that this was started in is gone or cannot be read"),
+            cause=said(error),
+            advice=phrase("Change to a folder that is there."),
+        )
+    if error.filename is None:
+        return MachineError(phrase("the machine refuses what is needed"), cause=said(error))
+    name = os.fsdecode(error.filename) if isinstance(error.filename, bytes | str | os.PathLike) else str(error.filename)
+    reason = listed(error.strerror or str(error))
+    return MachineError(phrase("{path}: cannot be used", path=name), cause=reason)
+
+
+def _quoted(file: str) -> str:
+    import shlex
+
+    return shlex.quote(file)
