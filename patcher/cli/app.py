@@ -12,6 +12,7 @@ from patcher import __version__
 from patcher.cli.options import shared
 from patcher.errors import ExitCode, UkyError
 from patcher.language import language, show
+from patcher.reporting.hiding import without_secrets
 
 COMMANDS = {
     "demo": "the whole round on a real verl release, in a scratch folder",
@@ -76,6 +77,7 @@ def uky_patch() -> None:
     """Keep a fork of verl running on the vLLM, torch, Triton and transformers that are installed."""
 
 
+@without_secrets()
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and give its exit code. Mistakes of the user or the machine are told here, once."""
     try:

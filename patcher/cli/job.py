@@ -54,7 +54,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         connection, _ = link.open()
-        text, found, offset = jobs.tail(connection, job, lines)
+        text, found, offset = jobs.tail(connection, job, lines, whole=follow)
         show_text(text)
         if follow:
             show_end(machine, jobs.follow(link.again, connection, found, on_text=show_text, offset=offset))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.diagnosis.lines import Line, Lines
 from patcher.diagnosis.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
-from patcher.hosts.redaction import Redactor
 from patcher.jobs.clock import Clock
 from patcher.jobs.judging import judge
 from patcher.jobs.model import Job, Verdict, job_of
+from patcher.secrets.redacting import Following, Redactor
 
 if TYPE_CHECKING:
     from patcher.hosts.connection import Connection
@@ -30,6 +30,7 @@ class Reading:
         self._clock = Clock()
         self._milestones = Milestones()
         self._redactor = Redactor(host.secrets.values())
+        self._following = Following(self._redactor)
         self.wrote: float | None = None
         """The job's age when its log last grew, as `search` has found it."""
 
@@ -52,8 +53,8 @@ class Reading:
         self._job = job_of(told)
         self._milestones.at = max(self._milestones.at, self._job.seconds)
         if self._job.over:
-            for line in self._lines.rest():
-                self._take(line)
+            self._take(list(self._lines.rest()))
+            self._show(self._following.rest())
         return self.verdict()
 
     def verdict(self) -> Verdict:
@@ -69,15 +70,19 @@ class Reading:
         if body:
             self._clock.note(event["times"], event["upto"])
             self.offset = event["offset"] + len(body)
-            for line in self._lines.feed(body):
-                self._take(line)
+            self._take(list(self._lines.feed(body)))
             if self._ears.piece is not None:
                 self._ears.piece(body, event["upto"])
 
-    def _take(self, line: Line) -> None:
+    def _take(self, lines: list[Line]) -> None:
         if self._ears.text is not None:
-            self._ears.text(self._redactor.text(line.text))
-        self._mark(line, self._clock.at(line.end))
+            self._show(self._following.feed("".join(line.text for line in lines)))
+        for line in lines:
+            self._mark(line, self._clock.at(line.end))
+
+    def _show(self, text: str) -> None:
+        if text and self._ears.text is not None:
+            self._ears.text(text)
 
     def _mark(self, line: Line, at: float) -> None:
         if self._ears.line is not None:

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patcher.hosts.redaction import Redactor
 from patcher.migration.model import Step, StepName
 from patcher.reporting.whole import write_whole
+from patcher.secrets.redacting import Redactor
 from patcher.tree.ledger import now
 
 FORMAT = 1
