@@ -38,7 +38,7 @@ _QUERY = Pattern(
     r"(?:q-signature|awsaccesskeyid|ossaccesskeyid|securitytoken))=([^&\s\"'<>*|\\`]{1,2000})"
 )
 _SCHEMES = Pattern(
-    r"(?i)(?<![\w-])(?:bearer|basic|token|digest|negotiate|ntlm|apikey)[ \t]{1,8}[\"']?(?=[A-Za-z._~+/=:-]{0,200}\d|[a-z]{1,200}[A-Z]|[A-Za-z]{1,200}=)([A-Za-z0-9._~+/=:-]{12,})"
+    r"(?i)(?<![\w-])(?:bearer|basic|token|digest|negotiate|ntlm|apikey)[ \t]{1,8}[\"']?(?=[A-Za-z._~+/=:-]{0,200}\d|(?-i:[a-z]{1,200}[A-Z])|[A-Za-z]{1,200}=)([A-Za-z0-9._~+/=:-]{12,})"
 )
 _HEADER = Pattern(
     r"(?i)(?:authorization|proxy-authorization|x-amz-security-token)(?:\\{0,15}[\"'])?[ \t]{0,8}[:=][ \t]{0,8}(?:\\{0,15}[\"'])?"
@@ -61,7 +61,7 @@ _AWS_PAIR = Pattern(r"(?<![A-Za-z0-9/+=])([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])")
 # Words of a command line, as a shell has them or as a program prints its list of arguments: `-p X`, `'-p', 'X'`.
 _GAP = r"(?:[\"']?,?[ \t]+[\"']?)"
 _ARG = r"(?:\\?\"([^\"\n]{1,500}?)\\?\"|'([^'\n]{1,500})'|([^\s\"';|&,)\]]{1,500}))"
-_ON = r"(?:[^\n|;&]{0,400}?" + _GAP + r")"
+_ON = r"(?:[^\n|;&]{0,160}?" + _GAP + r")"
 _COMMANDS = tuple(
     (needle, Pattern(pattern))
     for needle, pattern in (
@@ -155,10 +155,12 @@ _DATA_JSON = Pattern(r"\\?\"(?:stringD|d)ata\\?\"[ \t]*:[ \t]*\{([^{}]{1,20000})
 
 def forms(text: str, small: str) -> Iterator[Span]:
     """Where a secret stands by its look or its place. `small` is the same text in small letters."""
+    done = 0
     for begun in _START.finditer(text):
-        found = TOKEN.match(text, begun.start())
+        found = TOKEN.match(text, begun.start()) if begun.start() >= done else None
         if found is None:
             continue
+        done = found.end()
         yield found.span()
         if found[0][:4] in ("AKIA", "ASIA"):
             for other in _AWS_PAIR.finditer(text, found.end(), min(len(text), found.end() + 400)):
@@ -172,7 +174,7 @@ def forms(text: str, small: str) -> Iterator[Span]:
         for found in _near(text, small, needle, shape):
             yield from (span for span in spans_of(found) if "***" not in text[slice(*span)])
     for needle, shape in _COMMANDS:
-        for found in _near(text, small, needle, shape, 500, 1000):
+        for found in _near(text, small, needle, shape, 300, 700):
             yield from (span for span in spans_of(found) if hidden("password", text[slice(*span)], quoted=False))
     if "\ttrue\t" in small or "\tfalse\t" in small:
         for found in _JAR.finditer(text):
@@ -278,7 +280,9 @@ def gives_itself_away(value: str) -> bool:
 
 def is_token(text: str, at: int) -> bool:
     """Whether the token of a service begins at `at`."""
-    return TOKEN.match(text, at) is not None and not (at and text[at - 1].isalnum() and text[at - 1].isascii())
+    return TOKEN.match(text, at, at + 1000) is not None and not (
+        at and text[at - 1].isalnum() and text[at - 1].isascii()
+    )
 
 
 def is_address(text: str, at: int) -> bool:
@@ -308,10 +312,14 @@ def _is_token(user: str) -> bool:
 
 def _manifests(text: str) -> Iterator[Span]:
     """The data of Kubernetes' secrets, whatever their names."""
+    done = -1
     for kind in _SECRET_KIND.finditer(text):
+        if kind.start() < done:
+            continue
         begin = max(0, text.rfind("\n---", 0, kind.start()), kind.start() - 20000)
         ended = text.find("\n---", kind.end())
         end = min(ended if ended >= 0 else len(text), kind.end() + 20000)
+        done = end
         for data in _DATA_JSON.finditer(text, begin, end):
             for entry in re.compile(r":[ \t]*\\?\"([^\"\\\n]+)\\?\"").finditer(text, *data.span(1)):
                 if "***" not in entry[1]:

@@ -59,6 +59,10 @@ def word_at(text: str, start: int, end: int, floor: int = 0) -> Span:
     """The name that what stands at `start` belongs to."""
     before = text[max(0, start - _LONGEST, floor) : start]
     start -= len(before) - len(before.rstrip(_LETTERS))
+    for _ in range(20):
+        if start <= floor or text[start - 1].isascii() or not text[start - 1].isalnum():
+            break
+        start -= 1
     rest = _REST.match(text, end)
     end = rest.end() if rest else end
     while end > start and text[end - 1] in ".-":

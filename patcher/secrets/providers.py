@@ -102,7 +102,7 @@ PROVIDERS = (
     ("age", "AGE-SECRET-KEY-1", "[0-9A-Z]{40,}"),
     ("Artifactory", "AKCp", _WORD + "{40,}"),
     ("Telegram, in a URL", "bot", r"\d{8,10}:[A-Za-z0-9_-]{30,}"),
-    ("JSON Web Token", "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}"),
+    ("JSON Web Token", "eyJ", r"[A-Za-z0-9_-]{8,600}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}"),
     ("crypt", "$2b$", r"\d\d\$[A-Za-z0-9./]{50,}"),
     ("crypt, SHA-512", "$6$", r"[A-Za-z0-9./$=]{40,}"),
 )

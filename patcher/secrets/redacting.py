@@ -129,6 +129,7 @@ class Redactor:
         if not coloured(text):
             yield from self._plain_stretches(text)
             return
+        yield from self._lines_with_known(text)
         plain = COLOURS.sub("", text)
         here = there = 0  # Beginnings of the same line in both.
         for begin, end in _merged(self._plain_stretches(plain)):
@@ -142,9 +143,7 @@ class Redactor:
 
     def _plain_stretches(self, text: str) -> Iterator[Span]:
         yield from stretches(text, lower(text), self._find)
-        if self._known is not None:
-            for found in self._known.finditer(text):
-                yield text.rfind("\n", 0, found.start()) + 1, line_end(text, found.end()) + 1
+        yield from self._lines_with_known(text)
         for begin, views in decoded(text):
             inner = views[-1].text
             known = self._known is not None and self._known.search(inner)
@@ -152,8 +151,16 @@ class Redactor:
                 end = begin + len(views[0].source)
                 yield text.rfind("\n", 0, max(0, begin - 2000)) + 1, line_end(text, min(len(text), end + 2000)) + 1
 
+    def _lines_with_known(self, text: str) -> Iterator[Span]:
+        for begin, end in self._known_in(text):
+            yield text.rfind("\n", 0, begin) + 1, min(len(text), line_end(text, end) + 1)
+
+    def _known_in(self, text: str) -> Iterator[Span]:
+        return iter(()) if self._known is None else (found.span() for found in self._known.finditer(text))
+
     def _spans(self, text: str) -> Iterator[Span]:
         if coloured(text):
+            yield from self._known_in(text)
             view = without_colours(text)
             yield from (view.back(span) for span in self._plain_spans(view.text))
         else:
@@ -168,9 +175,7 @@ class Redactor:
                 yield begin + span[0], begin + span[1]
 
     def _found(self, text: str) -> Iterator[Span]:
-        if self._known is not None:
-            for found in self._known.finditer(text):
-                yield found.span()
+        yield from self._known_in(text)
         small = lower(text)
         yield from forms(text, small)
         yield from pairs(text, small)

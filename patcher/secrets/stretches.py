@@ -16,7 +16,7 @@ Find = Callable[[str], Iterable[Tuple[int, int]]]
 """Where the signs stand in a text of small letters."""
 
 _SIGN = Pattern(either(SIGNS))
-_NAMES = set(NEEDLES)
+_NAMES = {sign for sign in SIGNS if any(needle in sign for needle in NEEDLES)}
 _STARTS = {start.lower() for start in STARTS} - set(forms.WORDS)
 _GIVEN = Pattern(
     r"[\"'\]\\)}>`]{0,20}[ \t]{0,40}(?:[=:|│┃║\t,-]|</?\w)\S{0,3}[^\n]{0,40}[\w\"'|>]|[\"'\\:]{0,20}[ \t]{0,40}\r?\n"
@@ -24,7 +24,9 @@ _GIVEN = Pattern(
 """What follows a name that stands for a secret at times only, where it is given something."""
 _NEAR, _FAR, _KEY = 4, 120, 400
 """Lines that belong to one with a sign. A name may stand far above its value: as the head of a table, or of a block."""
-_HEAD = Pattern(r"[^\n=:]*\r?\n|[\"'\\]{0,20}[ \t]{0,40}[:=]?[ \t]{0,40}[|>]?[-+]?[ \t]{0,40}\r?\n")
+_CLOSE = 2000
+"""Characters within which of several private keys only the first is looked around for."""
+_HEAD = Pattern(r"[^\n=:]{0,300}\r?\n|[\"'\\]{0,20}[ \t]{0,40}[:=]?[ \t]{0,40}[|>]?[-+]?[ \t]{0,40}\r?\n")
 
 
 def find(small: str) -> Iterator[Span]:
@@ -35,9 +37,14 @@ def find(small: str) -> Iterator[Span]:
 def stretches(text: str, small: str, finder: Find) -> Iterator[Span]:
     """The lines that have to be looked at, in order."""
     begun = until = -1
+    key = -_CLOSE
     for start, end, lines in _hits(text, small, finder):
-        if end < until - 4000 and lines != _KEY:
+        if end < until - 4000 and (lines != _KEY or until >= len(text)):
             continue
+        if lines == _KEY:
+            if start - key < _CLOSE:
+                continue
+            key = start
         first, last = _above(text, start, lines if lines != _FAR else _NEAR), _below(text, end, lines)
         if begun >= 0 and first > until:
             yield begun, until

@@ -12,6 +12,7 @@ from patcher.secrets.values import Span, hidden, line_end
 _RULE = Pattern(r"[\s|+\-=:─━═┼╪╬├┤┝┥┡┩╇╞╡╟╢┠┨╠╣└┘┌┐┏┓┗┛┳┻╔╗╚╝╦╩╭╮╰╯┬┴╈╋│┃║]+")
 _WORD = Pattern(either([*NEEDLES, "pat"]))
 _BARS = re.compile("[|│┃║]")
+_NAME = Pattern(r"(?:\A|[\s\"'=])[^\W\d][\w.-]{0,40}[\"']?\s*\Z")
 _MOST = 300
 """Rows of one table."""
 
@@ -25,7 +26,9 @@ def columns(text: str, small: str) -> Iterator[Span]:
         begin, end = text.rfind("\n", 0, hit.start()) + 1, line_end(text, hit.start())
         done = end
         if end - begin <= 2000 and end < len(text):
-            yield from _below(text, begin, end)
+            for span in _below(text, begin, end):
+                yield span
+                done = max(done, line_end(text, span[1]))
 
 
 def _below(text: str, begin: int, end: int) -> Iterator[Span]:
@@ -40,9 +43,7 @@ def _below(text: str, begin: int, end: int) -> Iterator[Span]:
         return
     for sign in (re.compile("\t"), re.compile(","), re.compile(";")):
         cells = _cells(head, 0, sign)
-        if len(cells) > 1 and all(
-            re.fullmatch(r"\s*[\"']?[^\W\d][\w .-]{0,40}[\"']?\s*", head[slice(*cell)]) for cell in cells
-        ):
+        if len(cells) > 1 and all(_NAME.search(head[slice(*cell)]) for cell in cells[:1] + cells[-1:]):
             wanted = _wanted(head, cells)
             if wanted and len(_cells(after, 0, sign)) == len(cells):
                 yield from _rows(text, end + 1, sign, wanted, len(cells))
@@ -128,7 +129,9 @@ def is_head(text: str, at: int) -> bool:
 
 def continued(text: str, start: int, end: int) -> Iterator[Span]:
     """The rest of a cell in the rows below, where a box was too narrow for it: the cells before it are empty there."""
-    line = text.rfind("\n", 0, start) + 1
+    line = text.rfind("\n", max(0, start - 2000), start) + 1
+    if not line and start > 2000:
+        return
     number = len(_BARS.findall(text, line, start))
     for _ in range(20):
         begin = line_end(text, end) + 1

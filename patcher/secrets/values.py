@@ -65,7 +65,7 @@ def hidden(kind: str, value: str, *, quoted: bool = True, name: str = "") -> boo
     if kind == "password":
         return True
     if _NUMBER.fullmatch(value):
-        return quoted and len(value) > 5
+        return len(value) > 5 and (quoted or (value.isdigit() and len(value) > 8))
     return not (rank(value) and re.fullmatch(r"[A-Z]+(?:_[A-Z]+)+" if quoted else r"[A-Za-z_]+", value))
 
 

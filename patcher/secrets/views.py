@@ -15,9 +15,11 @@ COLOURS = Pattern(
 """What colours a text, also as programs write it into their own text: `\\x1b[31m`."""
 _MAY_COLOUR = ("\x1b", "x1b", "x1B", "u001b", "u001B", "033[", "\\e[", "^[[", "\x9b", "\u241b")
 ENCODED = Pattern(
-    r"\\{1,16}(?:[\"'/nrtb]|u[0-9A-Fa-f]{4}|x[2-7][0-9A-Fa-f]|\n)|(?:%[0-9A-Fa-f]{2})+|&(?:quot|apos|amp|lt|gt|equals|colon|#\d{2,3}|#x[0-9A-Fa-f]{2});"
+    r"'(?:\"'\"|\\')'|\\{1,16}(?:[\"'/nrtb]|u[0-9A-Fa-f]{4}|x[2-7][0-9A-Fa-f]|\n)|(?:%[0-9A-Fa-f]{2})+|&(?:quot|apos|amp|lt|gt|equals|colon|#\d{2,3}|#x[0-9A-Fa-f]{2});"
 )
-_MAY_BE_ENCODED = Pattern(r"\\[\"'/nrtux]|%[2-7][0-9A-Fa-f]|&(?:quot|apos|amp|lt|gt|equals|colon|#)")
+_MAY_BE_ENCODED = Pattern(
+    r"'\"'\"'|'\\''|\\[\"'/nrtux]|%(?:[2-7][0-9A-Fa-f]|0[9AaDd])|&(?:quot|apos|amp|lt|gt|equals|colon|#)"
+)
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "equals": "=", "colon": ":"}
 _LEVELS = 4
 """How often a text may have been encoded: JSON in JSON in a URL."""
@@ -92,6 +94,8 @@ class View:
 
 def _plainly(found: re.Match[str]) -> str:
     text = found[0]
+    if text[0] == "'":  # A shell's way to put a quote into quotes.
+        return "'"
     if text[0] == "%":
         from urllib.parse import unquote_to_bytes
 
