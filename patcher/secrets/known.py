@@ -66,6 +66,12 @@ def _start_of(path: str) -> str:
         return ""
 
 
+def forms(values: Iterable[str]) -> set[str]:
+    """All spellings of the values, to see quickly whether one is in a text at all."""
+    pieces = {piece for value in values for piece in (value, value.strip(), *value.splitlines()) if piece.strip()}
+    return {form for piece in pieces for form in _forms(piece)}
+
+
 def pattern(values: Iterable[str]) -> re.Pattern[str] | None:
     """What finds each of the values however it is written; None where there are none."""
     long: set[str] = set()

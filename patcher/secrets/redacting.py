@@ -58,7 +58,8 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = (), find: Find = find) -> None:
         """`find` may be a faster way to find `stretches.SIGNS`, which this room, being sent to hosts, cannot have."""
-        self._known = known.pattern(values)
+        values = set(values)
+        self._known, self._forms = known.pattern(values), known.forms(values)
         self._find = find
         self.count = 0
 
@@ -146,8 +147,10 @@ class Redactor:
         yield from self._lines_with_known(text)
         for begin, views in decoded(text):
             inner = views[-1].text
-            known = self._known is not None and self._known.search(inner)
-            if known or next(stretches(inner, lower(inner), self._find), None) is not None:
+            if (
+                next(self._known_in(inner), None) is not None
+                or next(stretches(inner, lower(inner), self._find), None) is not None
+            ):
                 end = begin + len(views[0].source)
                 yield text.rfind("\n", 0, max(0, begin - 2000)) + 1, line_end(text, min(len(text), end + 2000)) + 1
 
@@ -156,7 +159,9 @@ class Redactor:
             yield text.rfind("\n", 0, begin) + 1, min(len(text), line_end(text, end) + 1)
 
     def _known_in(self, text: str) -> Iterator[Span]:
-        return iter(()) if self._known is None else (found.span() for found in self._known.finditer(text))
+        if self._known is None or (len(self._forms) < 80 and not any(form in text for form in self._forms)):
+            return iter(())
+        return (found.span() for found in self._known.finditer(text))
 
     def _spans(self, text: str) -> Iterator[Span]:
         if coloured(text):

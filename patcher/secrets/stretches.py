@@ -26,7 +26,8 @@ _NEAR, _FAR, _KEY = 4, 120, 400
 """Lines that belong to one with a sign. A name may stand far above its value: as the head of a table, or of a block."""
 _CLOSE = 2000
 """Characters within which of several private keys only the first is looked around for."""
-_HEAD = Pattern(r"[^\n=:]{0,300}\r?\n|[\"'\\]{0,20}[ \t]{0,40}[:=]?[ \t]{0,40}[|>]?[-+]?[ \t]{0,40}\r?\n")
+_HEAD = Pattern(r"[\"'\\]{0,20}[ \t]{0,40}[:=][ \t]{0,40}[|>]?[-+]?[ \t]{0,40}(?:#[^\n]{0,200})?\r?\n")
+_BESIDE = (",", ";", "\t", "  ")
 
 
 def find(small: str) -> Iterator[Span]:
@@ -77,7 +78,9 @@ def _hits(text: str, small: str, finder: Find) -> Iterator[tuple[int, int, int]]
 def _lines(text: str, start: int, end: int, word: str) -> int:
     if word == "Secret" and "kind" in text[max(0, start - 20) : start]:
         return _KEY
-    return _FAR if _HEAD.match(text, end) or any(bar in text[end : end + 200] for bar in "|│┃║\t") else _NEAR
+    before, behind = text[max(0, start - 2) : start], text[end : end + 2]
+    beside = before.endswith(_BESIDE) or behind.startswith(_BESIDE)
+    return _FAR if _HEAD.match(text, end) or beside or any(bar in text[end : end + 200] for bar in "|│┃║") else _NEAR
 
 
 def _is_form(text: str, at: int, sign: str) -> bool:

@@ -108,7 +108,7 @@ def test_another_scanner_finds_nothing_in_what_is_shown(tmp_path: Path) -> None:
         "password = 'Zq8Canary7Lw3Vb8ZcT1pR'",
         "-----BEGIN RSA PRIVATE KEY-----",
     ]
-    names = ["AWSKey", "GitHubToken", "Slack", "Stripe", "SendGrid", "Jwt", "BasicAuth", "Keyword", "PrivateKey"]
+    names = ["AWSKey", "GitHubToken", "Slack", "Stripe", "SendGrid", "JwtToken", "BasicAuth", "Keyword", "PrivateKey"]
     found = {}
     with transient_settings({"plugins_used": [{"name": f"{name}Detector"} for name in names]}):
         for token in tokens:
