@@ -91,6 +91,8 @@ _COMMANDS = tuple(
             rf"\b(?:http|https|httpie|xh)\b(?:{_ON}|{_GAP})(?:-a|--auth){_GAP}[\"']?[^\s:\"']{{0,200}}:([^\s\"']{{1,500}})",
         ),
         ("creds", rf"--(?:src-|dest-)?creds(?:[= \t]|{_GAP})[\"']?[^\s:\"']{{1,200}}:([^\s\"']{{1,500}})"),
+        ("basicauth", r"BasicAuth\([ \t]*[\"'][^\"'\n]{0,200}[\"'][ \t]*,[ \t]*[\"']([^\"'\n]{1,500})[\"']"),
+        ("gh secret", rf"\bgh{_GAP}secret{_GAP}set{_GAP}(?:{_ON})?(?:-b|--body)[= \t]?{_GAP}?{_ARG}"),
         ("redis-cli", rf"\bredis-cli\b(?:{_ON}|{_GAP})(?:-a|--pass){_GAP}{_ARG}"),
         ("ldap", rf"\bldap\w+{_GAP}(?:{_ON})?-w{_GAP}?{_ARG}"),
         ("7z", rf"\b7z[ar]?{_GAP}(?:{_ON})?-p{_ARG}"),

@@ -8,7 +8,7 @@ from typing import Iterator
 from patcher.secrets.literals import Pattern, either
 from patcher.secrets.names import MAYBE, NEEDLES, PASSWORD, PIN, rank
 from patcher.secrets.tables import continued, is_head
-from patcher.secrets.values import OPEN, Span, bare, closing, end_of_quoted, hidden, items, line_end
+from patcher.secrets.values import OPEN, Span, bare, closing, end_of_quoted, hidden, items, line_end, random
 
 _LONGEST = 80
 """Characters of a name that are looked at on each side of what gives it away."""
@@ -20,9 +20,10 @@ _HUMPS = Pattern(r"(?:P(?:at|in|w|ass|wd)|Otp|S(?:id|as|ig))s?(?![a-z])")
 _HINT = Pattern(either(NEEDLES))
 
 _SEPARATOR = Pattern(
-    r"(?P<slashes>\\{0,15})(?P<quote>[\"'`]?)(?:[ \t]{0,4}\([^()\n]{0,30}\))?[\])}>%*`]{0,3}"
+    r"(?P<slashes>\\{0,15})(?P<quote>[\"'`]?)(?:[ \t]{0,4}\([^()\n]{0,30}\)(?=[ \t]{0,4}[:=]))?[\])}>%*`]{0,3}"
+    r"(?:[ \t](?:provided|given|supplied|used|specified)(?=:))?"
     r"(?:</?[\w:.]{1,40}(?:\s[^<>\n]{0,80})?>\s{0,40}){0,3}[ \t]{0,80}"
-    r"(?P<sign>=>|->|:-|:=|:\?|\+=|={1,3}|:(?!//)|：|＝|,|\||│|┃|║|\t"
+    r"(?P<sign>=>|->|→|:-|:=|:\?|\+=|={1,3}|:(?!//)|：|＝|,|\||│|┃|║|\t"
     r"|(?:is|was|are|set to)\b[ \t]{0,4}[:=]?|[是为][：:]?|(?<=>))"
     r"[ \t]{0,80}"
 )
@@ -35,6 +36,7 @@ _NAMED_AS = Pattern(
     r"(?i)(?:name|key|field|id|var|variable|option|header)\\{0,15}[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\{0,15}[\"']?\Z"
 )
 _SPACE = Pattern(r"(?P<quote>[\"']?)(?P<comma>,?)[ \t]{1,40}(?![-=:|,])")
+_ENCLOSED = Pattern(r"[ \t]?(?:[:=][ \t]?)?[(\[<]([^\s()\[\]<>\"'`,=]{8,200})[)\]>]")
 _ORDERS = Pattern(
     r"(?i)(?:\b(?:set|setenv|env|arg|config|add|login|put|with|using|export|enter|value)\s+|add-|^\s*)[\"']?\Z"
 )
@@ -113,6 +115,10 @@ def _values(text: str, start: int, end: int, name: str, kind: str) -> Iterator[S
     if named is not None and _NAMED_AS.search(text, max(0, start - 60), start):
         yield from _value(text, named.end(), kind, name, start, quote="", sign=":")
         return
+    enclosed = _ENCLOSED.match(text, end)
+    if enclosed is not None and kind not in (MAYBE, PIN) and _mixed(enclosed[1]):
+        yield enclosed.span(1)
+        return
     found = _SEPARATOR.match(text, end)
     if found is not None and _fits(text, start, found, name, kind):
         yield from _value(
@@ -120,8 +126,18 @@ def _values(text: str, start: int, end: int, name: str, kind: str) -> Iterator[S
         )
         return
     spaced = _SPACE.match(text, end)
-    if spaced is not None and kind not in (MAYBE, PIN):
+    if spaced is not None and kind == MAYBE:
+        value = text[spaced.end() : bare(text, spaced.end())]
+        if random(value) and not re.fullmatch("[0-9a-f]+", value):
+            yield spaced.end(), spaced.end() + len(value)
+    elif spaced is not None and kind != PIN:
         yield from _behind_a_space(text, start, spaced, name, kind)
+
+
+def _mixed(value: str) -> bool:
+    """Whether a value holds letters and digits, and is no call, path or version: `hunter2`."""
+    mixed = re.search(r"\d", value) and re.search(r"[A-Za-z]", value) and not re.search(r"[/\\=()]", value)
+    return bool(mixed) and not re.fullmatch(r"\d+(?:\.\d+)*[a-z]*|[a-z_]+\d{1,3}", value)
 
 
 def _fits(text: str, start: int, found: re.Match[str], name: str, kind: str) -> bool:
@@ -249,7 +265,12 @@ def _on_next_lines(text: str, at: int, kind: str, name: str, start: int, *, bloc
         if not rest and block:
             at = found.end() + 1
             continue
-        if indent < outer or (indent == outer and not found["dash"]) or not rest:
+        if indent < outer or not rest:
+            return
+        if indent == outer and not found["dash"]:
+            # A program asks, and what is typed is echoed below: `Password:` and `hunter2`.
+            if number == 0 and not outer and kind == PASSWORD and len(rest.split()) == 1 and _mixed(rest):
+                yield found.start("rest"), found.start("rest") + len(rest)
             return
         inner = indent if inner is None else inner
         begin = found.start("rest")

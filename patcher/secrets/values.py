@@ -16,7 +16,7 @@ Span = Tuple[int, int]
 
 _PLAIN = Pattern(
     r"(?i)true|false|none|null|nil|yes|no|on|off|undefined|unset|empty|missing|required|optional|\W*"
-    r"|\$[\w:@]+|\$?\{\{?[^{}]*\}?\}|\$\([^()]*\)|%\w+%|<[\w |.-]*>|<\|[^<>]*\|>|</?s>|\[[A-Z]+\]|\.{2,}"
+    r"|\$[\w:@]+|\$?\{\{?[^{}]*\}?\}|\$\([^()]*\)|%\w+%|<[^\W\d][^\W\d |.-]*>|<[^\W\d]*[_ |.-][^\d<>]*>|<\|[^<>]*\|>|</?s>|\[[A-Z]+\]|\.{2,}"
     r"|\W{0,3}(?:redacted|hidden|masked|removed|filtered|censored)\W{0,3}|\W{0,3}(?:x{3,}|\*{3,})\W{0,3}"
     r"|(?:str|int|bool|bytes|float|any|dict|list|tuple|object|optional|union|string|number|boolean)(?:\[.*)?"
 )
