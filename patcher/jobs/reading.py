@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from patcher.hosts.connection import Connection
     from patcher.hosts.host import Host
     from patcher.jobs.following import Ears
+
+
+_PIECES = re.compile(r"[^\n]{0,16383}\n|[^\n]{1,16383}")
+"""Lines with their ends; of a line without an end, pieces."""
 
 
 class Reading:
@@ -81,8 +86,8 @@ class Reading:
             self._mark(line, self._clock.at(line.end))
 
     def _show(self, text: str) -> None:
-        if text and self._ears.text is not None:
-            self._ears.text(text)
+        for piece in _PIECES.findall(text) if self._ears.text is not None else ():
+            self._ears.text(piece)
 
     def _mark(self, line: Line, at: float) -> None:
         if self._ears.line is not None:
