@@ -86,8 +86,10 @@ class Reading:
             self._mark(line, self._clock.at(line.end))
 
     def _show(self, text: str) -> None:
-        for piece in _PIECES.findall(text) if self._ears.text is not None else ():
-            self._ears.text(piece)
+        hear = self._ears.text
+        if hear is not None:
+            for piece in _PIECES.findall(text):
+                hear(piece)
 
     def _mark(self, line: Line, at: float) -> None:
         if self._ears.line is not None:
