@@ -44,6 +44,9 @@ def decoded(text: str) -> Iterator[tuple[int, list[View]]]:
                 break
             views.append(view)
             part = view.text
+            if coloured(part):  # Colours that were encoded with the text.
+                views.append(without_colours(part))
+                part = views[-1].text
             yield begin, list(views)
 
 
