@@ -1,4 +1,4 @@
-"""Standard output and standard error, so that only this tool steers the terminal, whatever the text of others holds.
+"""Standard output and standard error: without secrets, and only this tool steers the terminal.
 
 What the tool itself sends to steer one (colours, the clearing of a progress line) is signed with a number that is new
 in each process. A stream that is guarded sends the signed sequences and has all others written out, see `visible`.
@@ -32,13 +32,15 @@ CLEAR = f"{_SIGNATURE}K"
 
 
 class Guarded:
-    """A text stream with control characters written out; the tool's own are sent where it is a terminal."""
+    """A text stream without secrets and with control characters written out; the tool's own go to a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self.inner = stream
 
     def write(self, text: str) -> int:
-        self.inner.write(self._shown(text))
+        from patcher.secrets.redacting import here
+
+        self.inner.write(self._shown(here().document(text)))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.agent.collecting.variables import of_process, told
-from patcher.agent.secretive import values_here
 from patcher.bundling import gathering
 from patcher.bundling.gathering import as_text
 from patcher.bundling.logs import Log, command_in, sections_of
@@ -21,6 +20,7 @@ from patcher.errors import UsageError
 from patcher.homes import home
 from patcher.language import phrase
 from patcher.operations.reaching import root_of
+from patcher.secrets.known import values_here
 
 if TYPE_CHECKING:
     from patcher.diagnosis.model import Diagnosis

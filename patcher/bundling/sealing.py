@@ -13,11 +13,10 @@ from typing import IO
 from patcher.bundling.excerpts import opened
 from patcher.bundling.model import Section
 from patcher.bundling.names import Names
-from patcher.bundling.sieving import Sieve
-from patcher.bundling.suspects import suspects
+from patcher.bundling.sieving import find
 from patcher.errors import UkyError
-from patcher.hosts.redaction import HIDDEN, PRIVATE, Redactor
 from patcher.language import Phrase, phrase
+from patcher.secrets.redacting import Redactor
 
 BLOCK = 1 << 20
 """Characters that are looked at together; a line is never cut, unless it is longer than this four times over."""
@@ -56,8 +55,7 @@ class Sealer:
         """`stack` closes what is put aside."""
         self._stack = stack
         self._secrets = sorted({secret for secret in secrets if secret.strip()}, key=len, reverse=True)
-        self._redactor = Redactor(self._secrets)
-        self._sieve = Sieve(self._secrets)
+        self._redactor = Redactor(self._secrets, find)
         self._names = names
 
     def seal(self, section: Section) -> Sealed:
@@ -89,31 +87,19 @@ class Sealer:
             self._prove(file.name, held.decode("utf-8", "replace"))
 
     def _prove(self, name: str, text: str) -> None:
-        for closely, stretch in self._sieve.stretches(text):
-            for kind, _ in suspects(stretch) if closely else ():
-                raise _refusal(name, kind)
-        if any(secret in text for secret in self._secrets if len(secret) > 5):
-            raise _refusal(name, "known")
+        if self._redactor.text(text) != text:
+            raise _refusal(name)
 
     def _text(self, text: str, replaced: Counter[str]) -> str:
-        before = text.count(HIDDEN)
-        text = PRIVATE.sub(HIDDEN, text)
-        text = "".join(self._hidden(part) if closely else part for closely, part in self._sieve.stretches(text))
-        replaced["secrets"] += max(0, text.count(HIDDEN) - before)
+        before = self._redactor.count
+        text = self._redactor.document(text)
+        replaced["secrets"] += self._redactor.count - before
         if self._names is None:
             return text
         counted = self._names.count.copy()
         text = self._names.text(text)
         replaced.update(self._names.count - counted)
         return text
-
-    def _hidden(self, text: str) -> str:
-        text = self._redactor.text(text)
-        at, pieces = 0, []
-        for _, (start, end) in suspects(text):
-            pieces += [text[at:start], HIDDEN]
-            at = end
-        return "".join([*pieces, text[at:]])
 
 
 def _blocks(path: Path) -> Iterator[str]:
@@ -135,8 +121,8 @@ def _blocks(path: Path) -> Iterator[str]:
             yield held.decode("utf-8", "replace")
 
 
-def _refusal(name: str, kind: str) -> SealError:
+def _refusal(name: str) -> SealError:
     return SealError(
-        phrase("{name}: still looks as if it held a secret ({kind})", name=name, kind=kind),
+        phrase("{name}: still looks as if it held a secret", name=name),
         advice="Nothing was written. Leave the file out that brings it in, or report this.",
     )

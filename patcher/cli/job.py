@@ -54,7 +54,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         connection, _ = link.open()
-        text, found, offset = jobs.tail(connection, job, lines)
+        text, found, offset = jobs.tail(connection, job, lines, whole=follow)
         last = LastLines(lines) if session.output == "json" else None
         on_text = show_text if last is None else last.add
         on_text(text)

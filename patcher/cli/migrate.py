@@ -42,10 +42,10 @@ def command(
     HOST is a name of [hosts] in uky-patch.toml, or whatever ssh is to be given. The steps are preflight, probe, plan,
     transfer, render, verify, environment and job.
     """
-    from patcher.hosts.redaction import Redactor
     from patcher.migration.walk import Order
     from patcher.operations.migrating import migrate
     from patcher.reporting.migrate import as_json, listeners, show_end, show_preview, show_step
+    from patcher.secrets.redacting import Redactor
 
     host = ordered_host(session, name, given)
     order = Order(host, start, until, only, dry=dry_run, yes=yes, share=share)

@@ -11,9 +11,10 @@ from patcher.agent import paths
 from patcher.agent.said import Refusal
 from patcher.errors import UkyError
 from patcher.hosts.host import HERE, Profile
-from patcher.hosts.redaction import is_secret, is_secret_value
 from patcher.hosts.target import target
 from patcher.language import Phrases, phrase
+from patcher.secrets.names import is_secret
+from patcher.secrets.redacting import is_secret_value
 
 if TYPE_CHECKING:
     from patcher.records.mistakes import Checker

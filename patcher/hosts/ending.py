@@ -10,8 +10,8 @@ from patcher.errors import CutError, HostError, UnreachableError
 from patcher.hosts import payload
 from patcher.hosts.causes import cause_of
 from patcher.hosts.host import Host
-from patcher.hosts.redaction import Redactor
 from patcher.language import Phrase, Phrases, phrase
+from patcher.secrets.redacting import Redactor
 
 _LINES = 6
 _NOISE = re.compile(r"@{5,}.*|\s*|Warning: Permanently added .*|\*\* .*")

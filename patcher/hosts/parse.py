@@ -11,9 +11,10 @@ from patcher.agent.said import Refusal
 from patcher.errors import RecordError, UsageError
 from patcher.hosts.checking import TEXTS, check_host, check_path
 from patcher.hosts.host import HERE, Host
-from patcher.hosts.redaction import is_secret, is_secret_value
 from patcher.hosts.target import target
 from patcher.language import Phrases, phrase
+from patcher.secrets.names import is_secret
+from patcher.secrets.redacting import is_secret_value, learn
 
 if TYPE_CHECKING:
     from patcher.config import Config
@@ -123,6 +124,7 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         unset=tuple(variable for variable in wanted if variable not in os.environ and variable not in secrets),
         overrides=tuple(table.get("overrides", ())),
     )
+    learn(host.secrets.values())
     others = {key: table[key] for key in (*TEXTS, "path", "profile", "script") if key in table}
     return replace(host, **others)
 

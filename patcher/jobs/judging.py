@@ -12,8 +12,8 @@ from patcher.language import Phrase, phrase
 
 if TYPE_CHECKING:
     from patcher.diagnosis.milestones import Milestones
-    from patcher.hosts.redaction import Redactor
     from patcher.jobs.model import Job, Kind
+    from patcher.secrets.redacting import Redactor
 
 FULL = 1 << 20
 """Bytes below which a disk counts as full."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from patcher.diagnosis.lines import Line, Lines
 from patcher.diagnosis.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
-from patcher.hosts.redaction import Redactor
 from patcher.jobs.clock import Clock
 from patcher.jobs.judging import judge
 from patcher.jobs.model import Job, Verdict, job_of
+from patcher.secrets.redacting import Following, Redactor
 
 if TYPE_CHECKING:
     from patcher.hosts.connection import Connection
     from patcher.hosts.host import Host
     from patcher.jobs.following import Ears
+
+
+_PIECES = re.compile(r"[^\n]{0,16383}\n|[^\n]{1,16383}")
+"""Lines with their ends; of a line without an end, pieces."""
 
 
 class Reading:
@@ -30,6 +35,7 @@ class Reading:
         self._clock = Clock()
         self._milestones = Milestones()
         self._redactor = Redactor(host.secrets.values())
+        self._following = Following(self._redactor)
         self.wrote: float | None = None
         """The job's age when its log last grew, as `search` has found it."""
 
@@ -52,8 +58,8 @@ class Reading:
         self._job = job_of(told)
         self._milestones.at = max(self._milestones.at, self._job.seconds)
         if self._job.over:
-            for line in self._lines.rest():
-                self._take(line)
+            self._take(list(self._lines.rest()))
+            self._show(self._following.rest())
         return self.verdict()
 
     def verdict(self) -> Verdict:
@@ -69,15 +75,21 @@ class Reading:
         if body:
             self._clock.note(event["times"], event["upto"])
             self.offset = event["offset"] + len(body)
-            for line in self._lines.feed(body):
-                self._take(line)
+            self._take(list(self._lines.feed(body)))
             if self._ears.piece is not None:
                 self._ears.piece(body, event["upto"])
 
-    def _take(self, line: Line) -> None:
+    def _take(self, lines: list[Line]) -> None:
         if self._ears.text is not None:
-            self._ears.text(self._redactor.text(line.text))
-        self._mark(line, self._clock.at(line.end))
+            self._show(self._following.feed("".join(line.text for line in lines)))
+        for line in lines:
+            self._mark(line, self._clock.at(line.end))
+
+    def _show(self, text: str) -> None:
+        hear = self._ears.text
+        if hear is not None:
+            for piece in _PIECES.findall(text):
+                hear(piece)
 
     def _mark(self, line: Line, at: float) -> None:
         if self._ears.line is not None:

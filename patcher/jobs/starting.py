@@ -66,13 +66,20 @@ def running(connection: Connection) -> Job | None:
     return next((job for job in reversed(all_jobs(connection)) if not job.over), None)
 
 
-def tail(connection: Connection, name: str | None, lines: int) -> tuple[str, Job, int]:
-    """The last lines of a job's log without secrets, the job, and the offset behind them. Raises RefusedError."""
-    from patcher.hosts.redaction import Redactor
+def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = False) -> tuple[str, Job, int]:
+    """The last lines of a job's log without secrets, the job, and the offset behind them. Raises RefusedError.
+
+    With `whole` a line that has not ended is left to whoever reads on: half a secret looks like none.
+    """
+    from patcher.secrets.redacting import Redactor
 
     answer = connection.channel.ask("job_tail", id=name, lines=lines)
-    text = answer.body.decode("utf-8", "replace")
-    return Redactor(connection.host.secrets.values()).text(text), job_of(answer.values), answer["offset"]
+    body, offset = answer.body, answer["offset"]
+    if whole and not body.endswith(b"\n"):
+        rest = len(body) - body.rfind(b"\n") - 1
+        body, offset = body[: len(body) - rest], offset - rest
+    text = body.decode("utf-8", "replace")
+    return Redactor(connection.host.secrets.values()).text(text), job_of(answer.values), offset
 
 
 def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:

@@ -11,10 +11,10 @@ from typing import Any
 from patcher.checks import LEVELS, Check, Level
 from patcher.hosts.connection import Connection
 from patcher.hosts.host import Host
-from patcher.hosts.redaction import Redactor
 from patcher.hosts.survey import Survey
 from patcher.language import phrase
 from patcher.language.heard import heard
+from patcher.secrets.redacting import Redactor
 
 _TRUST = "actor_rollout_ref.model.trust_remote_code=true"
 

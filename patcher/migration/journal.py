@@ -11,11 +11,11 @@ from typing import Any
 
 from patcher.errors import TreeError
 from patcher.homes import state_folder
-from patcher.hosts.redaction import Redactor
 from patcher.language import phrase
 from patcher.language.said import said
 from patcher.migration.model import Step, StepName
 from patcher.reporting.whole import write_whole
+from patcher.secrets.redacting import Redactor
 from patcher.tree.ledger import now
 from patcher.worktree import files
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from patcher.hosts.redaction import Redactor
 from patcher.language import Phrase, Phrases
 from patcher.language.heard import heard
+from patcher.secrets.redacting import Redactor
 
 if TYPE_CHECKING:
     from patcher.hosts.connection import Connection

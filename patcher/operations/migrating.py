@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.hosts.connection import connect
-from patcher.hosts.redaction import Redactor
 from patcher.language import phrase
 from patcher.migration.journal import Entry, Proven, entry, journal
 from patcher.migration.model import STEPS, Step, StepName
 from patcher.migration.walk import LOOKING, Listeners, Order, Outcome, Walk
+from patcher.secrets.redacting import Redactor
 
 if TYPE_CHECKING:
     from patcher.session import Session

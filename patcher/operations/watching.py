@@ -15,9 +15,9 @@ from patcher.agent.stacks.hook import FOLDER
 from patcher.diagnosis.model import Diagnosis, Verdict
 from patcher.errors import UsageError
 from patcher.hosts.host import Profile
-from patcher.hosts.redaction import Redactor
 from patcher.language import NOTHING, Phrase, Phrases, phrase
 from patcher.profiles.expectations import EXPECTED
+from patcher.secrets.redacting import Redactor
 from patcher.watching import local
 from patcher.watching.diagnosing import of_log, with_stacks
 from patcher.watching.local import Local

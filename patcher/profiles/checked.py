@@ -6,8 +6,9 @@ import re
 
 from patcher.errors import RecordError
 from patcher.hosts.host import Host
-from patcher.hosts.redaction import is_secret, is_secret_value
 from patcher.language import phrase
+from patcher.secrets.names import is_secret
+from patcher.secrets.redacting import is_secret_value
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[A-Za-z_][\w./@-]*)(?P<value>=.*)?", re.ASCII | re.DOTALL)

@@ -24,7 +24,9 @@ def show_diff(text: str) -> None:
     if not text:
         return
     if not sys.stdout.isatty():
-        show_exactly(text)
+        from patcher.secrets.redacting import here
+
+        show_exactly(here().text(text))
         return
     from rich.syntax import Syntax
 

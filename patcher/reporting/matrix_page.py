@@ -31,6 +31,8 @@ def render_page(matrix: Matrix, records: Iterable[Record], *, command: str, date
     """The page's text. Pure but for reading its templates."""
     from markupsafe import Markup
 
+    from patcher.secrets.redacting import here
+
     folder = shipped("templates")
     script, style = (_inline(folder / name) for name in ("matrix.js", "matrix.css"))
     engine = environment(autoescape=True)
@@ -50,10 +52,10 @@ def render_page(matrix: Matrix, records: Iterable[Record], *, command: str, date
             for verl in matrix.verl
         ],
         gone=list(gone),
-        command=command,
+        command=here().text(command),
         date=date,
         version=__version__,
-        data=page_data(matrix, records),
+        data=here().value(page_data(matrix, records)),
         script=Markup(script),  # noqa: S704
         style=Markup(style),  # noqa: S704
     )

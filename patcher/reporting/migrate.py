@@ -19,12 +19,12 @@ from patcher.terminal import say, style
 if TYPE_CHECKING:
     from patcher.checks import Check
     from patcher.errors import UkyError
-    from patcher.hosts.redaction import Redactor
     from patcher.language import Phrase
     from patcher.migration.model import Cargo
     from patcher.migration.walk import Listeners
     from patcher.operations.migrating import Migration
     from patcher.reporting.jobs import Live
+    from patcher.secrets.redacting import Redactor
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
 _LARGEST = 15

@@ -24,7 +24,9 @@ _KINDS = get_args(FindingKind)
 
 def write_sarif(done: Check, file: Path) -> None:
     """Write it. Raises TreeError where the file cannot be written."""
-    write_whole(file, json.dumps(sarif(done), indent=1, ensure_ascii=False) + "\n")
+    from patcher.secrets.redacting import here
+
+    write_whole(file, json.dumps(here().value(sarif(done)), indent=1, ensure_ascii=False) + "\n")
 
 
 def sarif(done: Check) -> dict[str, Any]:

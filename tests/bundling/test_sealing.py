@@ -9,11 +9,10 @@ import pytest
 
 from patcher.bundling.model import Section
 from patcher.bundling.sealing import Sealed, Sealer, SealError
-from patcher.bundling.suspects import suspects
-from patcher.hosts.redaction import Redactor
 from patcher.language import phrase
+from patcher.secrets.redacting import Redactor
 from tests.bundling.test_bundle import LOG, TOKENS
-from tests.bundling.test_suspects import SECRETS
+from tests.secrets.test_suspects import SECRETS
 
 HEALTHY = "(TaskRunner pid=7) step:3 - perf/total_num_tokens:512 - actor/pg_loss:0.1 KeyError max_token=3\n" * 40
 
@@ -27,7 +26,7 @@ def seal(content: str | Path, secrets: tuple[str, ...] = ()) -> str:
 @pytest.mark.parametrize("text", SECRETS)
 def test_a_secret_among_much_else(text: str) -> None:
     shown = seal(f"{HEALTHY}{text}\n{HEALTHY}")
-    assert list(suspects(shown)) == []
+    assert "***" in shown
     assert Redactor().text(shown) == shown
     assert shown.count(HEALTHY.splitlines()[0]) >= 74
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.hosts.redaction import Redactor
 from patcher.migration.journal import Journal, Proven, entry, journal
 from patcher.migration.model import Step
+from patcher.secrets.redacting import Redactor
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 
-from patcher.terminal import CLEAR, Guarded, guard, say, show_log, style
+from patcher.terminal import CLEAR, Guarded, guard, say, show_job_log, style
 from patcher.visible import visible, visible_line
 from tests.terminal.hostile import TEXTS, Screen, steering
 
@@ -80,7 +80,7 @@ def test_of_a_log_colours_arrive_and_nothing_else(text: str) -> None:
     screen = Screen()
     before, sys.stdout = sys.stdout, guard(screen)
     try:
-        show_log(text)
+        show_job_log(text)
     finally:
         sys.stdout = before
     assert steering(screen.getvalue()) == []
@@ -91,7 +91,7 @@ def test_colours_of_a_log_do_not_outlive_it() -> None:
     screen = Screen()
     before, sys.stdout = sys.stdout, guard(screen)
     try:
-        show_log("\x1b[36m(pid=1)\x1b[0m one\r\n\x1b[1;31mtwo\x1b[8m\n")
+        show_job_log("\x1b[36m(pid=1)\x1b[0m one\r\n\x1b[1;31mtwo\x1b[8m\n")
     finally:
         sys.stdout = before
     assert screen.getvalue() == "\x1b[36m(pid=1)\x1b[0m one\n\x1b[1;31mtwo\\x1b[8m\n\x1b[0m"

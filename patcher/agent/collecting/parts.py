@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from patcher.agent import place
 from patcher.agent.collecting import variables
 from patcher.agent.jobs import folder, processes
-from patcher.agent.secretive import Hiding, values_here
+from patcher.secrets.known import values_here
+from patcher.secrets.redacting import Following, Redactor
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -30,35 +31,32 @@ def parts(request: Request) -> dict[str, Any]:
     if job["elsewhere"] is None:
         for process in processes.of_job(job, processes.table()):
             known |= values_here(variables.of_process(process.pid))
-    hiding = Hiding(known)
+    redactor = Redactor(known)
     with folder.log(job["folder"]) as log:
         size = os.fstat(log.fileno()).st_size
         first, last = args.get("first"), args.get("last")
         if first is None or last is None or size <= first + last:
-            _send(request, log, size, hiding)
+            _send(request, log, size, redactor)
         else:
-            _send(request, log, first, hiding)
+            _send(request, log, first, redactor)
             begin = log.tell()
             newlines = _pass(request, log, size - last)
             request.emit(skipped=log.tell() - begin, newlines=newlines)
-            _send(request, log, size, hiding)
+            _send(request, log, size, redactor)
         changed = os.fstat(log.fileno()).st_mtime
-    return {"size": size, "hidden": hiding.count, "changed": changed}
+    return {"size": size, "hidden": redactor.count, "changed": changed}
 
 
-def _send(request: Request, log: BinaryIO, upto: int, hiding: Hiding) -> None:
+def _send(request: Request, log: BinaryIO, upto: int, redactor: Redactor) -> None:
     """Send what comes before the byte `upto`, to the end of its line."""
-    rest = b""
+    following = Following(redactor)
     while log.tell() < upto and not request.gone():
-        block = rest + log.read(min(BLOCK, upto - log.tell()))
+        block = log.read(min(BLOCK, upto - log.tell()))
         if log.tell() >= upto:
             block += log.readline(LONGEST)
-            cut = len(block)
-        else:
-            cut = block.rfind(b"\n") + 1 or (len(block) if len(block) > LONGEST else 0)
-        if cut:
-            request.emit_body(hiding.content(block[:cut]))
-        rest = block[cut:]
+        shown = following.feed(block.decode("utf-8", "surrogateescape"))
+        request.emit_body(shown.encode("utf-8", "surrogateescape"))
+    request.emit_body(following.rest().encode("utf-8", "surrogateescape"))
 
 
 def _pass(request: Request, log: BinaryIO, upto: int) -> int:

@@ -17,7 +17,7 @@ from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.agent.jobs.processes import Process
-    from patcher.agent.secretive import Hiding
+    from patcher.secrets.redacting import Redactor
 
 EACH = 20.0
 """Seconds that each question to Ray may take: its command line takes some to load."""
@@ -53,7 +53,7 @@ def rays(
     mine: list[Process],
     environments: dict[int, dict[str, str]],
     python: str | None,
-    hiding: Hiding,
+    redactor: Redactor,
 ) -> dict[str, Any]:
     """`asked`: commands with what they printed, or why not; `logs`: ends of the session's logs; `session`: its folder.
 
@@ -66,10 +66,10 @@ def rays(
     if raylet is not None and address:
         environment = environments.get(raylet.pid, {})
         found["asked"] = [
-            _ask(words, address, python, environment, hiding) for words in (["status"], ["list", "nodes"])
+            _ask(words, address, python, environment, redactor) for words in (["status"], ["list", "nodes"])
         ]
     if folder is not None:
-        found["logs"] = _logs(folder, hiding)
+        found["logs"] = _logs(folder, redactor)
     return found
 
 
@@ -102,7 +102,7 @@ def _option(pid: int, name: str) -> str | None:
 
 
 def _ask(
-    words: list[str], address: str, python: str | None, environment: dict[str, str], hiding: Hiding
+    words: list[str], address: str, python: str | None, environment: dict[str, str], redactor: Redactor
 ) -> dict[str, Any]:
     """Ask the `ray` of the interpreter that trains, with Ray's own variables as the cluster has them."""
     places = [os.path.dirname(python)] if python else []
@@ -117,11 +117,11 @@ def _ask(
     except Untold:
         told["reason"] = "no answer"
         return told
-    told["output"] = hiding.text((output.out if output.code == 0 else output.out + output.err)[-LAST:])
+    told["output"] = redactor.text((output.out if output.code == 0 else output.out + output.err)[-LAST:])
     return told
 
 
-def _logs(folder: str, hiding: Hiding) -> list[dict[str, Any]]:
+def _logs(folder: str, redactor: Redactor) -> list[dict[str, Any]]:
     """The ends of the logs that may tell something, bounded in number and size."""
     found: list[dict[str, Any]] = []
     room = WHOLE
@@ -134,7 +134,7 @@ def _logs(folder: str, hiding: Hiding) -> list[dict[str, Any]]:
             if not content or (pattern.startswith("worker") and not _TROUBLE.search(content)):
                 continue
             room -= len(content)
-            text = hiding.content(content).decode("utf-8", "replace")
+            text = redactor.content(content).decode("utf-8", "replace")
             found.append({"name": os.path.basename(path), "size": size, "text": text})
     return found
 

@@ -12,7 +12,8 @@ from patcher.agent.collecting import rays, variables
 from patcher.agent.environs import search
 from patcher.agent.facts import Fact, gather, run
 from patcher.agent.jobs import devices, folder, login, processes
-from patcher.agent.secretive import Hiding, values_here
+from patcher.secrets.known import values_here
+from patcher.secrets.redacting import Redactor
 
 if TYPE_CHECKING:
     from patcher.agent.jobs.processes import Process, Table
@@ -39,32 +40,32 @@ def state(request: Request) -> dict[str, Any]:
     known = values_here(dict(os.environ))
     for environment in environments.values():
         known |= values_here(environment)
-    hiding = Hiding(known)
+    redactor = Redactor(known)
     found, missing = gather(
         {
             "devices": Fact(devices.devices, 2 * gpus.SECONDS),
             "smi": Fact(_smi, gpus.SECONDS + 0.5),
             "ray": Fact(
-                lambda: rays.rays(job, args.get("log"), mine, environments, args.get("python"), hiding),
+                lambda: rays.rays(job, args.get("log"), mine, environments, args.get("python"), redactor),
                 rays.SECONDS + 5.0,
             ),
         }
     )
     told = {
         "job": job,
-        "processes": [dict(process._asdict(), command=_command(process.pid, hiding)) for process in mine],
-        "command": hiding.text(_started_as(job, mine)),
-        "environments": _environments(job, mine, environments, hiding),
+        "processes": [dict(process._asdict(), command=_command(process.pid, redactor)) for process in mine],
+        "command": redactor.text(_started_as(job, mine)),
+        "environments": _environments(job, mine, environments, redactor),
         "devices": found.get("devices", []),
-        "script": _script(job, hiding),
-        "smi": hiding.text(found.get("smi", "")),
+        "script": _script(job, redactor),
+        "smi": redactor.text(found.get("smi", "")),
         "ray": found.get("ray", {"logs": [], "asked": []}),
         "limits": _read(_LIMITS),
         "others": _others(request, job),
         "names": _names(),
         "missing": missing,
     }
-    told["hidden"] = hiding.count
+    told["hidden"] = redactor.count
     return told
 
 
@@ -132,7 +133,7 @@ def _group(pid: int) -> int:
 
 
 def _environments(
-    job: dict[str, Any] | None, mine: list[Process], environments: dict[int, dict[str, str]], hiding: Hiding
+    job: dict[str, Any] | None, mine: list[Process], environments: dict[int, dict[str, str]], redactor: Redactor
 ) -> list[dict[str, Any]]:
     """What may be shown of the environments that differ, the one that most Python processes share first."""
     groups: dict[Any, list[Process]] = {}
@@ -149,7 +150,7 @@ def _environments(
     if not found and job is not None:
         found = [variables.told(login.login()[0], "login", [])]
     for one in found:
-        one["variables"] = {name: hiding.text(value) for name, value in one["variables"].items()}
+        one["variables"] = {name: redactor.text(value) for name, value in one["variables"].items()}
     return found
 
 
@@ -178,17 +179,17 @@ def _words(pid: int) -> list[str]:
     return [word.decode("utf-8", "replace") for word in content.rstrip(b"\0").split(b"\0")]
 
 
-def _command(pid: int, hiding: Hiding) -> str:
-    return hiding.text(" ".join(_words(pid)))[:_COMMAND]
+def _command(pid: int, redactor: Redactor) -> str:
+    return redactor.text(" ".join(_words(pid)))[:_COMMAND]
 
 
-def _script(job: dict[str, Any] | None, hiding: Hiding) -> dict[str, str] | None:
+def _script(job: dict[str, Any] | None, redactor: Redactor) -> dict[str, str] | None:
     """What the job ran, as it was then."""
     if job is None or not job.get("script"):
         return None
     name = os.path.basename(job["script"])
     text = _read(os.path.join(job["folder"], name))
-    return {"name": name, "text": hiding.text(text)} if text else None
+    return {"name": name, "text": redactor.text(text)} if text else None
 
 
 def _smi() -> str:

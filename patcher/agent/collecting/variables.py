@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
-from patcher.agent.secretive import secretive
+from patcher.secrets.names import may_be_secret
 
 _PREFIXES = (
     "CUDA_",
@@ -88,7 +88,7 @@ def shown(environment: Mapping[str, str]) -> dict[str, str]:
 
 def listed(name: str) -> bool:
     """Whether a variable of this name may be shown."""
-    if secretive(name) or _CARRIERS.search(name):
+    if may_be_secret(name) or _CARRIERS.search(name):
         return False
     return name in _NAMES or name.startswith(_PREFIXES) or bool(_SLURM.fullmatch(name))
 

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patcher.hosts.redaction import HIDDEN, Redactor, is_secret, is_secret_value
+from patcher.secrets.names import is_secret
+from patcher.secrets.redacting import Redactor, is_secret_value
+from patcher.secrets.values import HIDDEN
 
 SECRET = (
     "HF_TOKEN WANDB_API_KEY OPENAI_API_KEY AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID MYSQL_PWD PGPASSWORD apiKey "
@@ -46,7 +48,10 @@ def test_names_of_other_things(name: str) -> None:
         ("Authorization: Bearer abcdefghijklmnop", "Authorization: *** ***"),
         ("clone https://ghp_abcdefghijklmnopqrstuvwxyz@github.com/x", "clone https://***@github.com/x"),
         ("k is hf_abcdefghijklmnopqrstuvwxyzABCD.", "k is ***."),
-        ("-----BEGIN OPENSSH PRIVATE KEY-----\nabc\ndef\n-----END OPENSSH PRIVATE KEY-----\nrest", "***\nrest"),
+        (
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\ndef\n-----END OPENSSH PRIVATE KEY-----\nrest",
+            "***\n***\n***\n***\nrest",
+        ),
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
