@@ -23,6 +23,7 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _CHAIN_BYTES = 1 << 14
 """A text that is shorter cannot nest so deeply that a parser crashes."""
 _LONGEST_CHAIN = 5000
+"""The parsers before Python 3.11 may crash on one of 20,000."""
 _TOKEN = re.compile(
     rb"""[rbfuRBFU]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
     rb"""|\#[^\n]*|\\\r?\n|[\r\n]+|[()\[\]{}]|[,;]|\w+|[^\s\w]""",
@@ -62,7 +63,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
         raise UnreadableError(f"it is larger than {MOST_BYTES >> 20} MB")
     try:
         if sys.version_info < (3, 11) and len(source) > _CHAIN_BYTES:  # Later parsers count for themselves.
-            _require_short_chains(source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass"))
+            _require_short_chains(_bytes(source), _LONGEST_CHAIN)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, mode=mode)
@@ -71,6 +72,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
     except SyntaxError as error:
         raise UnreadableError(error.msg or "it is no Python", error.lineno or 1) from None
     except (RecursionError, MemoryError):
+        _require_short_chains(_bytes(source), DEEPEST)  # It tells the line, which these errors do not.
         raise _too_deep(1) from None
     except (ValueError, UnicodeError, LookupError) as error:  # Null bytes; surrogates; an unknown encoding.
         raise UnreadableError(str(error)) from None
@@ -139,8 +141,12 @@ def _nodes(value: object) -> Iterator[ast.AST]:
                 yield one
 
 
-def _require_short_chains(content: bytes) -> None:
-    """Raises UnreadableError for a statement with a chain that the parsers before Python 3.11 may crash on.
+def _bytes(source: bytes | str) -> bytes:
+    return source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")
+
+
+def _require_short_chains(content: bytes, longest: int) -> None:
+    """Raises UnreadableError for a statement with a chain of more than so many parts, such as `a.b.c`.
 
     A chain goes on in brackets and over lines inside them, and ends at a comma of its own level.
     """
@@ -156,6 +162,6 @@ def _require_short_chains(content: bytes) -> None:
             chains[-1] = 0
         else:
             chains[-1] += 1
-        if chains[-1] > _LONGEST_CHAIN or len(chains) > 1000:
+        if chains[-1] > longest or len(chains) > longest:
             raise _too_deep(line)
         line += token.count(b"\n")
