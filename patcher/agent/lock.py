@@ -12,6 +12,7 @@ import time
 from typing import Any, Dict, Iterable
 
 from patcher.agent.said import Refusal, phrase, why
+from patcher.worktree.json_text import parse_json
 
 Note = Dict[str, Any]
 """who, machine, since, purpose, run: strings; node, pid: the agent's own. `client` is told back as it came."""
@@ -105,7 +106,7 @@ def _is_at(fd: int, path: str) -> bool:
 
 def _owner(fd: int) -> Note:
     try:
-        note = json.loads(os.pread(fd, 4096, 0))
+        note = parse_json(os.pread(fd, 4096, 0))
     except (OSError, ValueError):
         return {}
     return note if isinstance(note, dict) else {}

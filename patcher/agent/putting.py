@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import rendered
 from patcher.agent.said import Refusal, phrase, why
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -152,7 +153,7 @@ def _place(root: str, path: str) -> str:
 def _json(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            found = json.loads(file.read())
+            found = parse_json(file.read())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import pwd
@@ -17,6 +16,7 @@ from patcher.agent import cgroups, disks, environs, gpus, interpreters, libcuda,
 from patcher.agent.facts import Fact, Untold, gather, run
 from patcher.agent.said import phrase
 from patcher.agent.serve import Request
+from patcher.worktree.json_text import parse_json
 
 _SHORT = 1.2
 _LEDGER_BYTES = 16 << 20
@@ -88,7 +88,7 @@ def _applied(root: str | None) -> dict[str, Any]:
         return {}
     try:
         with open(os.path.join(root, ".uky-patch", "ledger.json"), "rb") as file:
-            records = json.loads(file.read(_LEDGER_BYTES))["records"]
+            records = parse_json(file.read(_LEDGER_BYTES))["records"]
         return {name: [entry["digest"], entry["versions"], entry["at"]] for name, entry in records.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

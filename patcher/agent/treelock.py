@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from patcher.agent.said import Refusal, phrase
+from patcher.worktree.json_text import parse_json
 
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
@@ -82,7 +83,7 @@ def _sign(fd: int) -> None:
 
 def _busy(fd: int) -> Refusal:
     try:
-        note = json.loads(os.pread(fd, 4096, 0))
+        note = parse_json(os.pread(fd, 4096, 0))
         told = {name: str(note[name]) for name in ("purpose", "pid", "since")}
         cause = phrase("held by {purpose} (process {pid} there, since {since})", **told)
     except (OSError, ValueError, KeyError, TypeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from patcher.agent import hashing, manifest
 from patcher.agent.marks import marked_lines
 from patcher.agent.place import root as root_of
 from patcher.agent.said import Said, phrase, why
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -69,7 +69,7 @@ def _marks(place: str, word: str) -> dict[str, int]:
 def _ledger(root: str) -> Any:
     try:
         with open(os.path.join(root, _LEDGER), "rb") as file:
-            return sorted(json.loads(file.read())["records"])
+            return sorted(parse_json(file.read())["records"])
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from patcher.compat.yaml_text import load
+from patcher.worktree.files import SETTINGS_BYTES, read_text
+
 Config: TypeAlias = dict[str, Any]
 
 _HEADER = re.compile(r"^#\s*@package\s+(\S+)", re.MULTILINE)
@@ -23,6 +26,11 @@ class Composition:
     groups: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     """Configs that the defaults ask for and that are not there, or are no yaml."""
+
+
+_DEEPEST = 30
+"""How many configs may name one another in their defaults; they may do so in a circle."""
+_MOST_CONFIGS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +50,12 @@ class _Composer:
         self._folders = folders
         self._picked = dict(picked)
         self.made = Composition()
+        self._added = self._depth = 0
 
     def add(self, path: str, package: str, *, primary: bool = False, optional: bool = False) -> None:
         """Merge the config at `path` (`actor/dp_actor`) into the config at `package`."""
-        read = self.read(path)
+        self._added += 1
+        read = self.read(path) if self._added <= _MOST_CONFIGS and self._depth < _DEEPEST else None
         if read is None:
             if not optional:
                 self.made.missing.append(path)
@@ -76,13 +86,18 @@ class _Composer:
         if name in ("null", "None", ""):
             return
         path = posixpath.normpath(posixpath.join(entry.group, name))
+        self._depth += 1
         self.add(path, _joined(package, entry), optional=entry.optional)
+        self._depth -= 1
 
     def read(self, path: str) -> tuple[str, Config] | None:
         for folder in self._folders:
             file = folder / f"{path.removesuffix('.yaml')}.yaml"
             if file.is_file():
-                text = file.read_text(encoding="utf-8", errors="replace")
+                try:
+                    text = read_text(file, SETTINGS_BYTES, errors="replace", follow=True)
+                except OSError:
+                    return None
                 content = load(text)
                 return (text, content) if isinstance(content, dict) else None if content is not None else (text, {})
         return None
@@ -95,17 +110,6 @@ def compose(folders: tuple[Path, ...], name: str, picked: Mapping[str, str]) -> 
         return None
     composer.add(name, "", primary=True)
     return composer.made
-
-
-def load(text: str) -> Any:
-    """The content of a yaml file; None if it is no yaml."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return yaml.load(text, Loader=loader)  # noqa: S506
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
 
 
 def _entries(defaults: object, home: str) -> Iterator[_Default]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from patcher.hosts.channel import understood
 from patcher.hosts.opening import place_of
 from patcher.hosts.survey import Gpu, GpuProcess, Interpreter, Package, Place, Survey
 from patcher.language.heard import heard
@@ -21,7 +22,8 @@ def survey(connection: Connection, host: Host) -> Survey:
         RefusedError: of kind `python`: the interpreter that `host` names is not usable there.
         CutError: the connection ended.
     """
-    return survey_of(connection.channel.ask("survey", python=host.python).values)
+    told = connection.channel.ask("survey", python=host.python).values
+    return understood(lambda: survey_of(told))
 
 
 def survey_of(told: Mapping[str, Any]) -> Survey:

@@ -9,6 +9,7 @@ from tempfile import NamedTemporaryFile
 
 import patcher.symbols
 from patcher.releases.cache import cache_root
+from patcher.worktree.json_text import parse_json
 
 
 class Answers:
@@ -19,7 +20,7 @@ class Answers:
         self._file = cache_root(None) / "answers" / f"{key}.json"
         self._known: dict[str, bool | None] = {}
         try:
-            known = json.loads(self._file.read_bytes())
+            known = parse_json(self._file.read_bytes())
             self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
         except (OSError, ValueError, AttributeError, TypeError):
             pass

@@ -13,6 +13,7 @@ from patcher.hosts.redaction import Redactor
 from patcher.migration.model import Step, StepName
 from patcher.reporting.whole import write_whole
 from patcher.tree.ledger import now
+from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
 
@@ -63,7 +64,7 @@ class Journal:
     def read(self) -> Entry | None:
         """The last run; None where there was none, or its entry cannot be read."""
         try:
-            data = json.loads(self.file.read_text(encoding="utf-8"))
+            data = parse_json(self.file.read_text(encoding="utf-8"))
             if data.pop("format") != FORMAT:
                 return None
             proven = Proven(**data.pop("proven")) if data["proven"] else data.pop("proven")

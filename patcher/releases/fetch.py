@@ -17,6 +17,7 @@ from patcher.releases.filling import Fill, fill_sources, fill_wheel
 from patcher.releases.index import ELSEWHERE, Index
 from patcher.releases.pipconfig import read_pip_config
 from patcher.releases.request import Request
+from patcher.worktree.json_text import parse_json
 
 FRESH_SECONDS = 900
 """For how long a list of versions is taken from the cache."""
@@ -65,7 +66,7 @@ def versions(name: str, *, cache: Path | None = None, offline: bool = False) -> 
 
 def _read_versions(path: Path) -> list[str] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return [str(version) for version in found] if isinstance(found, list) and found else None

@@ -20,6 +20,7 @@ from patcher.tree.ledger import is_digest
 from patcher.tree.paths import FOLDER, resolve
 from patcher.tree.source import digest
 from patcher.tree.trouble import tree_error
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
@@ -91,7 +92,7 @@ def read(storage: Storage) -> Journal | None:
     except OSError as error:
         raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
     try:
-        data = json.loads(content)
+        data = parse_json(content)
         if data["format"] != FORMAT:
             raise TreeError(
                 phrase(

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Python that nobody writes, by what is odd about it."""
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def readable() -> dict[str, bytes]:
         for n in range(30)
     )
     return_each_other = "".join(
-        f"def r{n}(x):\n" + "".join(f"    if x == {m}:\n        return r{m}(x)\n" for m in range(12)) + "    return LLM()\n"
+        f"def r{n}(x):\n"
+        + "".join(f"    if x == {m}:\n        return r{m}(x)\n" for m in range(12))
+        + "    return LLM()\n"
         for n in range(12)
     )
     texts = {

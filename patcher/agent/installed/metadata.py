@@ -83,11 +83,12 @@ def provides(metadata: Metadata, module: str) -> bool:
 
 def editable_source(metadata: Metadata) -> Path | None:
     """The source folder of an editable install, by `direct_url.json`; None for any other install."""
-    import json
     from urllib.parse import unquote, urlsplit
 
+    from patcher.worktree.json_text import parse_json
+
     try:
-        said = json.loads((metadata.path / "direct_url.json").read_bytes())
+        said = parse_json((metadata.path / "direct_url.json").read_bytes())
         if not said.get("dir_info", {}).get("editable"):
             return None
         return Path(unquote(urlsplit(said["url"]).path))

@@ -12,6 +12,8 @@ import re
 import stat
 from typing import Any, Tuple
 
+from patcher.worktree.json_text import parse_json
+
 NOTE = "traces"
 """In a job's folder: one line of JSON for each thing: `kind`, `path`, `device`, `inode`, and the `pid` that had it."""
 EVERY = 1.0
@@ -179,7 +181,7 @@ def noted(folder: str, *kinds: str) -> list[dict[str, Any]]:
     found = []
     for line in _lines(os.path.join(folder, NOTE)):
         try:
-            note = json.loads(line)
+            note = parse_json(line)
         except ValueError:
             continue
         if isinstance(note, dict) and note.get("kind") in kinds and isinstance(note.get("path"), str):

@@ -10,11 +10,12 @@ from patcher.compat.model import ConfigKey, EngineFlag, EnvironmentVariable, Use
 from patcher.compat.scripts.programs import Program
 from patcher.compat.scripts.shell import Field, Misread
 from patcher.compat.scripts.shell_files import shell_uses
+from patcher.compat.yaml_text import documents
 
 _ENVIRONMENTS = frozenset({"env", "envs", "env_vars", "environment", "environment_variables"})
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w@/.-]*\.[\w@/.-]+)=(.*)", re.DOTALL)
-_COMMANDS = re.compile(r"verl\.|main_ppo|\bvllm serve\b|\bexport \w+=|\w+\.py\s+\w+(?:\.\w+)+=")
+_COMMANDS = re.compile(r"verl\.|main_ppo|\bvllm serve\b|\bexport \w+=|(?<!\w)\w+\.py\s+\w+(?:\.\w+)+=")
 _CONFIG = frozenset({"actor_rollout_ref", "trainer", "algorithm", "critic"})
 _NO_KEYS = frozenset({"defaults", "hydra", "_target_"})
 
@@ -23,15 +24,14 @@ def yaml_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
     """What a yaml file sets. `line`: the number of its first line."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        documents = list(yaml.compose_all(text, Loader=loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        found = documents(text)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         yield Misread(line + (mark.line if mark is not None else 0))
         return
     reader = _Reader(file, line)
-    for document in documents:
+    for document in found:
         if document is not None:
             yield from reader.read(document)
 
