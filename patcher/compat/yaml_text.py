@@ -12,7 +12,7 @@ _MOST = 2 << 20
 _DEEPEST = 60
 _MOST_NODES = 200_000
 """Nodes, each as often as an alias stands for it."""
-_LONGEST = 10_000
+_LONGEST = 1000
 """Characters of a value that is read as a number where it looks like one."""
 
 

@@ -97,7 +97,7 @@ def _require_shallow(tree: ast.AST, source: bytes | str) -> None:
             raise _too_deep(getattr(node, "lineno", 1))
         inner = [one for name in _BLOCKS for one in _block(node, name)]
         waiting.extend((one, depth + 1) for one in inner)
-        if _may_be_deep(node, inner[0] if inner else None, widest):
+        if _may_be_deep(node, inner[0] if inner else None, widest, DEEPEST - depth):
             _require_shallow_below(node, depth)
 
 
@@ -106,8 +106,8 @@ def _block(node: ast.AST, name: str) -> list[ast.AST]:
     return found if isinstance(found, list) else []
 
 
-def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int) -> bool:
-    """Whether what a statement has before its block has room for so many levels, each of which takes a byte."""
+def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int, room: int) -> bool:
+    """Whether what a statement has before its block may have more than so many levels, each of which takes a byte."""
     begin = getattr(node, "lineno", None)
     if begin is None:
         return not isinstance(node, ast.Module)
@@ -115,8 +115,8 @@ def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int) -> bool:
     begin = min(begin, marks[0].lineno) if marks else begin
     end = getattr(first, "lineno", None) or getattr(node, "end_lineno", None) or begin
     if end == begin and first is None:
-        return bool(node.end_col_offset - node.col_offset > DEEPEST)  # type: ignore[attr-defined]
-    return bool((end - begin + 1) * widest > DEEPEST)
+        return bool(node.end_col_offset - node.col_offset > room)  # type: ignore[attr-defined]
+    return bool((end - begin + 1) * widest > room)
 
 
 def _require_shallow_below(node: ast.AST, depth: int) -> None:

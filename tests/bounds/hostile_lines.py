@@ -35,15 +35,17 @@ _RUNS = (
 _CHARACTERS = "a0_ -/.:'\"()[]=,%|A\t"
 
 
-def hostile(pattern: str, length: int) -> Iterator[str]:
-    """Lines of that length: each prefix of a text that matches, with one part pumped, or all of it again and again."""
+def hostile(pattern: str, length: int, *, few: bool = False) -> Iterator[str]:
+    """Lines of that length: each prefix of a text that matches, with one part pumped, or all of it again and again.
+
+    `few`: without those that end in a run of some sign that the pattern need not have."""
     sequence = list(_parser.parse(pattern, re.IGNORECASE))
     seen = set()
     for way in _ways(sequence):
         samples = [_sample(part) for part in way]
         for at in range(len(way) + 1):
             prefix = "".join(samples[:at])
-            pumps = [*_RUNS] if at in (0, len(way)) else [" ", "a"]
+            pumps = [*_RUNS] if at in (0, len(way)) and not few else [" ", "a"]
             if at < len(way):
                 pumps += [_sample(way[at]), _sample(way[at], 3)]
             if at:
