@@ -74,7 +74,7 @@ def _check(text: str, *, numbers: bool = False) -> None:
             elif isinstance(event, yaml.ScalarEvent):
                 nodes[-1] += 1
                 sizes[event.anchor or ""] = 1
-                if numbers and event.style is None and len(event.value) > _LONGEST:
+                if numbers and not event.style and len(event.value) > _LONGEST:
                     raise _too_much("a value is too long", event)
             if nodes[-1] > _MOST_NODES:
                 raise _too_much("its aliases stand for too much", event)
