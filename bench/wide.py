@@ -104,7 +104,7 @@ def _run(asked: Sequence[str], files: int, began: float) -> Taken:
     if pid == 0:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 1)
-        os.execv(asked[0], asked)
+        os.execv(asked[0], list(asked))
     _, status, used = os.wait4(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     if code not in (0, 1):

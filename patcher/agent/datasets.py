@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.agent import parquet
 from patcher.agent.said import Refusal, Said, phrase
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -117,7 +118,7 @@ def _ask(request: Request, task: dict[str, Any]) -> dict[str, Any]:
         if child.poll() is None:
             _kill(child)
     try:
-        told = json.loads(out)
+        told = parse_json(out)
     except ValueError:
         raise _crashed(python, child.returncode, err) from None
     if "problem" in told:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any, BinaryIO, Dict
 
+from patcher.worktree.json_text import parse_json
+
 GREETING = b"uky-patch agent 1 "
 """What the agent says first, with the nonce that it was given; a login shell may have said things before it."""
+
+MOST_LINE = 64 << 20
+"""Bytes of a message without its body; the manifest of 50,000 files has 10 MB."""
+MOST_BODY = 1 << 30
+"""Bytes of a body. What is larger is sent in pieces."""
 
 Message = Dict[str, Any]
 
@@ -27,7 +34,7 @@ def read(stream: BinaryIO) -> tuple[Message, bytes] | None:
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None
-    message = json.loads(line)
+    message = parse_json(line)
     size = int(message.pop("body"))
     body = stream.read(size) if size else b""
     return (message, body) if len(body) == size else None
@@ -49,12 +56,16 @@ class Splitter:
         """The next message that has come whole. Raises ValueError for what is none."""
         if self._message is None:
             end = self._buffer.find(b"\n", self._searched)
+            if (len(self._buffer) if end < 0 else end) > MOST_LINE:
+                raise ValueError("a line without end")
             if end < 0:
                 self._searched = len(self._buffer)
                 return None
-            message = json.loads(bytes(self._buffer[:end]))
-            if not isinstance(message, dict) or not isinstance(message.get("body"), int):
+            message = parse_json(bytes(self._buffer[:end]))
+            if not isinstance(message, dict) or type(message.get("body")) is not int:
                 raise ValueError("no message")
+            if not 0 <= message["body"] <= MOST_BODY:
+                raise ValueError("a body of no possible size")
             self._size = message.pop("body")
             self._message = message
             self._searched = 0

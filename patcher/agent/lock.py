@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterable
 
 from patcher.agent.said import Refusal, phrase, why
 from patcher.worktree import locks
+from patcher.worktree.json_text import parse_json
 
 Note = Dict[str, Any]
 """who, machine, since, purpose, run: strings; node, pid: the agent's own. `client` is told back as it came."""
@@ -91,7 +92,7 @@ def _try(fd: int, path: str) -> bool:
 
 def _owner(fd: int) -> Note:
     try:
-        note = json.loads(os.pread(fd, 4096, 0))
+        note = parse_json(os.pread(fd, 4096, 0))
     except (OSError, ValueError):
         return {}
     return note if isinstance(note, dict) else {}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from patcher.agent import disk
 from patcher.agent.said import Refusal, phrase, why
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
 PATH = ".uky-patch/host/manifest.json"
@@ -51,7 +52,7 @@ def render(manifest: Manifest) -> bytes:
 
 def parse(content: bytes) -> Manifest:
     """Raises UnknownFormatError, and ValueError for anything that is no manifest."""
-    found = json.loads(content)
+    found = parse_json(content)
     try:
         if found["format"] != FORMAT:
             raise UnknownFormatError(found["format"])

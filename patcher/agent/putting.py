@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.agent import rendered
 from patcher.agent.said import Refusal, phrase, why
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -151,8 +152,8 @@ def _place(root: str, path: str) -> str:
 
 def _json(path: str) -> dict[str, Any]:
     try:
-        found = json.loads(files.read(path, files.SOURCE_BYTES))
-    except (OSError, ValueError, RecursionError):
+        found = parse_json(files.read(path, files.SOURCE_BYTES))
+    except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent import comparing, disk, hashing, inside, replacing, rsync, trouble
 from patcher.agent.comparing import Cargo
+from patcher.agent.frames import MOST_BODY
 from patcher.agent.place import root as root_of
 from patcher.agent.said import Refusal, phrase
 from patcher.agent.treelock import TreeLock
@@ -61,7 +62,7 @@ def unpack(request: Request) -> dict[str, Any]:
 
     root, cargo = root_of(request), _cargo(request)
     awaited = set(cargo.difference.send)
-    body = zlib.decompress(request.body) if request.args.get("packed") else request.body
+    body = _unpacked(request.body) if request.args.get("packed") else request.body
     try:
         with tarfile.open(fileobj=io.BytesIO(body), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
             for member in archive:
@@ -76,6 +77,14 @@ def unpack(request: Request) -> dict[str, Any]:
     except OSError as error:
         raise _refused(error, root, cargo) from error
     return {}
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    body = unpacking.decompress(packed, MOST_BODY)
+    if unpacking.unconsumed_tail:
+        raise Refusal("path", phrase("what arrived unpacks to more than {count} MB", count=MOST_BODY >> 20))
+    return body
 
 
 def discard(request: Request) -> dict[str, Any]:

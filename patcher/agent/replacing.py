@@ -17,6 +17,7 @@ from patcher.agent import disk, inside, keeping, manifest, trouble
 from patcher.agent.manifest import Manifest
 from patcher.agent.said import Refusal, phrase
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 JOURNAL = inside.HOST + "/journal.json"
 _NEXT = inside.HOST + "/manifest.next"
@@ -71,7 +72,7 @@ def settle(root: str) -> bool:
     except OSError as error:
         raise _unfinished(error) from error
     try:
-        journal = json.loads(content)
+        journal = parse_json(content)
         known = journal["format"] == _FORMAT
     except (ValueError, KeyError, TypeError):
         known = False

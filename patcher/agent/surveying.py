@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import pwd
@@ -18,6 +17,7 @@ from patcher.agent.facts import Fact, Untold, gather, run
 from patcher.agent.said import phrase
 from patcher.agent.serve import Request
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 _SHORT = 1.2
 _LEDGER_BYTES = 16 << 20
@@ -87,7 +87,7 @@ def _applied(root: str | None) -> dict[str, Any]:
     if root is None:
         return {}
     try:
-        records = json.loads(files.read(os.path.join(root, ".uky-patch", "ledger.json"), _LEDGER_BYTES))["records"]
+        records = parse_json(files.read(os.path.join(root, ".uky-patch", "ledger.json"), _LEDGER_BYTES))["records"]
         return {name: [entry["digest"], entry["versions"], entry["at"]] for name, entry in records.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

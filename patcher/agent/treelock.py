@@ -10,6 +10,7 @@ from typing import Any
 
 from patcher.agent.said import Refusal, phrase
 from patcher.worktree import locks
+from patcher.worktree.json_text import parse_json
 
 
 class TreeLock:
@@ -60,7 +61,7 @@ def _sign(fd: int) -> None:
 
 def _busy(fd: int) -> Refusal:
     try:
-        note = json.loads(os.pread(fd, 4096, 0))
+        note = parse_json(os.pread(fd, 4096, 0))
         told = {name: str(note[name]) for name in ("purpose", "pid", "since")}
         cause = phrase("held by {purpose} (process {pid} there, since {since})", **told)
     except (OSError, ValueError, KeyError, TypeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from patcher.agent.marks import marked_lines
 from patcher.agent.place import root as root_of
 from patcher.agent.said import Said, phrase, why
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -68,7 +68,7 @@ def _marks(place: str, word: str) -> dict[str, int]:
 
 def _ledger(root: str) -> Any:
     try:
-        return sorted(json.loads(files.read(os.path.join(root, _LEDGER), files.SOURCE_BYTES))["records"])
+        return sorted(parse_json(files.read(os.path.join(root, _LEDGER), files.SOURCE_BYTES))["records"])
     except FileNotFoundError:
         return None
     except OSError as error:

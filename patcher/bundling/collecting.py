@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from patcher.homes import home
 from patcher.language import phrase
 from patcher.operations.reaching import root_of
 from patcher.secrets.known import values_here
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.diagnosis.model import Diagnosis
@@ -130,10 +130,10 @@ def _diagnosis_sections(diagnosis: Diagnosis, log: Log | None) -> list[Section]:
 def _tree_facts(sections: list[Section], facts: dict[str, Any]) -> None:
     for section in sections:
         if section.name == "tree/git.json" and isinstance(section.content, str):
-            told = json.loads(section.content)
+            told = parse_json(section.content)
             facts["git"] = told if told["checkout"] else None
         if section.name == "tree/records.json" and isinstance(section.content, str):
-            told = json.loads(section.content)
+            told = parse_json(section.content)
             facts["applied"] = [one["id"] for one in told["records"] if one["outcome"] in ("applied", "adopted")]
 
 

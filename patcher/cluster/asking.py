@@ -23,6 +23,7 @@ from patcher.cluster.reading import named, node_of
 from patcher.errors import HostError, UsageError
 from patcher.hosts.payload import agent_sources
 from patcher.language import phrase
+from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"
 JOINING = 90.0
@@ -148,7 +149,7 @@ class Cluster:
             else:
                 self._rest += piece
         line, _, self._rest = self._rest.partition(b"\n")
-        found: dict[str, Any] = json.loads(line)
+        found: dict[str, Any] = parse_json(line)
         return found
 
     def _fail(self, *, hung: bool) -> None:

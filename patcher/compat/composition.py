@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from patcher.compat.yaml_text import load
 from patcher.worktree import files
 
 Config: TypeAlias = dict[str, Any]
@@ -25,6 +26,11 @@ class Composition:
     groups: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     """Configs that the defaults ask for and that are not there, or are no yaml."""
+
+
+_DEEPEST = 30
+"""How many configs may name one another in their defaults; they may do so in a circle."""
+_MOST_CONFIGS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +50,12 @@ class _Composer:
         self._folders = folders
         self._picked = dict(picked)
         self.made = Composition()
+        self._added = self._depth = 0
 
     def add(self, path: str, package: str, *, primary: bool = False, optional: bool = False) -> None:
         """Merge the config at `path` (`actor/dp_actor`) into the config at `package`."""
-        read = self.read(path)
+        self._added += 1
+        read = self.read(path) if self._added <= _MOST_CONFIGS and self._depth < _DEEPEST else None
         if read is None:
             if not optional:
                 self.made.missing.append(path)
@@ -78,7 +86,9 @@ class _Composer:
         if name in ("null", "None", ""):
             return
         path = posixpath.normpath(posixpath.join(entry.group, name))
+        self._depth += 1
         self.add(path, _joined(package, entry), optional=entry.optional)
+        self._depth -= 1
 
     def read(self, path: str) -> tuple[str, Config] | None:
         for folder in self._folders:
@@ -100,17 +110,6 @@ def compose(folders: tuple[Path, ...], name: str, picked: Mapping[str, str]) -> 
         return None
     composer.add(name, "", primary=True)
     return composer.made
-
-
-def load(text: str) -> Any:
-    """The content of a yaml file; None if it is no yaml."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return yaml.load(text, Loader=loader)  # noqa: S506
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
 
 
 def _entries(defaults: object, home: str) -> Iterator[_Default]:

@@ -53,6 +53,11 @@ class Otherwise:
 Condition: TypeAlias = When | Otherwise
 
 
+MOST_CONDITIONS = 150
+"""How many conditions are kept of those that one place stands under; a place in verl stands under 10 at most.
+With fewer of them code counts as what runs, so nothing is held to be guarded that is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """When a use runs: in which function, under which conditions (outermost first), and what is caught around it."""

@@ -12,7 +12,7 @@ SIZE = 1 << 21
 """Bytes of a block."""
 AROUND = 1 << 16
 """Bytes before and behind a line that its neighbours are looked for in."""
-LONG = 1 << 14
+LONG = 1 << 12
 """Bytes of a line that are looked at at once."""
 
 

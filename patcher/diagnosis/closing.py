@@ -9,7 +9,8 @@ from patcher.diagnosis.blocks import AROUND, Block
 from patcher.diagnosis.evidence import Hit, Place
 from patcher.diagnosis.labels import unlabelled
 from patcher.diagnosis.lines import said
-from patcher.records.symptoms import Symptom, Wait
+from patcher.diagnosis.searching import Search
+from patcher.records.symptoms import Symptom
 
 LAST = 40
 """How many of the last lines are kept."""
@@ -34,16 +35,19 @@ class Waits:
     """The lines after which logs stand still."""
 
     def __init__(self, symptoms: Sequence[Symptom]) -> None:
-        self._waits = [
-            (symptom, wait, re.compile(wait.line, re.IGNORECASE)) for symptom in symptoms for wait in symptom.waits
-        ]
+        self._waits = [(symptom, Search(wait.line)) for symptom in symptoms for wait in symptom.waits]
+
+    @property
+    def spent(self) -> list[tuple[Symptom, str]]:
+        """The patterns that have taken too long."""
+        return [(symptom, search.pattern) for symptom, search in self._waits if search.is_spent]
 
     def found(self, last: Sequence[Place]) -> Hit | None:
         """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
         for place in reversed(last):
             bare = unlabelled(place.text).text
-            for symptom, _, pattern in self._waits:
-                if pattern.search(place.text) or pattern.search(bare):
+            for symptom, search in self._waits:
+                if search.finds(place.text) or search.finds(bare):
                     return Hit(symptom, place, place, since=place, around=(place,))
             if not says_nothing(place.text):
                 return None
@@ -91,4 +95,4 @@ def complaints(last: Sequence[Place]) -> tuple[Place, ...]:
     return tuple(found)
 
 
-__all__ = ["LAST", "Wait", "Waits", "complaints", "hands_up", "last_words", "says_nothing"]
+__all__ = ["LAST", "Waits", "complaints", "hands_up", "last_words", "says_nothing"]

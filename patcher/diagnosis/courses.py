@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnosis.evidence import Hit, Place
+from patcher.diagnosis.searching import Search
 from patcher.records.symptoms import Symptom, Trend
 
 _NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
 _NAMES = 20_000
 """Names of metrics that nothing asks for that are kept."""
+_LONGEST_NAME = 300
 _STEADY = 0.9
 """The correlation with the step from which on a metric counts as rising or falling."""
 _CHANGE = 0.02
@@ -26,7 +28,7 @@ class _Course:
 
     symptom: Symptom
     trend: Trend
-    also: tuple[re.Pattern[str], ...]
+    also: tuple[Search, ...]
     values: deque[float]
     alone: Callable[[float], bool] | None
     """Of a test that each value meets by itself, that test."""
@@ -55,8 +57,8 @@ class Courses:
             (
                 symptom,
                 trend,
-                re.compile(trend.metric, re.IGNORECASE),
-                tuple(re.compile(one, re.IGNORECASE) for one in trend.also),
+                Search(rf"\A(?:{trend.metric})\Z"),
+                tuple(Search(rf"\A(?:{one})\Z") for one in trend.also),
             )
             for symptom in symptoms
             for trend in symptom.trends
@@ -104,11 +106,21 @@ class Courses:
         found = []
         for at, part in enumerate(parts):
             head = part.partition(b":")[0]
-            name = head.decode("utf-8", "replace")
+            name = head[:_LONGEST_NAME].decode("utf-8", "replace")
             if self._asked(name):
                 found.append(_Wanted(at, head + b":", self._courses.get(name, ()), self._others.get(name)))
         self._layouts[len(parts)] = found
         return found
+
+    @property
+    def spent(self) -> list[tuple[Symptom, str]]:
+        """The patterns of metrics that have taken too long."""
+        return [
+            (symptom, search.pattern)
+            for symptom, _, metric, also in self._trends
+            for search in (metric, *also)
+            if search.is_spent
+        ]
 
     def holding(self) -> list[Hit]:
         """The trends that hold at the last step, one for each symptom."""
@@ -127,10 +139,10 @@ class Courses:
         if name in self._unwanted:
             return False
         for symptom, trend, metric, also in self._trends:
-            if metric.fullmatch(name):
+            if metric.finds(name):
                 course = _Course(symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _alone(trend))
                 self._courses.setdefault(name, []).append(course)
-            if any(pattern.fullmatch(name) for pattern in also):
+            if any(pattern.finds(name) for pattern in also):
                 self._others.setdefault(name, deque(maxlen=self._longest))
         if name in self._courses or name in self._others:
             return True
@@ -168,7 +180,7 @@ class Courses:
             any(
                 len(recent := list(values)[-span:]) > 1 and max(recent) != min(recent)
                 for name, values in self._others.items()
-                if pattern.fullmatch(name)
+                if pattern.finds(name)
             )
             for pattern in course.also
         )

@@ -64,6 +64,8 @@ class Diagnosis:
     """Lines that the good run's log has not."""
     lines: int = 0
     size: int = 0
+    notes: tuple[Phrase, ...] = ()
+    """What of the symptoms could not be looked for."""
 
     @property
     def root(self) -> Finding | None:
@@ -88,6 +90,7 @@ class Diagnosis:
             "added": _lines(self.added),
             "lines": self.lines,
             "bytes": self.size,
+            "notes": [str(note) for note in self.notes],
         }
 
 

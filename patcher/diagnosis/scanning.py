@@ -19,6 +19,7 @@ from patcher.diagnosis.milestones import FIRST_SEEN
 from patcher.diagnosis.signs import Sign
 from patcher.diagnosis.tracebacks import HEADER
 from patcher.diagnosis.words import Words
+from patcher.language import Phrase, phrase
 from patcher.records.symptoms import Symptom
 
 _MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR)
@@ -70,6 +71,8 @@ class Scanner:
         self.roles = tuple(roles.values())
         self._named = tuple(roles.items())
         self.waits = Waits(self.symptoms)
+        self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
+        self._slow: dict[tuple[str, str], Symptom] = {}
         self._idle = [at for at, word in enumerate(roles) if word == progressing.COUNTED and not roles[word].signs]
         """Words that say nothing more once verl's own steps are told."""
 
@@ -81,7 +84,8 @@ class Scanner:
             timed: whether places get times, to be put in order with those of other logs.
         """
         words = Words(self.words)
-        hearing = Hearing(Courses(self.symptoms), self.waits)
+        courses = Courses(self.symptoms)
+        hearing = Hearing(courses, self.waits)
         offset = 0
         for name, stream in files:
             source = Utf8(stream)
@@ -96,7 +100,22 @@ class Scanner:
                 offset = block.offset + block.end - block.begin
             hearing.close(name, last, source.size)
             offset += 1
-        return hearing.evidence()
+        found = hearing.evidence()
+        spent = [
+            *self.waits.spent,
+            *courses.spent,
+            *((sign.symptom, one) for sign in self._signs for one in sign.spent),
+        ]
+        self._slow |= {(symptom.id, pattern): symptom for symptom, pattern in spent}
+        return found
+
+    @property
+    def notes(self) -> tuple[Phrase, ...]:
+        """What was left out of the logs that were scanned: patterns that took too long."""
+        told = "{file}: a pattern of {id} takes too long on this log and was left out: {pattern}"
+        return tuple(
+            phrase(told, file=symptom.path, id=name, pattern=pattern) for (name, pattern), symptom in self._slow.items()
+        )
 
     def _lines(self, name: str, block: Block, words: Words, *, timed: bool = False) -> Iterator[Heard]:
         """The lines that hold a word, each with the words that it holds."""

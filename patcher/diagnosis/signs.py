@@ -9,6 +9,7 @@ from patcher.diagnosis.blocks import Block
 from patcher.diagnosis.labels import unlabelled
 from patcher.diagnosis.lines import said
 from patcher.diagnosis.needles import needles, width
+from patcher.diagnosis.searching import Search
 from patcher.records.symptoms import Match, Symptom
 
 _BEGINNING = re.compile(r"(?<![\[\\])\^")
@@ -20,6 +21,8 @@ class Sign:
     def __init__(self, symptom: Symptom, match: Match) -> None:
         self.symptom = symptom
         self.match = match
+        self._line = Search(match.line)
+        self._near = tuple(Search(pattern) for pattern in match.near)
 
     @property
     def words(self) -> frozenset[str]:
@@ -43,19 +46,16 @@ class Sign:
         around = [said(line).text for line in (*block.before(start, within), *block.behind(start, within))]
         return all(any(_says(pattern, line) for line in around) for pattern in self._near)
 
-    @cached_property
-    def _line(self) -> re.Pattern[str]:
-        return re.compile(self.match.line, re.IGNORECASE)
-
-    @cached_property
-    def _near(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.match.near)
+    @property
+    def spent(self) -> list[str]:
+        """Its patterns that have taken too long."""
+        return [search.pattern for search in (self._line, *self._near) if search.is_spent]
 
 
-def _says(pattern: re.Pattern[str], text: str) -> bool:
+def _says(search: Search, text: str) -> bool:
     """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
-    if _BEGINNING.search(pattern.pattern) is None:
-        return pattern.search(text) is not None
-    if pattern.search(unlabelled(text).text) is not None:
+    if _BEGINNING.search(search.pattern) is None:
+        return search.finds(text)
+    if search.finds(unlabelled(text).text):
         return True
-    return not pattern.pattern.startswith("^(?!") and pattern.search(text) is not None
+    return not search.pattern.startswith("^(?!") and search.finds(text)

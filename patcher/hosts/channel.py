@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from patcher.agent import frames
 from patcher.agent.serve import BEAT
@@ -17,7 +17,7 @@ from patcher.errors import HostError
 from patcher.hosts import payload
 from patcher.hosts.ending import Ending
 from patcher.hosts.pipes import Pipes, SilentError
-from patcher.language import Phrase, Phrases
+from patcher.language import Phrase, Phrases, phrase
 from patcher.language.heard import heard as heard  # Others import it from here.
 
 GREETING_SECONDS = 60.0
@@ -25,6 +25,7 @@ GREETING_SECONDS = 60.0
 SILENT_SECONDS = 20.0
 """Seconds without a sign of life, while an answer is awaited, after which the connection counts as cut."""
 _ENDED: list[str] = []
+T = TypeVar("T")
 OnEvent = Callable[[Mapping[str, Any], bytes], None]
 
 
@@ -40,7 +41,26 @@ class Answer:
     body: bytes = b""
 
     def __getitem__(self, name: str) -> Any:
-        return self.values[name]
+        try:
+            return self.values[name]
+        except KeyError:
+            raise not_understood(f"no {name}") from None
+
+
+def understood(read: Callable[[], T]) -> T:
+    """What `read` makes of a host's answer. Raises HostError where the answer does not have that form."""
+    try:
+        return read()
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise not_understood(f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def not_understood(what: str) -> HostError:
+    return HostError(
+        phrase("the host answers what no agent of ours does"),
+        cause=what,
+        advice="Look at what its login scripts and its python3 print; then run the command again.",
+    )
 
 
 class RefusedError(HostError):
@@ -108,12 +128,14 @@ class Channel:
             match message:
                 case {"event": event}:
                     on_event(event, content)
-                case {"result": result}:
+                case {"result": dict(result)}:
                     return Answer(result, content)
-                case {"refusal": told}:
-                    raise RefusedError(told["kind"], heard(told["title"]), heard(told["cause"]), heard(told["advice"]))
-                case {"bug": trace}:
+                case {"refusal": {"kind": str(kind), "title": title, "cause": cause, "advice": advice}}:
+                    raise RefusedError(kind, *understood(lambda: (heard(title), heard(cause), heard(advice))))
+                case {"bug": str(trace)}:
                     raise RuntimeError(f"the agent failed at {verb}:\n{trace}")
+                case _:
+                    raise not_understood(", ".join(sorted(map(str, message)))[:200])
 
     def ended_runs(self) -> list[str]:
         """Connections of this process that are closed: whoever still works for them can be waited for."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from patcher.errors import UsageError
-from patcher.hosts.channel import RefusedError
+from patcher.hosts.channel import RefusedError, understood
 from patcher.hosts.connection import Connection
 from patcher.hosts.survey import Place
 
@@ -49,7 +49,7 @@ def begin(connection: Connection, folder_name: str, purpose: str | None) -> Plac
         if refused.kind != "locked" or not _is_orphan(owner):
             raise
         told = connection.channel.ask("begin", over=[owner["run"]], **args)
-    return place_of(told.values)
+    return understood(lambda: place_of(told.values))
 
 
 def place_of(told: Mapping[str, Any]) -> Place:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from patcher.hosts.channel import understood
 from patcher.hosts.opening import place_of
 from patcher.hosts.survey import Gpu, GpuProcess, Interpreter, Package, Place, Survey
 from patcher.language.heard import heard
@@ -22,7 +23,8 @@ def survey(connection: Connection, host: Host) -> Survey:
         RefusedError: of kind `python`: the interpreter that `host` names is not usable there.
         CutError: the connection ended.
     """
-    return survey_of(connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values)
+    told = connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values
+    return understood(lambda: survey_of(told))
 
 
 def _in_tree(host: Host) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import zlib
 from hashlib import sha256
@@ -15,6 +14,7 @@ from patcher.hosts.channel import RefusedError
 from patcher.language import phrase
 from patcher.releases.cache import build, cache_root, whole
 from patcher.releases.contents import note_of
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.hosts.connection import Connection
@@ -72,7 +72,9 @@ def _lay_out(package: Path, packed: bytes) -> None:
     head, _, _ = content.partition(b"\n")
     at = len(head) + 1
     package.mkdir()
-    for name, size in json.loads(head):
+    for name, size in parse_json(head):
+        if not isinstance(name, str) or type(size) is not int:
+            raise ValueError("no list of files")
         parts = PurePosixPath(name).parts
         body = content[at : at + max(size, 0)]
         at += max(size, 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import patcher.symbols
 from patcher.releases.cache import cache_root
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 
 class Answers:
@@ -19,7 +20,7 @@ class Answers:
         self._file = cache_root(None) / "answers" / f"{key}.json"
         self._known: dict[str, bool | None] = {}
         try:
-            known = json.loads(files.read(self._file, files.SETTINGS_BYTES))
+            known = parse_json(files.read(self._file, files.SETTINGS_BYTES))
             self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
         except (OSError, ValueError, AttributeError, TypeError, RecursionError):
             pass

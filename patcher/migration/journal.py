@@ -18,6 +18,7 @@ from patcher.reporting.whole import write_whole
 from patcher.secrets.redacting import Redactor
 from patcher.tree.ledger import now
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
 
@@ -68,7 +69,7 @@ class Journal:
     def read(self) -> Entry | None:
         """The last run; None where there was none, or its entry cannot be read."""
         try:
-            data = json.loads(files.read(self.file, files.SETTINGS_BYTES))
+            data = parse_json(files.read(self.file, files.SETTINGS_BYTES))
             if data.pop("format") != FORMAT:
                 return None
             proven = Proven(**data.pop("proven")) if data["proven"] else data.pop("proven")

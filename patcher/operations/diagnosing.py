@@ -37,6 +37,7 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
     scanner = Scanner(session.symptoms)
     logs = series(log)
     found = judged(session, [read(scanner, one, timed=len(logs) > 1) for one in logs], log)
+    found = replace(found, notes=scanner.notes)
     if against is None:
         return found
     from patcher.diagnosis.comparing import compare

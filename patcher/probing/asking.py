@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 from patcher.errors import UkyError
 from patcher.language import phrase
 from patcher.probing import inside
+from patcher.worktree.json_text import parse_json
 
 LIMIT = 60.0
 """Seconds that an answer may take."""
@@ -83,7 +83,7 @@ class Probe:
 
 
 def _rows(told: str, target: str) -> list[dict[str, Any]]:
-    answer = json.loads(told)
+    answer = parse_json(told)
     if "error" in answer:
         raise ProbingError(phrase("process {target} cannot tell", target=target), cause=answer["error"])
     rows: list[dict[str, Any]] = answer["rows"]

@@ -10,6 +10,8 @@ from typing import Any
 from patcher.language import Phrase, Phrases, phrase
 from patcher.records.lines import KeyPath, key_lines
 
+_QUOTED = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
@@ -28,7 +30,7 @@ class Mistake:
         """All of it in a sentence."""
         place = f"{self.file}:{self.line}" if self.line else self.file
         template = "{place}: {key}: {message}" if self.key else "{place}: {message}"
-        return phrase(template, place=place, key=self.key, message=Phrases((self.message,)))
+        return phrase(template, place=place, key=_short(self.key), message=Phrases((self.message,)))
 
 
 @dataclass
@@ -41,6 +43,9 @@ class Checker:
     _lines: dict[KeyPath, int] | None = None
 
     def note(self, path: KeyPath, message: Phrase | Phrases | str) -> None:
+        if isinstance(message, Phrase):
+            fields = message.fields.items()
+            message = Phrase(message.template, {n: _short(v) if isinstance(v, str) else v for n, v in fields})
         self.mistakes.append(Mistake(self.file, self._line(path), _dotted(path), message))
 
     def table(self, value: object, path: KeyPath, allowed: Iterable[str]) -> Mapping[str, Any]:
@@ -121,6 +126,11 @@ def _dotted(path: KeyPath) -> str:
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def _short(text: str) -> str:
+    """A text of the file as a message quotes it: a key may have as many characters as the file."""
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
 
 
 def _kind(value: object) -> Phrase:

@@ -18,6 +18,7 @@ from patcher.releases.index import ELSEWHERE, File, Index
 from patcher.releases.pipconfig import read_pip_config
 from patcher.releases.request import Request
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 FRESH_SECONDS = 900
 """For how long a list of versions is taken from the cache."""
@@ -70,8 +71,8 @@ def _read_versions(path: Path) -> tuple[list[str], float]:
     """The list that is kept and its age in seconds; none where it is dated in the future, or holds anything else."""
     try:
         content, status = files.read_and_status(path, files.SETTINGS_BYTES)
-        found = json.loads(content)
-    except (OSError, ValueError, RecursionError):
+        found = parse_json(content)
+    except (OSError, ValueError):
         return [], 0.0
     age = time.time() - status.st_mtime
     right = isinstance(found, list) and all(isinstance(version, str) and is_pep440(version) for version in found)

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from io import RawIOBase
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from patcher.errors import ReleaseError
 from patcher.language import phrase
@@ -15,6 +16,8 @@ from patcher.language import phrase
 KEPT = (".py", ".yaml", ".yml")
 MOST_BYTES = 1 << 30
 """What one release may unpack to."""
+MOST_MEMBERS = 100_000
+"""How many of its files are wanted: of vLLM 2,000, of torch 15,000."""
 
 Wanted = Callable[[str], "str | None"]
 """The path that a member is to have below the target folder, or None to leave it out."""
@@ -53,9 +56,11 @@ def unpack_zip(source: Path | RawIOBase, target: Path, wanted: Wanted) -> int:
         with zipfile.ZipFile(source) as archive:
             members = sorted(archive.infolist(), key=lambda member: member.header_offset)
             chosen = [(member, path) for member in members if (path := wanted(member.filename)) is not None]
+            _check_count(len(chosen))
             _check_size(member.file_size for member, _ in chosen)
             for member, path in chosen:
-                _write(target, path, archive.read(member))
+                with archive.open(member) as opened:
+                    _write(target, path, _read(opened, member.file_size))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ReleaseError("the downloaded wheel is damaged", cause=str(error)) from error
     return len(chosen)
@@ -70,9 +75,10 @@ def unpack_tar(source: Path, target: Path, wanted: Wanted) -> int:
                 if not member.isfile() or (path := wanted(member.name)) is None:
                     continue
                 total += member.size
+                _check_count(count)
                 _check_size([total])
                 if (file := archive.extractfile(member)) is not None:
-                    _write(target, path, file.read())
+                    _write(target, path, _read(file, member.size))
                     count += 1
     except (tarfile.TarError, zlib.error, EOFError) as error:
         raise ReleaseError("the downloaded source archive is damaged", cause=str(error)) from error
@@ -89,6 +95,21 @@ def _write(target: Path, name: str, content: bytes) -> None:
     path = target.joinpath(*pure.parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+def _read(member: IO[bytes], size: int) -> bytes:
+    """The member's bytes, which may be more than the archive says of it, or less."""
+    content = member.read(size + 1)
+    if len(content) != size:
+        raise ReleaseError("the archive holds a member of another size than it says")
+    return content
+
+
+def _check_count(members: int) -> None:
+    if members > MOST_MEMBERS:
+        raise ReleaseError(
+            phrase("the archive holds more than {count} files, more than any release does", count=MOST_MEMBERS)
+        )
 
 
 def _check_size(sizes: Iterable[int]) -> None:

@@ -51,6 +51,8 @@ def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
     report += _cascade(found, tongue)
     report += _listed(phrase("never came"), found.missing, tongue)
     report += _listed(phrase("only here"), found.added, tongue)
+    for note in found.notes:
+        report += _item(phrase("note"), show(note, tongue), tongue)
     return report
 
 

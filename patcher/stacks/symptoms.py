@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnosis.fixing import fits
+from patcher.diagnosis.searching import Search
 from patcher.records.symptoms import Stack, Symptom
 from patcher.stacks.grouping import ORDER
 from patcher.stacks.meaning import idle
 from patcher.stacks.model import Frame, Process
+
+_LONGEST = 4000
+"""Characters of a frame's path and name that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ def _matched(stack: Stack, frames: Sequence[Frame]) -> Frame | None:
     """The frame of the first pattern, where all patterns are found."""
     places = []
     for pattern in stack.frames:
-        compiled = re.compile(pattern, re.IGNORECASE)
-        place = next((frame for frame in frames if any(compiled.search(text) for text in frame.texts)), None)
+        search = Search(pattern)
+        place = next((frame for frame in frames if any(search.finds(text[:_LONGEST]) for text in frame.texts)), None)
         if place is None:
             return None
         places.append(place)

@@ -24,6 +24,7 @@ from patcher.tree.notes import SUFFIX
 from patcher.tree.paths import FOLDER, resolve
 from patcher.tree.source import digest
 from patcher.tree.trouble import tree_error
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
@@ -102,7 +103,7 @@ def read(storage: Storage) -> Journal | None:
     except OSError as error:
         raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
     try:
-        data = json.loads(content)
+        data = parse_json(content)
         if data["format"] not in (1, FORMAT):
             raise TreeError(
                 phrase(

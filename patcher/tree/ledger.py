@@ -13,6 +13,7 @@ from patcher.errors import TreeError
 from patcher.language import phrase
 from patcher.language.said import said
 from patcher.tree.source import digest
+from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
 
@@ -115,7 +116,7 @@ def parse(content: bytes, where: str) -> Ledger:
         TreeError: it is of a format newer than this tool's.
     """
     try:
-        data = json.loads(content)
+        data = parse_json(content)
         found = data["format"]
         if type(found) is not int:
             raise TypeError(phrase("format is no number"))

@@ -16,6 +16,7 @@ from patcher.tree import disk
 from patcher.tree.ledger import now
 from patcher.tree.trouble import tree_error
 from patcher.worktree import locks
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
@@ -148,7 +149,7 @@ def _sign(fd: int, owner: Owner | None) -> None:
 
 def _owner(fd: int) -> Owner | None:
     try:
-        note = json.loads(disk.peek(fd))
+        note = parse_json(disk.peek(fd))
         return Owner(int(note["pid"]), str(note["host"]), str(note["purpose"]), str(note["since"]))
     except (ValueError, KeyError, TypeError, OSError):
         return None

@@ -29,10 +29,12 @@ def of_log(
     silent: bool | None,
 ) -> Diagnosis:
     """The diagnosis of a log. `silent`: whether it has said nothing for longer than it may."""
-    evidence = Scanner(symptoms).scan(files)
+    scanner = Scanner(symptoms)
+    evidence = scanner.scan(files)
     for _, stream in files:
         stream.close()
-    return judge(evidence, Fitting({**evidence.versions, **versions}), ended=ended, silent=silent)
+    found = judge(evidence, Fitting({**evidence.versions, **versions}), ended=ended, silent=silent)
+    return replace(found, notes=scanner.notes)
 
 
 def with_stacks(

@@ -23,6 +23,7 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _CHAIN_BYTES = 1 << 14
 """A text that is shorter cannot nest so deeply that a parser crashes."""
 _LONGEST_CHAIN = 5000
+"""The parsers before Python 3.11 may crash on one of 20,000."""
 _TOKEN = re.compile(
     rb"""[rbfuRBFU]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
     rb"""|\#[^\n]*|\\\r?\n|[\r\n]+|[()\[\]{}]|[,;]|\w+|[^\s\w]""",
@@ -62,7 +63,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
         raise UnreadableError(f"it is larger than {MOST_BYTES >> 20} MB")
     try:
         if sys.version_info < (3, 11) and len(source) > _CHAIN_BYTES:  # Later parsers count for themselves.
-            _require_short_chains(source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass"))
+            _require_short_chains(_bytes(source), _LONGEST_CHAIN)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, mode=mode)
@@ -71,6 +72,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
     except SyntaxError as error:
         raise UnreadableError(error.msg or "it is no Python", error.lineno or 1) from None
     except (RecursionError, MemoryError):
+        _require_short_chains(_bytes(source), DEEPEST)  # It tells the line, which these errors do not.
         raise _too_deep(1) from None
     except (ValueError, UnicodeError, LookupError) as error:  # Null bytes; surrogates; an unknown encoding.
         raise UnreadableError(str(error)) from None
@@ -95,7 +97,7 @@ def _require_shallow(tree: ast.AST, source: bytes | str) -> None:
             raise _too_deep(getattr(node, "lineno", 1))
         inner = [one for name in _BLOCKS for one in _block(node, name)]
         waiting.extend((one, depth + 1) for one in inner)
-        if _may_be_deep(node, inner[0] if inner else None, widest):
+        if _may_be_deep(node, inner[0] if inner else None, widest, DEEPEST - depth):
             _require_shallow_below(node, depth)
 
 
@@ -104,8 +106,8 @@ def _block(node: ast.AST, name: str) -> list[ast.AST]:
     return found if isinstance(found, list) else []
 
 
-def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int) -> bool:
-    """Whether what a statement has before its block has room for so many levels, each of which takes a byte."""
+def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int, room: int) -> bool:
+    """Whether what a statement has before its block may have more than so many levels, each of which takes a byte."""
     begin = getattr(node, "lineno", None)
     if begin is None:
         return not isinstance(node, ast.Module)
@@ -113,8 +115,8 @@ def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int) -> bool:
     begin = min(begin, marks[0].lineno) if marks else begin
     end = getattr(first, "lineno", None) or getattr(node, "end_lineno", None) or begin
     if end == begin and first is None:
-        return bool(node.end_col_offset - node.col_offset > DEEPEST)  # type: ignore[attr-defined]
-    return bool((end - begin + 1) * widest > DEEPEST)
+        return bool(node.end_col_offset - node.col_offset > room)  # type: ignore[attr-defined]
+    return bool((end - begin + 1) * widest > room)
 
 
 def _require_shallow_below(node: ast.AST, depth: int) -> None:
@@ -139,8 +141,12 @@ def _nodes(value: object) -> Iterator[ast.AST]:
                 yield one
 
 
-def _require_short_chains(content: bytes) -> None:
-    """Raises UnreadableError for a statement with a chain that the parsers before Python 3.11 may crash on.
+def _bytes(source: bytes | str) -> bytes:
+    return source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")
+
+
+def _require_short_chains(content: bytes, longest: int) -> None:
+    """Raises UnreadableError for a statement with a chain of more than so many parts, such as `a.b.c`.
 
     A chain goes on in brackets and over lines inside them, and ends at a comma of its own level.
     """
@@ -156,6 +162,6 @@ def _require_short_chains(content: bytes) -> None:
             chains[-1] = 0
         else:
             chains[-1] += 1
-        if chains[-1] > _LONGEST_CHAIN or len(chains) > 1000:
+        if chains[-1] > longest or len(chains) > longest:
             raise _too_deep(line)
         line += token.count(b"\n")

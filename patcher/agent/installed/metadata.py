@@ -84,11 +84,12 @@ def provides(metadata: Metadata, module: str) -> bool:
 
 def editable_source(metadata: Metadata) -> Path | None:
     """The source folder of an editable install, by `direct_url.json`; None for any other install."""
-    import json
     from urllib.parse import unquote, urlsplit
 
+    from patcher.worktree.json_text import parse_json
+
     try:
-        said = json.loads(files.read(metadata.path / "direct_url.json", files.SETTINGS_BYTES, follow=True))
+        said = parse_json(files.read(metadata.path / "direct_url.json", files.SETTINGS_BYTES, follow=True))
         if not said.get("dir_info", {}).get("editable"):
             return None
         return Path(unquote(urlsplit(said["url"]).path))

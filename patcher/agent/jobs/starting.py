@@ -20,6 +20,7 @@ from patcher.agent.said import Refusal, Said, phrase, why
 from patcher.agent.stacks.hook import FOLDER
 from patcher.agent.stacks.hooked import VARIABLE
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.agent.serve import Request
@@ -50,7 +51,7 @@ def start(request: Request) -> dict[str, Any]:
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
     _hooked(environment, os.path.join(folder.jobs_folder(root), name))
-    secrets = json.loads(request.body) if request.body else {}
+    secrets = parse_json(request.body) if request.body else {}
     job = {
         "profile": args.get("profile"),
         "script": args["script"],
@@ -180,7 +181,7 @@ def _launch(at: str, order: dict[str, Any]) -> None:
     if not ready:
         runner.kill()
     runner.wait()
-    told = json.loads(answer) if answer else {"error": "the program that runs it gave no answer", "file": at}
+    told = parse_json(answer) if answer else {"error": "the program that runs it gave no answer", "file": at}
     if "error" in told:
         shutil.rmtree(at, ignore_errors=True)
         cause = phrase("{file}: {reason}", file=told.get("file") or at, reason=phrase(told["error"]))

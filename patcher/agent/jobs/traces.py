@@ -14,6 +14,8 @@ import re
 import stat
 from typing import Any, Tuple
 
+from patcher.worktree.json_text import parse_json
+
 NOTE = "traces"
 """In a job's folder: one line of JSON for each thing: `kind`, `path`, `device`, `inode`, and the `pid` that had it."""
 EVERY = 1.0
@@ -190,9 +192,9 @@ def noted(folder: str, key: bytes, *kinds: str) -> list[dict[str, Any]]:
     found = []
     for line in _lines(os.path.join(folder, NOTE)) if key else ():
         try:
-            note = json.loads(line)
+            note = parse_json(line)
             sealed = hmac.compare_digest(str(note["seal"]), seal(folder, note, key))
-        except (ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError):
             continue
         if sealed and note["kind"] in kinds:
             found.append(note)

@@ -16,6 +16,7 @@ from typing import Any, Dict, NamedTuple
 
 from patcher.agent.ladder import ending, processes
 from patcher.agent.ladder.stacks import place
+from patcher.worktree.json_text import parse_json
 
 Verdict = Dict[str, Any]
 """name, status, seconds, detail, fix, values."""
@@ -196,7 +197,7 @@ class _Running:
         *lines, self._line = (self._line + piece).split(b"\n")
         for line in lines:
             try:
-                message = json.loads(line)
+                message = parse_json(line)
             except ValueError:
                 message = None
             if not isinstance(message, dict):

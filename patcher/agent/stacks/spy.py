@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 from typing import Any, Iterable
 
 from patcher.agent.stacks import rays
+from patcher.worktree.json_text import parse_json
 
 SECONDS = 5.0
 NATIVE_SECONDS = 20.0
@@ -46,7 +46,7 @@ def dump(program: str, pid: int, native: bool) -> tuple[list[dict[str, Any]], st
         except OSError as error:
             return [], error.strerror or str(error)
         try:
-            if done.returncode == 0 and (threads := _reduced(json.loads(done.stdout), pid)):
+            if done.returncode == 0 and (threads := _reduced(parse_json(done.stdout), pid)):
                 return threads, ""
         except (ValueError, KeyError, TypeError):
             pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from patcher.compat.conditions.operators import BINARY, COMPARISONS
 from patcher.compat.conditions.outside import Outside
@@ -29,8 +30,9 @@ from patcher.compat.model import Condition, Otherwise, When
 from patcher.compat.outlining.outline import Import, Outline
 
 _DEPTH = 24
-_MOST_STEPS = 20_000
-"""How many expressions one test may lead to: helpers that call two helpers each, and so on, come to millions."""
+_MOST_STEPS = 30_000
+"""How many expressions the tests of one file may lead to: helpers that call two helpers each, and so on, come to
+millions. Those of a file of verl lead to 3,050."""
 
 
 class Evaluator(Scoping):
@@ -39,7 +41,9 @@ class Evaluator(Scoping):
     def __init__(self, tree: Tree, outside: Outside, job: Job | None = None) -> None:
         super().__init__(tree, outside, job)
         self._depth = 0
-        self._steps = 0
+        self._file = ""
+        self._steps: Counter[str] = Counter()
+        """By the file whose test is being evaluated."""
         self._answers: dict[tuple[int, str], tuple[ast.expr, bool | None, bool]] = {}
 
     def holds(self, test: ast.expr, place: Place) -> bool | None:
@@ -99,8 +103,10 @@ class Evaluator(Scoping):
 
     def term(self, node: ast.expr, place: Place) -> Term:
         """What an expression comes to. Raises `Raised`."""
-        self._steps = self._steps + 1 if self._depth else 0
-        if self._depth > _DEPTH or self._steps > _MOST_STEPS:
+        if not self._depth:
+            self._file = place.outline.file
+        self._steps[self._file] += 1
+        if self._depth > _DEPTH or self._steps[self._file] > _MOST_STEPS:
             return UNKNOWN
         self._depth += 1
         try:

@@ -15,6 +15,7 @@ from patcher.compat.meaning.meanings import (
     Method,
     Outside,
     SuperOf,
+    TooFarError,
     TreeClass,
     TreeFunction,
     TypeOf,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 Base: TypeAlias = Class | TreeClass | Outside | Unknown
 Receiver: TypeAlias = InstanceOf | TypeOf | Class | TreeClass
 
+_MOST_BASES = 150
+"""How many classes one class may inherit from, each as often as a way leads there. A class of verl has 6 at most."""
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _MEMBER_NAMES = frozenset({"name", "value", "_name_", "_value_"})
 
@@ -50,6 +53,8 @@ def _merge(universe: Universe, owner: Class | TreeClass) -> tuple[Base, ...]:
     for base in _direct(universe, owner):
         if isinstance(base, Class | TreeClass):
             found += ancestry(universe, base)
+            if len(found) > _MOST_BASES:
+                raise TooFarError("it inherits from too many classes")
         else:
             found.append(base)
     last = {base: index for index, base in enumerate(found)}

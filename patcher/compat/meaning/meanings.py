@@ -87,6 +87,11 @@ against, and none if it may be anything. `Absent` is what is not there on this t
 Meanings: TypeAlias = tuple[Meaning, ...]
 
 
+class TooFarError(RecursionError):
+    """A use leads further than is looked: through 10,000 subclasses of each other, say. Python's own limit counts as
+    the same, so that whoever judges a use has one exception to catch."""
+
+
 def united(*parts: Meanings) -> Meanings:
     """All of them, each once."""
     return tuple(dict.fromkeys(one for part in parts for one in part))

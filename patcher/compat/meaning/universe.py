@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from patcher.compat.forest import Forest
 from patcher.compat.meaning import evaluation
-from patcher.compat.meaning.meanings import Meanings
+from patcher.compat.meaning.meanings import Meanings, TooFarError
 from patcher.compat.target import Target
 from patcher.compat.values import Value
 from patcher.symbols import External, Resolution, Symbols
@@ -21,11 +21,6 @@ _MOST_STEPS = 20_000
 
 _MOST_KEPT = 100_000
 """How many answers are kept. A check of verl keeps 5,400."""
-
-
-class TooFarError(RecursionError):
-    """A use leads further than is looked: through 10,000 subclasses of each other, say. Python's own limit counts as
-    the same, so that whoever judges a use has one exception to catch."""
 
 
 _TREE, _TARGET = 1, 2

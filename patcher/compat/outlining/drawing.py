@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from patcher.compat.model import Condition, Otherwise, When
+from patcher.compat.model import MOST_CONDITIONS, Condition, Otherwise, When
 from patcher.compat.outlining.draft import Draft
 from patcher.compat.outlining.outline import Assigned, Body, Family, Import, Outline
 from patcher.compat.outlining.written import caught, is_typing, leaves, may_be_of_versions, may_name, strings, written
@@ -44,7 +44,7 @@ class _Walk:
                     if isinstance(part, ast.expr):
                         self._mention(part, into, conditions)
             if kind is ast.If or kind is ast.Assert:
-                conditions = _after(node, conditions)
+                conditions = _after(node, conditions)[:MOST_CONDITIONS]
 
     def _expression(self, node: ast.Expr, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
         self._mention(node.value, into, conditions)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from patcher.compat.facts import Bound, FunctionFacts
-from patcher.compat.model import Condition, Context, Need, Otherwise, Use
+from patcher.compat.model import MOST_CONDITIONS, Condition, Context, Need, Otherwise, Use
 from patcher.compat.reading.draft import ClassDraft
 from patcher.compat.reading.scope import Scope
 from patcher.compat.reading.ways import OPAQUE, in_standard_library, is_followed, plain
@@ -91,15 +91,15 @@ class Walk:
 
     def assume(self, *conditions: Condition) -> None:
         """From here to the end of the block around it."""
-        self.conditions += conditions
+        self.conditions = (self.conditions + conditions)[:MOST_CONDITIONS]
         self._context = None
 
     @contextmanager
     def under(self, *conditions: Condition, caught: tuple[str, ...] = ()) -> Iterator[None]:
         """Conditions for what is visited inside; also those assumed inside end with it."""
         before = self.conditions, self.caught
-        self.conditions += conditions
-        self.caught += caught
+        self.conditions = (self.conditions + conditions)[:MOST_CONDITIONS]
+        self.caught = (self.caught + caught)[:MOST_CONDITIONS]
         self._context = None
         yield
         self.conditions, self.caught = before

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from patcher.compat.composition import Composition, load
+from patcher.compat.composition import Composition
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Beside, Broken, ConfigKey, FindingKind, Fine, Problem, Undecided, Use, Verdict
 from patcher.compat.registry.entries import Configs, NoConfig, NoEntry, configs_of
+from patcher.compat.yaml_text import load
 from patcher.language import Phrase, phrase
 
 _HYDRA = "hydra"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from patcher.compat.model import Use
 from patcher.compat.scripts.kinds import reader_of
-from patcher.compat.scripts.shell import Misread
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
 from patcher.worktree import files
@@ -20,12 +19,16 @@ def script_uses(file: str, text: str) -> tuple[tuple[Use, ...], tuple[Phrase, ..
         return (), (phrase("{file} is not a kind of script that is read", file=file),)
     uses: dict[Use, None] = {}
     notes: list[Phrase] = []
-    for found in reader(file, text, 1):
-        match found:
-            case Use():
+    last = 1
+    try:
+        for found in reader(file, text, 1):
+            last = found.line
+            if isinstance(found, Use):
                 uses[found] = None
-            case Misread(line=line):
-                notes.append(phrase("{file} is not understood from line {line} on", file=file, line=line))
+            else:
+                notes.append(phrase("{file} is not understood from line {line} on", file=file, line=last))
+    except RecursionError:
+        notes.append(phrase("{file} is not understood from line {line} on", file=file, line=last))
     return tuple(uses), tuple(notes)
 
 
@@ -48,7 +51,7 @@ def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], 
             name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
             try:
                 place = files.inside(root, path) if path.is_relative_to(root) else path
-                text = files.read_text(place, files.SOURCE_BYTES, encoding="utf-8-sig", follow=True)
+                text = files.read_text(place, files.SETTINGS_BYTES, encoding="utf-8-sig", follow=True)
             except (OSError, UnicodeDecodeError) as error:
                 notes.append(phrase("{file} cannot be read: {problem}", file=name, problem=error))
                 continue

@@ -91,7 +91,7 @@ class Program:
                 yield from self._runtime(field, field.text)
 
     def _runtime(self, field: Field, text: str) -> Iterator[Use]:
-        from patcher.compat.composition import load
+        from patcher.compat.yaml_text import load
 
         content = load(text)
         variables = content.get("env_vars") if isinstance(content, dict) else None

@@ -14,6 +14,9 @@ _CLOSING = frozenset({"fi", "done", "esac"})
 _BETWEEN = frozenset({"then", "else", "elif", "do", "time", "!", "{", "}", "[[", "]]", "in", "function", "coproc"})
 _REDIRECTS = frozenset({"<", ">", ">>", "<&", ">&", "&>", "&>>", ">|", "<<<"})
 _MANY = 64
+_LONGEST = 20_000
+"""Characters of a word that are known; `A=$A$A`, forty times, would be more than any machine has memory for."""
+_MOST_ELEMENTS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +167,18 @@ class _Script:
     def _set_array(self, name: str, elements: list[Word], *, add: bool) -> None:
         new = tuple(field for word in elements for field in self.fields(word))
         earlier = self._arrays.get(name, ()) if add or self._depth > 0 else ()
-        self._arrays[name] = (*earlier, *new)
+        self._arrays[name] = (*earlier, *new)[:_MOST_ELEMENTS]
 
     def _value(self, value: Word, name: str, *, add: bool) -> Field:
         text = self._joined(value)
         if add and (before := self.known(name)) is not None:
-            text = before.text + text
+            text = before.text + text if len(before.text) < _LONGEST else "$(…)"
         return Field(text, value.line)
 
     def _joined(self, word: Word) -> str:
         """The word as one text: what an assignment or a quoted word makes of it."""
-        return "".join(self._single(part) for part in word.parts)
+        text = "".join(self._single(part) for part in word.parts)
+        return text if len(text) <= _LONGEST else "$(…)"
 
     def _single(self, part: Text | Variable | Computed) -> str:
         match part:

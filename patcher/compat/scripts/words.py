@@ -12,6 +12,8 @@ _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _PARAMETER = re.compile(r"([A-Za-z_]\w*)(\[[@*]\])?(?::?[-=](.*))?", re.DOTALL)
 _OPERATORS = ("<<<", "<<-", "&>>", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "&>", ">|", "|&")
 _SINGLE = "\n;&|<>()"
+_LONG = 1000
+"""Characters from which on a text is not put together with the next, which would copy it again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class _Lexer:
         if not self._parts:
             self._begun = self.line
         match self._parts, part:
-            case [*_, Text(text=before, quoted=False)], Text(text=more, quoted=False):
+            case [*_, Text(text=before, quoted=False)], Text(text=more, quoted=False) if len(before) < _LONG:
                 self._parts[-1] = Text(before + more)
             case _:
                 self._parts.append(part)

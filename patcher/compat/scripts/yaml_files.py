@@ -10,11 +10,12 @@ from patcher.compat.model import ConfigKey, EngineFlag, EnvironmentVariable, Use
 from patcher.compat.scripts.programs import Program
 from patcher.compat.scripts.shell import Field, Misread
 from patcher.compat.scripts.shell_files import shell_uses
+from patcher.compat.yaml_text import documents
 
 _ENVIRONMENTS = frozenset({"env", "envs", "env_vars", "environment", "environment_variables"})
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w@/.-]*\.[\w@/.-]+)=(.*)", re.DOTALL)
-_COMMANDS = re.compile(r"verl\.|main_ppo|\bvllm serve\b|\bexport \w+=|\w+\.py\s+\w+(?:\.\w+)+=")
+_COMMANDS = re.compile(r"verl\.|main_ppo|\bvllm serve\b|\bexport \w+=|(?<!\w)\w+\.py\s+\w+(?:\.\w+)+=")
 _CONFIG = frozenset({"actor_rollout_ref", "trainer", "algorithm", "critic"})
 _NO_KEYS = frozenset({"defaults", "hydra", "_target_"})
 
@@ -23,15 +24,14 @@ def yaml_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
     """What a yaml file sets. `line`: the number of its first line."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        documents = list(yaml.compose_all(text, Loader=loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        found = documents(text)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         yield Misread(line + (mark.line if mark is not None else 0))
         return
     reader = _Reader(file, line)
-    for document in documents:
+    for document in found:
         if document is not None:
             yield from reader.read(document)
 
@@ -42,7 +42,7 @@ class _Reader:
         self._line = line
 
     def read(self, root: Any) -> Iterator[Use | Misread]:
-        if root.id == "mapping" and len(_CONFIG & {key.value for key, _ in root.value}) > 1:
+        if root.id == "mapping" and len(_CONFIG & {_name(key) for key, _ in root.value}) > 1:
             yield from self._config(root, "")
         else:
             yield from self._node(root)
@@ -54,7 +54,7 @@ class _Reader:
         match node.id:
             case "mapping":
                 for key, value in node.value:
-                    if key.value in _ENVIRONMENTS:
+                    if _name(key) in _ENVIRONMENTS:
                         yield from self._environment(value)
                     yield from self._node(value)
             case "sequence":
@@ -68,13 +68,13 @@ class _Reader:
     def _environment(self, node: Any) -> Iterator[Use]:
         if node.id == "mapping":
             for key, value in node.value:
-                yield self._variable(key, str(key.value), value.value if value.id == "scalar" else None)
+                yield self._variable(key, _name(key), value.value if value.id == "scalar" else None)
         elif node.id == "sequence":
             for item in node.value:
                 if item.id == "scalar" and (found := _VARIABLE.fullmatch(item.value)) is not None:
                     yield self._variable(item, found[1], found[2])
                 elif item.id == "mapping":
-                    pair = {key.value: value for key, value in item.value}
+                    pair = {_name(key): value for key, value in item.value}
                     if "name" in pair and pair["name"].id == "scalar":
                         value = pair.get("value")
                         told = value.value if value is not None and value.id == "scalar" else None
@@ -101,8 +101,8 @@ class _Reader:
     def _config(self, node: Any, prefix: str) -> Iterator[Use]:
         """A config file is merged into verl's before anything is refused, so a key in it may be new."""
         for key, value in node.value:
-            name = f"{prefix}{key.value}"
-            if key.value in _NO_KEYS:
+            name = f"{prefix}{_name(key)}"
+            if _name(key) in _NO_KEYS:
                 continue
             if value.id == "mapping" and value.value:
                 yield from self._config(value, f"{name}.")
@@ -115,6 +115,11 @@ class _Reader:
         _, found, name = dotted.partition("engine_kwargs.vllm.")
         if found and value not in ("null", "", "~"):
             yield Use(self._file, line, EngineFlag(name))
+
+
+def _name(key: Any) -> str:
+    """A key's text; "" for one that is a list or a mapping itself."""
+    return str(key.value) if key.id == "scalar" else ""
 
 
 def _sign(written: str | None) -> Any:

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import pytest
 
-from patcher.compat.composition import compose, load
+from patcher.compat.composition import compose
 from patcher.compat.meaning import Universe
 from patcher.compat.model import Beside, Broken, ConfigKey, Fine, Undecided, Use, Verdict
 from patcher.compat.registry import judge_key
+from patcher.compat.yaml_text import load
 from patcher.releases import sources
 
 pytestmark = pytest.mark.network

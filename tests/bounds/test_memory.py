@@ -1,0 +1,58 @@
+"""What `check` holds in memory does not grow with the tree, and what it finds does not hang on what it lets go of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import wide
+from patcher.compat.forest import Forest, Known
+from patcher.compat.model import Report
+from patcher.compat.pair import check_pair
+from patcher.compat.target import Target
+from patcher.symbols import Symbols
+
+
+def _checked(root: Path, vllm: Path, most: int | None) -> tuple[Report, Known]:
+    target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(vllm)}, {"vllm": "0.20.2"})
+    known = Known(most=most)
+    told: list[tuple[int, int]] = []
+    forest = Forest(root, known=known, words=target.words)
+    report = check_pair(forest, target, verl="0.6.1", tell=lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told] == list(range(told[0][1]))
+    return report, known
+
+
+@pytest.mark.parametrize("most", [0, 5_000, 40_000])
+def test_findings_are_those_of_a_forest_that_keeps_everything(tmp_path: Path, vllm: Path, most: int) -> None:
+    wide.write(tmp_path / "wide", 130)
+    kept, everything = _checked(tmp_path / "wide", vllm, None)
+    report, known = _checked(tmp_path / "wide", vllm, most)
+    assert kept.findings
+    assert report.findings == kept.findings
+    assert report.unresolved == kept.unresolved
+    assert report.uses == kept.uses
+    assert known.size < most + 20_000 < everything.size + 40_000
+    assert known.generation > 0 == everything.generation
+
+
+def test_a_variant_lets_go_too(tmp_path: Path, vllm: Path) -> None:
+    wide.write(tmp_path / "wide", 40)
+    target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(vllm)}, {"vllm": "0.20.2"})
+    forest = Forest(tmp_path / "wide", known=Known(most=2_000), words=target.words)
+    file = "verl/wide/part_0/m_7.py"
+    before = check_pair(forest, target, verl="0.6.1", files=(file,))
+    text = (tmp_path / "wide" / file).read_text().replace("from vllm.utils import FlexibleArgumentParser", "")
+    after = check_pair(forest.with_texts({file: text}), target, verl="0.6.1", files=(file,))
+    again = check_pair(forest, target, verl="0.6.1", files=(file,))
+    assert len(after.findings) < len(before.findings)
+    assert replace(again, broken=()) == replace(before, broken=())
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_memory_of_a_large_tree_is_that_of_one_a_quarter_as_large() -> None:
+    small, large = wide.measured(12_000), wide.measured(48_000)
+    assert large.megabytes < 1.3 * small.megabytes
