@@ -24,6 +24,15 @@ from patcher.compat.model import (
 )
 from patcher.compat.target import Target
 
+JUDGED_WHOLE = ("vllm", "transformers")
+"""Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
+
+Of any other (torch, numpy, ray) only modules and their names are, and only where none can be there unseen: much of what
+such a package offers is compiled, generated or put together while it is imported.
+"""
+_OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")
+_OF_SETTINGS = ("env-removed", "env-unknown", "flag-removed", "key-removed")
+
 Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"
 
 
@@ -47,7 +56,7 @@ def check_pair(
     findings: list[Finding] = []
     broken: list[Use] = []
     for use, verdict in (*_judged(universe, before, files), *((use, judge(use, universe, before)) for use in further)):
-        match verdict:
+        match _settled(verdict):
             case Beside():
                 continue
             case Undecided(symbol=symbol, reason=reason):
@@ -73,6 +82,14 @@ def check_pair(
         count += 1
     findings += text_comparisons(universe, files)
     return Report(verl, target.against, count, tuple(unresolved), tuple(findings), broken=tuple(broken))
+
+
+def _settled(verdict: Verdict) -> Verdict:
+    """The verdict, undecided where it is about more of a package than can be told."""
+    for one in verdict.problems if isinstance(verdict, Broken) else ():
+        if one.kind not in (*_OF_NAMES, *_OF_SETTINGS) and one.symbol.partition(".")[0] not in JUDGED_WHOLE:
+            return Undecided(one.symbol, "of this package only modules and their names are judged")
+    return verdict
 
 
 def _judged(universe: Universe, before: Universe | None, files: Iterable[str]) -> Iterator[tuple[Use, Verdict]]:
