@@ -13,6 +13,7 @@ from pathlib import Path
 from patcher.errors import TreeError
 from patcher.language import phrase
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 from patcher.worktree.within import lies_in
 
 _ACTIVATED = ("VIRTUAL_ENV", "CONDA_PREFIX")
@@ -20,12 +21,11 @@ _ACTIVATED = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 def is_trusted(root: Path) -> bool:
     """Whether the user trusts this tree: this folder, of this owner. One that came in its place is another."""
-    import json
 
     place = _place(root)
     with contextlib.suppress(OSError, ValueError, RecursionError):
         if place.lstat().st_uid == os.geteuid() and not lies_in(place, root):
-            return bool(json.loads(files.read_text(place, files.SETTINGS_BYTES)) == _identity(root))
+            return bool(parse_json(files.read_text(place, files.SETTINGS_BYTES)) == _identity(root))
     return False
 
 

@@ -29,6 +29,15 @@ from patcher.compat.model import (
 )
 from patcher.compat.target import Target
 
+JUDGED_WHOLE = ("vllm", "transformers")
+"""Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
+
+Of any other (torch, numpy, ray) only modules and their names are, and only where none can be there unseen: much of what
+such a package offers is compiled, generated or put together while it is imported.
+"""
+_OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")
+_OF_SETTINGS = ("env-removed", "env-unknown", "flag-removed", "key-removed")
+
 Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"
 Tell: TypeAlias = "Callable[[int, int], None]"
 """Hears how many files are done, and of how many."""
@@ -117,7 +126,7 @@ class _Judging:
 
     def take(self, use: Use, verdict: Verdict) -> None:
         """Enter a verdict into what becomes the report."""
-        match verdict:
+        match _settled(verdict):
             case Beside():
                 return
             case Undecided(symbol=symbol, reason=reason):
@@ -145,6 +154,14 @@ class _Judging:
             moved_to=problem.moved_to,
             function=use.context.function,
         )
+
+
+def _settled(verdict: Verdict) -> Verdict:
+    """The verdict, undecided where it is about more of a package than can be told."""
+    for one in verdict.problems if isinstance(verdict, Broken) else ():
+        if one.kind not in (*_OF_NAMES, *_OF_SETTINGS) and one.symbol.partition(".")[0] not in JUDGED_WHOLE:
+            return Undecided(one.symbol, "of this package only modules and their names are judged")
+    return verdict
 
 
 def _written(need: Need) -> str:

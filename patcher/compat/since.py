@@ -90,7 +90,7 @@ class Bisection(Generic[T]):
         for first, last in ((-1, end), (end, len(self.releases))):
             while True:
                 marks = sorted({first, *(at for at in self._seen if first < at < last), last})
-                width, low = max((after - before, before) for before, after in pairwise(marks))
+                width, low = max(((after - before, before) for before, after in pairwise(marks)), default=(0, 0))
                 if width < 2:
                     break
                 yield low + width // 2

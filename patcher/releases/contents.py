@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from patcher.releases.unpack import KEPT, whole_wheel
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 _FORMAT = 1
 _AT_ONCE = 16
@@ -150,7 +151,7 @@ def _on_disk(path: Path) -> None:
 
 def _read(place: Path) -> _Noted | None:
     try:
-        told = json.loads(files.read(note_of(place), files.SOURCE_BYTES))
+        told = parse_json(files.read(note_of(place), files.SOURCE_BYTES))
         found = told["files"]
         if told["format"] == _FORMAT and all(len(one) == 5 for one in found.values()):
             return dict(found)

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from patcher.symbols.definition import Module, Unknown
+from patcher.symbols.dynamic import binds_dynamically
 from patcher.symbols.scope import Scope, read_scope
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
@@ -26,6 +27,7 @@ class Modules:
         self._trees: dict[str, ast.Module | Unknown] = {}
         self._scopes: dict[str, Scope | Unknown] = {}
         self._given: dict[str, _Given | None] = {}
+        self._dynamic: dict[str, bool] = {}
         self._entries: dict[Path, frozenset[str]] = {}
 
     def find(self, dotted: str) -> Module | Unknown | None:
@@ -46,6 +48,14 @@ class Modules:
             tree = self.tree(module)
             self._scopes[module.name] = tree if isinstance(tree, Unknown) else read_scope(tree.body)
         return self._scopes[module.name]
+
+    def binds_dynamically(self, module: Module) -> bool:
+        """Whether a name may be there that no statement of the module shows."""
+        if module.name not in self._dynamic:
+            tree = self.tree(module)
+            text = module.path.read_bytes() if module.path is not None else b""
+            self._dynamic[module.name] = isinstance(tree, ast.Module) and binds_dynamically(tree, text)
+        return self._dynamic[module.name]
 
     def cannot_bind(self, module: Module, name: str) -> bool:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
@@ -76,16 +86,22 @@ class Modules:
     def _locate(self, dotted: str) -> Module | Unknown | None:
         path = self._package.joinpath(*dotted.split(".")[1:])
         if dotted != self.name and not self._has_entry(path):
-            return Unknown(f"{dotted} is compiled") if self._is_listed_compiled(path) else None
+            if self._is_listed_compiled(path) or self._is_in_compiled(dotted):
+                return Unknown(f"{dotted} is compiled")
+            return None
         if (path / "__init__.py").is_file():
             return Module(dotted, path / "__init__.py", path)
         if dotted != self.name and (file := path.with_name(path.name + ".py")).is_file():
             return Module(dotted, file, None)
+        if self._is_listed_compiled(path) or self._is_compiled(path) or self._is_in_compiled(dotted):
+            return Unknown(f"{dotted} is compiled")  # torch/_C.so beside torch/_C/, which holds stubs alone
         if path.is_dir():
             return Module(dotted, None, path)
-        if self._is_listed_compiled(path) or self._is_compiled(path):
-            return Unknown(f"{dotted} is compiled")
         return None
+
+    def _is_in_compiled(self, dotted: str) -> bool:
+        """Whether the module above is compiled: only it knows what it puts into `sys.modules`, as torch._C does."""
+        return dotted != self.name and isinstance(self.find(dotted.rpartition(".")[0]), Unknown)
 
     def _has_entry(self, path: Path) -> bool:
         """Whether its folder, which is listed once, has anything whose name up to the first dot is that."""

@@ -210,6 +210,8 @@ class Symbols:
                     found = served_member(self, module, binding.made_by, name)
                     if not isinstance(found.definition, Absent):
                         return found
+        if unsure is None and not name.startswith("__") and self.modules.binds_dynamically(module):
+            unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
 
     def bound(self, module: Module, binding: Binding, name: str) -> Resolution:

@@ -93,7 +93,7 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                         scope.names.pop(target.id, None)
             case ast.If(test=test, body=inner, orelse=orelse):
                 checked = for_type_checkers(test)
-                if checked is True and _replaces_module(orelse):
+                if checked is True and replaces_module(orelse):
                     _walk(inner, scope, certain, annotations)
                 elif checked is True:
                     hidden = Scope(scope.for_checkers)
@@ -127,7 +127,7 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                 pass
 
 
-def _replaces_module(body: Iterable[ast.stmt]) -> bool:
+def replaces_module(body: Iterable[ast.stmt]) -> bool:
     """Whether the module puts another in its own place, which serves what type checkers are shown."""
     for node in body:
         match node:

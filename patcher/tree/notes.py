@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from patcher import __version__
 from patcher.tree import disk
 from patcher.tree.ledger import FORMAT, Ledger, is_digest, pack, unpack
+from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
@@ -58,7 +59,7 @@ def every(storage: Storage) -> list[Note]:
 
 def _parsed(sha256: str, found: bytes | None) -> Note | None:
     try:
-        data = json.loads(found or b"")
+        data = parse_json(found or b"")
         if data["format"] != FORMAT or data["sha256"] != sha256:
             return None
         states = tuple(unpack(state) for state in data["states"])

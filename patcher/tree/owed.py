@@ -20,6 +20,7 @@ from patcher.tree.series import Stored
 from patcher.tree.source import digest
 from patcher.tree.trouble import tree_error
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
 _BLOB = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -53,7 +54,7 @@ def read(checkout: Checkout) -> Owed | None:
     """
     place = _place(checkout)
     try:
-        data = json.loads(files.read(place, files.DATA_BYTES))
+        data = parse_json(files.read(place, files.DATA_BYTES))
         if data["format"] != FORMAT:
             raise ValueError
         steps = tuple(Stored(str(step["message"]), _blobs(step["blobs"])) for step in data["steps"])

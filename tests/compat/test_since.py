@@ -65,3 +65,11 @@ def test_releases_that_cannot_be_had_are_passed_over() -> None:
 
 def test_without_looks_enough_nothing_is_claimed() -> None:
     assert History({"gone": set(range(9, 64))}).since(most=3) == {"gone": None}
+
+
+@pytest.mark.parametrize("releases", [[], ["0"]])
+@pytest.mark.parametrize("known_good", [(), ("0",)])
+def test_without_earlier_releases_there_is_no_date(releases: list[str], known_good: tuple[str, ...]) -> None:
+    """Where only the target itself is at hand (offline, one release cached), and where the fork pins the target."""
+    history = History({"gone": {0}})
+    assert Bisection(releases, frozenset({"gone"}), history.look, "64").run(known_good) == {"gone": None}

@@ -442,6 +442,46 @@ def test_compiled_modules_are_known_by_the_distributions_list(package: Make) -> 
     assert symbols.has("pkg._D") is False
 
 
+def test_stubs_beside_a_compiled_module_do_not_stand_for_it(package: Make) -> None:
+    """As torch/_C/ beside torch/_C.cpython-311-x86_64-linux-gnu.so: only the compiled part knows what it offers."""
+    files = {"_C.cpython-311-x86_64-linux-gnu.so": "", "_C/__init__.pyi": "x: int\n", "_C/_parts.pyi": ""}
+    symbols = package({**files, "__init__.py": "from pkg._C import *\nfrom pkg._C._parts import Part\n"})
+    assert symbols.has("pkg._C.x") is None
+    assert symbols.has("pkg._C._parts.Part") is None
+    assert symbols.has("pkg.cat") is None
+    assert symbols.has("pkg.Part") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "globals()[name] = 1",
+        "globals().update(table)",
+        "vars().update(table)",
+        "setattr(sys.modules[__name__], name, 1)",
+        "sys.modules[__name__].__class__ = Other",
+        "sys.modules[__name__].__dict__.update(table)",
+        "sys.modules[__name__] = Other()",
+        "exec(source)",
+        "for name in table:\n    if name:\n        globals()[name] = 1",
+        "def fill():\n    globals()['x'] = 1\nfill()",
+    ],
+)
+def test_a_module_that_binds_by_computed_names_may_have_any(package: Make, statement: str) -> None:
+    symbols = package({"a.py": f"import sys\nknown = 1\n{statement}\n", "b.py": "from pkg.a import *\n"})
+    assert symbols.has("pkg.a.known") is True
+    assert symbols.has("pkg.a.other") is None
+    assert symbols.has("pkg.b.other") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["x = globals()", "print(sys.modules)", "def __getattr__(name):\n    raise AttributeError(globals()[name])"],
+)
+def test_a_module_that_only_looks_at_its_names_has_no_others(package: Make, statement: str) -> None:
+    assert package({"a.py": f"import sys\n{statement}\n"}).has("pkg.a.other") is False
+
+
 def test_only_the_files_that_a_question_leads_to_are_read(package: Make) -> None:
     symbols = package({"a.py": "from .b import x\n", "b.py": "x = 1\n", "c.py": "x = 1\n"})
     assert symbols.has("pkg.a.x")

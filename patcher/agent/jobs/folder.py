@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import stat
@@ -14,6 +13,7 @@ from patcher.agent.jobs import processes
 from patcher.agent.place import OURS
 from patcher.agent.said import Refusal, phrase, why
 from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
 
 JOBS = os.path.join(OURS, "jobs")
 SOCKET = "tmux"
@@ -121,7 +121,7 @@ def _changed(path: str, job: Told) -> float:
 def read(path: str) -> Any:
     """The JSON in a file; None where there is none that can be read."""
     try:
-        return json.loads(files.read_text(path, files.SETTINGS_BYTES))
+        return parse_json(files.read_text(path, files.SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
 
