@@ -29,7 +29,7 @@ def verify(request: Request) -> dict[str, Any]:
     marked = request.args["marked"]
     return {
         "wrong": _wrong(root, wanted),
-        "marks": {path: _marks(os.path.join(root, path), request.args["word"]) for path in marked},
+        "marks": {path: _marks(root, path, request.args["word"]) for path in marked},
         "ledger": _ledger(root),
     }
 
@@ -59,8 +59,9 @@ def _missing(error: OSError) -> Said:
     return phrase("is not there") if isinstance(error, (FileNotFoundError, NotADirectoryError)) else why(error)
 
 
-def _marks(place: str, word: str) -> dict[str, int]:
+def _marks(root: str, path: str, word: str) -> dict[str, int]:
     try:
+        place = files.inside(root, os.path.join(root, path))  # A record may name a file by a symlink in the tree.
         return marked_lines(files.read(place, files.SOURCE_BYTES).decode("utf-8", "replace"), word)
     except OSError:
         return {}

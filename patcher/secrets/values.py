@@ -64,6 +64,8 @@ def hidden(kind: str, value: str, *, quoted: bool = True, name: str = "") -> boo
         return False
     if kind == "password":
         return True
+    if not quoted and _CHINESE.match(value):
+        return False  # A sentence goes on: 切分 token：补齐到其倍数
     if _NUMBER.fullmatch(value):
         return len(value) > 5 and (quoted or (value.isdigit() and len(value) > 8))
     return not (rank(value) and re.fullmatch(r"[A-Z]+(?:_[A-Z]+)+" if quoted else r"[A-Za-z_]+", value))
@@ -77,6 +79,7 @@ def _drawn(value: str) -> bool:
     return kinds >= 3 and not re.search(r"[_-][a-z]{3,}|[()\[\]{}<>,=]", value)
 
 
+_CHINESE = Pattern(r"[\u4e00-\u9fff]")
 OPEN = Pattern(r"(?P<slashes>\\*)(?P<quote>\"\"\"|'''|[\"'`])")
 _STOP = Pattern(r"[^\n]*")
 _BARE = Pattern(

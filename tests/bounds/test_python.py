@@ -70,7 +70,7 @@ def test_long_chains_are_undecided_and_not_wrong(uky: Uky, tree: Path, vllm: Pat
     lines = {one["line"] for one in done.told["findings"]}
     assert size + 5 in lines  # K3().gone() is broken, and found to be.
     assert size + 3 not in lines
-    assert any("nests too deeply" in one["reason"] for one in done.told["unresolved"])
+    assert any("nests too deeply" in one["reason"] for one in done.told["undecided"])
 
 
 @pytest.mark.network

@@ -47,6 +47,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "bundle": ("bundle", "--dry-run"),
     "clean": ("clean", "--dry-run"),
     "symptoms": ("symptoms",),
+    "trust": ("trust",),
     "completion": ("completion", "bash"),
 }
 """Each command, as it is called here: nothing of it goes to another machine or changes anything."""

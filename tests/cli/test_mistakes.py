@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -115,14 +116,33 @@ def test_a_file_that_is_no_text(uky: Uky, tree: Path) -> None:
 
 
 def test_a_damaged_ledger_is_not_overwritten(uky: Uky, tree: Path) -> None:
+    """Here without the notes of the pre-images, as an earlier version has left it."""
     uky("apply")
     ledger = tree / ".uky-patch/ledger.json"
     ledger.write_text(ledger.read_text()[:100])
+    for note in (tree / ".uky-patch/originals").glob("*.json"):
+        note.unlink()
     for command in ("status", "apply", "revert", "verify"):
         answer = uky(command)
         assert answer.code == 5
         assert "ledger.json" in answer.err
     assert len(ledger.read_text()) == 100
+
+
+def test_a_damaged_ledger_is_made_anew_from_the_notes(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    ledger = tree / ".uky-patch/ledger.json"
+    before = ledger.read_text()
+    ledger.write_text(before[:100])
+    answer = uky("status")
+    assert answer.code == 1
+    assert answer.json["ledger"]["fix"] == "uky-patch apply"
+    assert len(ledger.read_text()) == 100
+    assert uky("apply").code == 0
+    assert json.loads(ledger.read_text())["files"] == json.loads(before)["files"]
+    assert (tree / ".uky-patch-kept").is_dir()
+    assert uky("revert").code == 0
+    assert (tree / "verl/server.py").read_text() == SERVER
 
 
 @pytest.mark.parametrize("case", BAD)

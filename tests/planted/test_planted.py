@@ -60,8 +60,6 @@ KINDS: dict[str, Callable[[Path, Path], object]] = {
 }
 _PASSING = re.compile(r"[0-9a-f]{8}|\d{4,}|building-|\.part$")
 """In the names that differ from run to run: nobody can plant anything there."""
-_LEFT_TO_GIT = re.compile(r"/\.git(/|$)")
-"""What is read there has tests of its own."""
 _ABSENT_SOURCES = re.compile(r"tree/(recipe|verl)/")
 _FOR_ALL = ("tree/verl/__pycache__", "tree/verl/trainer", "tree/verl/trainer/main_ppo.py", "tree/verl/utils/model.py")
 """Of the sources that the shipped records name and the small tree lacks, all looked for in the same way."""
@@ -112,7 +110,7 @@ def opened(command: str) -> list[str]:
     found = {os.path.normpath(os.fsdecode(path)) for path in notes.read_bytes().split(b"\0") if path}
     within = (str(base / "tree") + "/", str(base / "home") + "/")
     names = {path.removeprefix(f"{base}/") for path in found if path.startswith(within)}
-    lasting = (name for name in names if not _PASSING.search(Path(name).name) and not _LEFT_TO_GIT.search(f"/{name}"))
+    lasting = (name for name in names if not _PASSING.search(Path(name).name))
     placed = sorted(name for name in lasting if not any((base / above).is_file() for above in Path(name).parents))
     return [name for name in placed if not _ABSENT_SOURCES.match(name) or (base / name).exists() or name in _FOR_ALL]
 

@@ -8,6 +8,7 @@ import pytest
 
 from patcher.errors import TreeError
 from patcher.reporting.whole import write_whole
+from patcher.worktree import files
 
 
 def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
@@ -22,11 +23,10 @@ def test_one_that_fails_half_way_changes_nothing(tmp_path: Path, monkeypatch: py
     file = tmp_path / "found.sarif"
     file.write_text("older")
 
-    def full(path: Path, text: str, encoding: str) -> int:
-        path.write_bytes(text[:2].encode(encoding))
+    def full(fd: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(files, "sync", full)
     with pytest.raises(TreeError, match="cannot be written"):
         write_whole(file, "newer")
     assert file.read_bytes() == b"older"

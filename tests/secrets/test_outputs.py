@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
+from patcher.secrets import redacting
 from patcher.secrets.redacting import Redactor
 from tests.secrets.test_forms import left
 
@@ -46,6 +47,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     for name, value in VALUES.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(redacting, "_here", [])  # As in a new process: what is secret is looked up once.
     return root
 
 
