@@ -136,7 +136,7 @@ def test_a_damaged_ledger_is_made_anew_from_the_notes(uky: Uky, tree: Path) -> N
     ledger.write_text(before[:100])
     answer = uky("status")
     assert answer.code == 1
-    assert answer.json["ledger"]["fix"] == "uky-patch apply"
+    assert "uky-patch apply" in [problem["fix"] for problem in answer.json["ledger"]["problems"]]
     assert len(ledger.read_text()) == 100
     assert uky("apply").code == 0
     assert json.loads(ledger.read_text())["files"] == json.loads(before)["files"]

@@ -142,7 +142,13 @@ def assert_comes_back(tree: Tree, name: str) -> None:
     assert contents(tree) == FILES
 
 
-@pytest.mark.parametrize("how", LOSSES)
+SOME_AT_ONCE = [
+    how if how in ("removed", "garbage") else pytest.param(how, marks=pytest.mark.slow, id=how) for how in LOSSES
+]
+"""Each costs seconds at every moment of a run; the rest is in the slow lane."""
+
+
+@pytest.mark.parametrize("how", SOME_AT_ONCE)
 @pytest.mark.parametrize("name", ACTS)
 def test_a_run_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
     act = ACTS[name]
@@ -156,7 +162,7 @@ def test_a_run_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
         assert_comes_back(tree, name)
 
 
-@pytest.mark.parametrize("how", LOSSES)
+@pytest.mark.parametrize("how", SOME_AT_ONCE)
 @pytest.mark.parametrize("name", ACTS)
 def test_the_ledger_is_lost_while_a_run_goes_on(tmp_path, name, how):
     act = ACTS[name]
@@ -173,7 +179,7 @@ def test_the_ledger_is_lost_while_a_run_goes_on(tmp_path, name, how):
         assert_comes_back(tree, name)
 
 
-@pytest.mark.parametrize("how", LOSSES)
+@pytest.mark.parametrize("how", SOME_AT_ONCE)
 @pytest.mark.parametrize("name", ["apply", "revert", "merge"])
 def test_a_recovery_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
     act = ACTS[name]
