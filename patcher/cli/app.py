@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 import click
@@ -86,12 +87,12 @@ def uky_patch() -> None:
 
 
 @guarded()
-def run(arguments: list[str] | None = None) -> int:
+def run(arguments: Sequence[str | os.PathLike[str]] | None = None) -> int:
     """Run one command and give its exit code. What it ends with instead of a result is told here, once.
 
     With `--format json` standard output gets one object, whatever happens.
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    given = sys.argv[1:] if arguments is None else [os.fspath(argument) for argument in arguments]
     if not interrupt.asks_for_json(given):
         code, _ = _outcome(given)
         return code
