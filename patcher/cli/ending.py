@@ -91,7 +91,8 @@ def tell(error: UkyError) -> None:
     head = f"{label}: {show(error.title, tongue)}"
     parts = [show(part, tongue) for part in (error.cause, error.advice) if part]
     if isinstance(error, InterruptedByUserError):
-        say(show(error.title, tongue), err=True)
+        above = [""] if sys.stderr.isatty() else []  # The terminal has shown ^C on a line that has not ended.
+        say(*above, show(error.title, tongue), err=True)
     elif isinstance(error, BugError):
         say("; ".join([head, *parts]), err=True)
     else:

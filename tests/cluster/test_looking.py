@@ -135,7 +135,7 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing(cluster: RealCluster, t
         wait_for(lambda: cluster.reached("slow"), "the node is asked")
         asking.send_signal(signal.SIGINT)
         out, err = asking.communicate(timeout=60)
-        assert (asking.returncode, err) == (130, "\ninterrupted\n")
+        assert (asking.returncode, err) == (130, "interrupted\n")
         assert json.loads(out)["error"]["code"] == 130
         cluster.release("slow")
         wait_for(lambda: not cluster.ours(), "the end of what runs there")

@@ -128,7 +128,8 @@ def canary(site: Site) -> Path:
     """A folder in the home with things in it, and room for a tree."""
     area = site.machine.home / f"area-{site.mover.tree.name}"
     program = (
-        'set -e; mkdir -p "$0/deep/sibling" "$0/deep/fork" "$0/elsewhere" "$HOME/.cache/x" "$HOME/.config" "$HOME/.local/state"\n'
+        'set -e; mkdir -p "$0/deep/sibling" "$0/deep/fork" "$0/elsewhere" "$HOME/.local/state"\n'
+        'mkdir -p "$HOME/.cache/x" "$HOME/.config"\n'
         'for at in "$0" "$0/deep" "$0/deep/sibling" "$0/elsewhere" "$HOME/.cache/x" "$HOME/.config"; do\n'
         '  echo kept > "$at/canary.txt"; echo kept > "$at/.hidden"; ln -sf canary.txt "$at/link"; done\n'
         'touch -d 2020-02-02 "$0/deep/sibling/canary.txt" "$0/deep"\n'

@@ -20,6 +20,7 @@ OVERRIDES = (
     "+actor_rollout_ref.rollout.engine_kwargs.vllm.enable_sleep_mode=False",
     "actor_rollout_ref.rollout.enforce_eager=True",
     "actor_rollout_ref.rollout.load_format=auto",
+    "actor_rollout_ref.rollout.dtype=float32",  # bfloat16 takes AMX, which some virtual machines claim and do not have.
     "actor_rollout_ref.rollout.prompt_length=64",
     "actor_rollout_ref.rollout.response_length=16",
     "actor_rollout_ref.rollout.max_model_len=512",
