@@ -63,8 +63,8 @@ _PASSING = re.compile(r"[0-9a-f]{8}|\d{4,}|building-|\.part$")
 _ABSENT_SOURCES = re.compile(r"tree/(recipe|verl)/")
 _FOR_ALL = ("tree/verl/__pycache__", "tree/verl/trainer", "tree/verl/trainer/main_ppo.py", "tree/verl/utils/model.py")
 """Of the sources that the shipped records name and the small tree lacks, all looked for in the same way."""
-FEW = 4
-"""Of each command, planted in the short lane."""
+FEW, MANY = 4, 40
+"""Of each command, planted in the short lane and in the long one."""
 
 
 @dataclass(frozen=True)
@@ -160,5 +160,8 @@ def test_some_of_all(command: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_all(command: str) -> None:
-    assert [said for case in cases(command) if (said := broken(case))] == []
+def test_many(command: str) -> None:
+    """All of them, which takes half an hour, with UKY_PATCH_ALL_CASES=1."""
+    chosen = sorted(cases(command), key=lambda case: zlib.crc32(str(case).encode()))
+    most = None if os.environ.get("UKY_PATCH_ALL_CASES") else MANY
+    assert [said for case in chosen[FEW:most] if (said := broken(case))] == []
