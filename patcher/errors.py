@@ -73,6 +73,10 @@ class UnreachableError(HostError):
     """A host does not answer. It may do so later."""
 
 
+class LoginError(HostError):
+    """A host lets nobody in until a person has done something: its key, the login, ssh's configuration."""
+
+
 class CutError(HostError):
     """The connection ended before the answer came. What was asked may have been done, and can be asked again."""
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
@@ -32,7 +32,9 @@ class Machine:
     folder: Path
     """Keys, configuration, log: nothing of it is known to the host."""
     pid: int = 0
-    """Of sshd."""
+    """Of the sshd that it began with."""
+    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list, compare=False)
+    """The sshd that listens now comes last."""
 
     @property
     def shims(self) -> Path:
@@ -66,6 +68,17 @@ class Machine:
             env={"HOME": str(self.home), "PATH": os.environ["PATH"], "USER": self.user},
         )
         return done.stdout
+
+    @contextlib.contextmanager
+    def no_sshd(self) -> Iterator[None]:
+        """Nothing listens there for as long as this lasts, and what was connected is cut; its jobs run on."""
+        daemon = self.daemons[-1]
+        daemon.kill()
+        daemon.wait()
+        subprocess.run(["pkill", "-KILL", "-u", self.user, "^sshd"], check=False)
+        yield
+        self.daemons.append(subprocess.Popen(daemon.args))
+        _await(self, self.daemons[-1], waits=True)
 
     def sees(self, path: Path) -> Path:
         """The way from here to an absolute path there, past mounts that only the host has."""
@@ -131,7 +144,6 @@ def machine(
     home = Path("/home") / user
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", "--password", "*", user], check=True)
     found = Machine(name, address, _free_port(), user, home, folder)
-    daemon = None
     try:
         _configure(found, python)
         prefix = ["ip", "netns", "exec", within] if within else []
@@ -140,11 +152,11 @@ def machine(
         if mounts:
             steps = " && ".join(f"mount {words.format(home=home)}" for words in mounts)
             prefix += ["unshare", "--mount", "sh", "-c", f'{steps} && exec "$0" "$@"']
-        daemon = subprocess.Popen([*prefix, *sshd])
-        _await(found, daemon, waits=not within)
-        yield replace(found, pid=daemon.pid)
+        found.daemons.append(subprocess.Popen([*prefix, *sshd]))
+        _await(found, found.daemons[-1], waits=not within)
+        yield replace(found, pid=found.daemons[-1].pid)
     finally:
-        if daemon is not None:
+        for daemon in found.daemons:
             daemon.terminate()
             daemon.wait()
         remove_user(user)

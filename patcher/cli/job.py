@@ -84,7 +84,7 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
         found, _ = jobs.look(link.open()[0], job)
         show_started(machine, found)
         live = Live()
-        verdict = watch(link, found, live.milestone, live.time, keep=not found.over)
+        verdict = watch(link, found, live.milestone, live.time, live.trouble, keep=not found.over)
         live.end()
     show_verdict(machine, verdict, session.output)
     return exit_code(verdict)

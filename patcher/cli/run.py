@@ -54,7 +54,7 @@ def command(
             show_job(host, job, session.output)
             return 0
         live = Live()
-        verdict = watch(link, job, live.milestone, live.time)
+        verdict = watch(link, job, live.milestone, live.time, live.trouble)
         live.end()
     show_verdict(host, verdict, session.output)
     return exit_code(verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from patcher.errors import HostError, UnreachableError
+from patcher.errors import HostError, LoginError, UnreachableError
 from patcher.language import Phrase, phrase
 
 
@@ -27,13 +27,13 @@ def cause_of(said: str) -> Cause | None:
 CAUSES: tuple[Cause, ...] = (
     Cause(
         r"revoked",
-        HostError,
+        LoginError,
         phrase("{host}: its host key is revoked"),
         phrase("Do not go on. Ask the machine's owner."),
     ),
     Cause(
         r"Host key verification failed|host key is known for",
-        HostError,
+        LoginError,
         phrase("{host}: its host key is not known yet"),
         phrase("Connect once by hand, compare the fingerprint with its owner's, and accept it: ssh {target}"),
     ),
@@ -57,25 +57,25 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         r"Permission denied|Too many authentication failures|No more authentication methods",
-        HostError,
+        LoginError,
         phrase("{host}: it does not let you in"),
         phrase("Look at the user, and at IdentityFile in ~/.ssh/config; what is tried is told by: ssh -v {target}"),
     ),
     Cause(
         r"[Bb]ad configuration option|Bad owner or permissions on|terminating, \d+ bad|keyword \S+ extra arguments",
-        HostError,
+        LoginError,
         phrase("{host}: ssh does not accept its configuration"),
         phrase("Mend the file and line that it names."),
     ),
     Cause(
         r"unix_listener|ControlPath|ControlSocket|muxserver",
-        HostError,
+        LoginError,
         phrase("{host}: ssh cannot make the socket of the connection"),
         phrase("Set TMPDIR to a folder on a local disk with a short path that you may write to."),
     ),
     Cause(
         r"[Uu]nable to negotiate|no matching .* found",
-        HostError,
+        LoginError,
         phrase("{host}: its sshd and this ssh have no method in common"),
         phrase("One of them is very old. Update it, or allow the method for this host in ~/.ssh/config."),
     ),

@@ -6,7 +6,7 @@ import re
 import signal
 from dataclasses import dataclass, replace
 
-from patcher.errors import CutError, HostError, UnreachableError
+from patcher.errors import CutError, HostError, LoginError, UnreachableError
 from patcher.hosts import payload
 from patcher.hosts.causes import cause_of
 from patcher.hosts.host import Host
@@ -118,7 +118,7 @@ def _changed(host: Host, ending: Ending) -> HostError:
     if listed:
         parts.append(phrase("another one is kept in {place}", place=listed[1].strip()))
     command = remove[0].strip() if remove else f"ssh-keygen -R {host.target.rpartition('@')[2]}"
-    return HostError(
+    return LoginError(
         phrase("{host}: its host key has changed", host=host.name),
         cause=Phrases(tuple(parts)),
         advice=phrase(

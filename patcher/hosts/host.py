@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -39,6 +40,14 @@ class Host:
     profile: Profile = "debug"
     script: str | None = None
     """The fork's own script to run as the job, below the tree's root; None: the rendered one."""
+
+    reached_by: tuple[str, ...] = ()
+    """Options of the command line that say how to reach it and where its tree is: `--port 2222`."""
+
+    @property
+    def words(self) -> str:
+        """How a command names it: its name, and the options that were needed for it, for a shell."""
+        return shlex.join((self.name, *self.reached_by))
 
     @property
     def here(self) -> bool:

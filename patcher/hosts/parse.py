@@ -33,8 +33,11 @@ def host_named(config: Config, name: str, **given: Any) -> Host:
     listed = name in config.hosts
     table = {key: value for key, value in given.items() if value not in (None, (), [], {})}
     _refuse(name, {} if name == HERE else table, listed)
+    reached_by = tuple(
+        word for key in ("ssh", "port", "path") if key in table for word in (f"--{key}", str(table[key]))
+    )
     if not listed:
-        return _host(name, table)
+        return replace(_host(name, table), reached_by=reached_by)
     own = _tabled(config, name)
     if name == HERE and "python" in own and "python" not in table:
         _refuse_untrusted(config, own["python"])
@@ -45,7 +48,7 @@ def host_named(config: Config, name: str, **given: Any) -> Host:
             own[key] = [*own.get(key, []), *value]
         else:
             own[key] = value
-    return _host(name, own)
+    return replace(_host(name, own), reached_by=reached_by)
 
 
 def all_hosts(config: Config) -> Mapping[str, Host]:

@@ -1,6 +1,6 @@
 """Training jobs on a host: they outlive the connection, their log is read from a byte on, and their end is judged."""
 
-from patcher.jobs.following import follow, verdict_now
+from patcher.jobs.following import follow, tell, verdict_now
 from patcher.jobs.keeping import save_working
 from patcher.jobs.model import Job, Kind, Usage, Verdict
 from patcher.jobs.starting import all_jobs, look, running, script_of, start, tail
@@ -21,5 +21,6 @@ __all__ = [
     "start",
     "stop",
     "tail",
+    "tell",
     "verdict_now",
 ]

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from patcher.errors import CutError, HostError
+from patcher.errors import CutError, HostError, LoginError, UnreachableError
+from patcher.hosts.channel import RefusedError
 from patcher.jobs.reading import Reading
 from patcher.jobs.starting import tail
 from patcher.language import Phrase, language, phrase, show
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.diagnosis.lines import Line
     from patcher.diagnosis.milestones import Milestone
+    from patcher.hosts.channel import Answer
     from patcher.hosts.connection import Connection
+    from patcher.hosts.host import Host
     from patcher.jobs.model import Job, Verdict
 
 PAUSES = (0.5, 2.0, 5.0, 10.0, 30.0)
 """Seconds before each further try to reach the host again; the last one from then on."""
 PATIENCE = 1800.0
 """Seconds for which a host that was there is tried to be reached again."""
+STEADY = 60.0
+"""Seconds after which a connection counts as a good one: what cuts it later is a new trouble, with patience anew."""
 LAST = 3
 """Lines that are shown of a log that does not tell why a job failed."""
 
@@ -31,8 +36,8 @@ def _nothing(_: object) -> None:
     pass
 
 
-def _tell(told: Phrase) -> None:
-    print(show(told, language()), file=sys.stderr, flush=True)
+def tell(told: Phrase) -> None:
+    say(show(told, language()), err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Ears:
     text: Callable[[str], object] | None = None
     milestone: Callable[[Milestone], object] = _nothing
     time: Callable[[float], object] = _nothing
-    trouble: Callable[[Phrase], object] = _tell
+    trouble: Callable[[Phrase], object] = tell
     line: Callable[[Line, float], object] | None = None
     piece: Callable[[bytes, float], object] | None = None
 
@@ -60,24 +65,30 @@ def follow(
     on_text: Callable[[str], object] | None = None,
     on_milestone: Callable[[Milestone], object] = _nothing,
     on_time: Callable[[float], object] = _nothing,
-    on_trouble: Callable[[Phrase], object] = _tell,
+    on_trouble: Callable[[Phrase], object] = tell,
+    on_end: Callable[[Connection, Verdict], object] | None = None,
     offset: int | None = None,
 ) -> Verdict:
     """Read the job's log until the job has ended, and judge it.
 
     Where the connection is cut, `reconnect` opens another with the tree open on it, and reading goes on at the byte
     where it stopped. `on_text` gets lines with their ends, without secrets, from the byte `offset` on; without it what
-    is there already is searched on the host. `on_time` gets the job's age now and then. An interrupt leaves the job
-    running: the verdict is then `running`.
+    is there already is searched on the host. `on_time` gets the job's age now and then, `on_end` the verdict and a
+    connection on which more can be asked; it is called again where that is cut. An interrupt leaves the job running:
+    the verdict is then `running`.
 
-    Raises CutError or HostError where the host cannot be reached again, RefusedError where the job is not there.
+    Raises what `Lasting.do` raises, and RefusedError where the job is not there.
     """
-    reading = Reading(job, connection.host, Ears(on_text, on_milestone, on_time, on_trouble), offset or 0)
-    lasting = Lasting(reconnect, connection, on_trouble)
+    host = connection.host
+    reading = Reading(job, host, Ears(on_text, on_milestone, on_time, on_trouble), offset or 0)
+    lasting = Lasting(reconnect, connection, on_trouble, back=f"uky-patch job attach {host.words} --id {job.id}")
     try:
         if on_text is None:
             lasting.do(reading.search)
-        return lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
+        verdict = lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
+        if on_end is not None:
+            lasting.do(lambda link: on_end(link, verdict))
+        return verdict
     except KeyboardInterrupt:
         return reading.verdict()
 
@@ -92,36 +103,73 @@ class Lasting:
         self,
         reconnect: Callable[[], Connection],
         connection: Connection,
-        on_trouble: Callable[[Phrase], object] = _tell,
+        on_trouble: Callable[[Phrase], object] = tell,
+        *,
+        back: str = "",
     ) -> None:
+        """`back`: the command that goes on with the same, for when the host is not waited for any longer."""
         self._reconnect = reconnect
         self.link: Connection | None = connection
+        self._host: Host = connection.host
         self._on_trouble = on_trouble
+        self._back = back
 
     def do(self, work: Callable[[Connection], T], progress: Callable[[], int] = lambda: 0) -> T:
         """What `work` gives; it is begun again after each cut. Where `progress` grows, patience begins anew.
 
-        Raises CutError or HostError where the host cannot be reached again, and what else `work` raises.
+        Raises:
+            UnreachableError: the host was not reached again for `PATIENCE` seconds.
+            LoginError: it is there and lets nobody in, so that waiting helps nothing.
+            HostError: what else `work` or a new connection raises.
         """
-        since, tries = time.monotonic(), 0
+        since, tries, told = time.monotonic(), 0, ""
         while True:
-            before = progress()
+            before, begun, lost = progress(), time.monotonic(), self.link is None
             try:
-                self.link = self.link or self._reconnect()
-                return work(self.link)
+                link = self.link = self.link or self._reconnect()
+                if lost:
+                    self._on_trouble(phrase("{host}: reached again", host=self._host.name))
+                return work(link)
             except HostError as error:
-                if not isinstance(error, CutError) and (self.link is not None or type(error) is not HostError):
+                if not _passes(error, reconnecting=self.link is None):
                     raise
+                now = time.monotonic()
+                if progress() > before or (self.link is not None and now - begun > STEADY):
+                    since, tries, told = now, 0, ""
                 self.link = None
-                if progress() > before:
-                    since, tries = time.monotonic(), 0
-                if time.monotonic() - since > PATIENCE:
-                    raise
-                pause = PAUSES[min(tries, len(PAUSES) - 1)]
-                told = "{title}; the job goes on; trying again in {seconds} s"
-                self._on_trouble(phrase(told, title=error.title, seconds=f"{pause:g}"))
+                if now - since >= PATIENCE:
+                    raise self._given_up(error) from error
+                if str(error.title) != told:
+                    told = str(error.title)
+                    self._on_trouble(self._waiting(error, PATIENCE - (now - since)))
+                time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
                 tries += 1
-                time.sleep(pause)
+
+    def ask(self, verb: str, **args: Any) -> Answer:
+        """The answer to one request. Raises as `do` does."""
+        return self.do(lambda link: link.channel.ask(verb, **args))
+
+    def _waiting(self, error: HostError, seconds: float) -> Phrase:
+        text = "{title}; the job does not need this connection; trying for {minutes} min to reach it again"
+        return phrase(text, title=error.title, minutes=f"{seconds / 60:.0f}")
+
+    def _given_up(self, error: HostError) -> UnreachableError:
+        advice = phrase("The job does not need this connection. To go on with it: {command}", command=self._back)
+        return UnreachableError(
+            phrase("{host}: not reached again for {minutes} min", host=self._host.name, minutes=f"{PATIENCE / 60:.0f}"),
+            cause=error.title,
+            advice=advice if self._back else error.advice,
+        )
+
+
+def _passes(error: HostError, *, reconnecting: bool) -> bool:
+    """Whether what is wrong may be over by itself: no sshd, no network, a machine that starts.
+
+    While a new connection is made that is anything but a refusal: a host that starts may lack its home or its Python.
+    """
+    if isinstance(error, CutError | UnreachableError):
+        return True
+    return reconnecting and not isinstance(error, LoginError | RefusedError)
 
 
 def verdict_now(connection: Connection, job: Job) -> Verdict:

@@ -25,6 +25,7 @@ class Link:
     host: Host
     name: str
     """What the folder is called in the home, where the host names no path."""
+    connection: Connection | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def open(self, purpose: str | None = None) -> tuple[Connection, Place]:
@@ -33,7 +34,8 @@ class Link:
         Raises HostError, UsageError as `hosts.opening.begin` does.
         """
         self._stack.close()
-        connection = self._stack.enter_context(connect(self.host))
+        self.connection = None
+        connection = self.connection = self._stack.enter_context(connect(self.host))
         return connection, begin(connection, self.name, purpose)
 
     def again(self) -> Connection:

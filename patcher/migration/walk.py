@@ -80,6 +80,8 @@ class Listeners:
     """The age in seconds of the job that is followed, now and then."""
     cut: Callable[[UkyError, float], None]
     """The connection was cut; it is taken up again after so many seconds."""
+    trouble: Callable[[Phrase], None]
+    """What is in the way of following the job, while it is waited for."""
     confirm: Callable[[Phrase], bool]
     """Asks the person at the terminal; False where there is none."""
 

@@ -54,7 +54,7 @@ def job_check(session: Session, host: Host, wish: Wish, before: Sequence[Check])
         case "ok":
             return Check("job", "job", "ok", seconds, verdict.detail)
         case "running":
-            return Check("job", "job", "warn", seconds, verdict.detail, f"uky-patch job attach {host.name}")
+            return Check("job", "job", "warn", seconds, verdict.detail, f"uky-patch job attach {host.words}")
         case _:
             detail = Phrases((verdict.detail, *verdict.lines))
-            return Check("job", "job", "fail", seconds, detail, f"uky-patch job logs {host.name}")
+            return Check("job", "job", "fail", seconds, detail, f"uky-patch job logs {host.words}")

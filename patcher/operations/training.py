@@ -13,10 +13,12 @@ from patcher.language import phrase
 
 if TYPE_CHECKING:
     from patcher.diagnosis.milestones import Milestone
+    from patcher.hosts.connection import Connection
     from patcher.hosts.host import Host, Profile
     from patcher.hosts.survey import Survey
     from patcher.jobs import Job, Verdict
     from patcher.jobs.link import Link
+    from patcher.language import Phrase
     from patcher.session import Session
 
 ROLLOUT_ONLY = ("trainer.val_before_train=True", "trainer.val_only=True")
@@ -80,17 +82,28 @@ def watch(
     job: Job,
     on_milestone: Callable[[Milestone], object],
     on_time: Callable[[float], object] = lambda _: None,
+    on_trouble: Callable[[Phrase], object] = jobs.tell,
     *,
     keep: bool = True,
 ) -> Verdict:
-    """Follow a job to its end on a connection of its own, and with `keep` the configuration of one that worked.
+    """Follow a job to its end on the link's connection, and with `keep` keep the configuration of one that worked.
 
     Raises what `jobs.follow` raises.
     """
-    verdict = jobs.follow(link.again, link.again(), job, on_milestone=on_milestone, on_time=on_time)
-    if verdict.kind == "ok" and keep:
-        jobs.save_working(link.again(), verdict.job, verdict=verdict)
-    return verdict
+
+    def save(connection: Connection, verdict: Verdict) -> None:
+        if verdict.kind == "ok" and keep:
+            jobs.save_working(connection, verdict.job, verdict=verdict)
+
+    return jobs.follow(
+        link.again,
+        link.connection or link.again(),
+        job,
+        on_milestone=on_milestone,
+        on_time=on_time,
+        on_trouble=on_trouble,
+        on_end=save,
+    )
 
 
 def _versions(session: Session, found: Survey) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -202,18 +203,20 @@ def _on_hosts(session: Session, asked: Asked, ears: Ears, stack: ExitStack) -> _
 
     places: list[Place] = []
     source: Remote | None = None
+    words = [*(host.name for host in asked.hosts), *asked.hosts[0].reached_by]
+    back = shlex.join(["uky-patch", "watch", *words, *(["--job", asked.job] if asked.job else [])])
     for host in asked.hosts:
         link = stack.enter_context(linked(host, session.tree.root))
         connection, place = link.open()
-        lasting = Lasting(link.again, connection, ears.trouble)
+        lasting = Lasting(link.again, connection, ears.trouble, back=back)
         if source is None:
-            told = connection.channel.ask("job_look", id=asked.job).values
+            told = lasting.ask("job_look", id=asked.job).values
             job, versions = job_of(told), dict(told.get("facts", {}).get("versions", {}))
             source = Remote(host, job, lasting)
             order: dict[str, Any] = {"job": job.id, "ray": asked.ray}
             address = asked.ray
             if len(asked.hosts) > 1 and address is None:
-                address = next(iter(connection.channel.ask("pulse", order=order)["rays"]), None)
+                address = next(iter(lasting.ask("pulse", order=order)["rays"]), None)
             ours = {"mark": job.id, "ray": address}
         places.append(There(host.name, order if not places else ours, lasting.do, place.path))
     assert source is not None

@@ -236,8 +236,7 @@ def _back(host: Host, job: Job) -> list[str]:
 
 
 def _command(host: Host, verb: str, job: Job) -> str:
-    where = [] if host.path is None or host.here else ["--path", host.path]
-    return shlex.join(["uky-patch", "job", verb, host.name, "--id", job.id, *where])
+    return f"uky-patch job {verb} {host.words} --id {job.id}"
 
 
 def _tmux(host: Host, job: Job) -> str:

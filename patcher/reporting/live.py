@@ -8,7 +8,7 @@ from typing import TextIO
 
 from patcher.diagnosis.milestones import Milestone, Phase
 from patcher.diagnosis.naming import name
-from patcher.language import language, phrase, show
+from patcher.language import Phrase, language, phrase, show
 from patcher.terminal import CLEAR, guard
 from patcher.visible import visible_line
 
@@ -54,6 +54,12 @@ class Live:
         """Tell how late it is; on a terminal alone."""
         if not self._still and self._phases and not self._steps:
             self._line(at, self._chain(at))
+
+    def trouble(self, told: Phrase) -> None:
+        """Tell on a line of its own what is in the way; the line that changes goes on below it."""
+        self._close()
+        self._stream.write(f"{self._indent}{visible_line(show(told, language()))}\n")
+        self._stream.flush()
 
     def end(self) -> None:
         """Leave the line as it is."""

@@ -153,7 +153,7 @@ def listeners() -> tuple[Listeners, Live]:
     from patcher.reporting.jobs import Live
 
     live = Live()
-    return Listeners(progress, _show_check, live.milestone, live.time, _show_cut, confirm), live
+    return Listeners(progress, _show_check, live.milestone, live.time, _show_cut, live.trouble, confirm), live
 
 
 def _show_check(check: Check) -> None:

@@ -35,7 +35,7 @@ class Watching:
 
     def __init__(self) -> None:
         self._live = Live(indent="")
-        self.ears = Ears(self._live.milestone, self._live.time, self._telling, self._standing, self._trouble)
+        self.ears = Ears(self._live.milestone, self._live.time, self._telling, self._standing, self._live.trouble)
 
     def end(self) -> None:
         self._live.end()
@@ -48,9 +48,6 @@ class Watching:
             for line in (_phase_line(standing, standing.phase), _activity(state.activity)):
                 if line:
                     self._say(show(line, language()))
-
-    def _trouble(self, told: Phrase) -> None:
-        self._say(show(told, language()))
 
     def _say(self, text: str) -> None:
         self._live.end()
