@@ -31,7 +31,9 @@ class UkyError(Exception):
 
     exit_code: ClassVar[ExitCode] = ExitCode.WORLD
 
-    def __init__(self, title: str | Phrase, *, cause: str | Phrase | Phrases = "", advice: str | Phrase = "") -> None:
+    def __init__(
+        self, title: str | Phrase, *, cause: str | Phrase | Phrases = "", advice: str | Phrase | Phrases = ""
+    ) -> None:
         super().__init__(str(title))
         self.title = title
         self.cause = cause
@@ -71,6 +73,10 @@ class HostError(UkyError):
 
 class UnreachableError(HostError):
     """A host does not answer. It may do so later."""
+
+
+class UnknownHostError(UnreachableError):
+    """Nobody knows a host of this name, or the network that would know it is down."""
 
 
 class LoginError(HostError):

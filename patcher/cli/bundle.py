@@ -52,12 +52,14 @@ def command(
     from patcher.bundling.model import Asked
     from patcher.language import phrase
     from patcher.operations.bundling import bundled, target
+    from patcher.operations.log_or_host import either
     from patcher.reporting.asking import agreed
     from patcher.reporting.bundle import show_bundle, show_listing
 
-    host, log = target(session, what, job, given)
-    asked = Asked(log, job, script, ran, tried, whole_log, keep_names)
-    with bundled(session, host, asked, file) as (bundle, path):
+    meant = target(session, what, job, given)
+    assert meant.host is not None
+    asked = Asked(meant.log, job, script, ran, tried, whole_log, keep_names)
+    with either(session, meant, "uky-patch bundle"), bundled(session, meant.host, asked, file) as (bundle, path):
         if session.output == "text":
             show_listing(bundle)
         write = not dry_run and agreed(phrase("Write {path}?", path=path), yes=yes)

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from patcher.cli.completing import host_names
+from patcher.cli.hosts import near_options
 from patcher.cli.options import with_session
+from patcher.errors import UsageError
+from patcher.language import phrase
 from patcher.session import Session
 
 
 @click.command("diagnose")
-@click.argument("log", metavar="LOG")
+@click.argument("target", metavar="LOG|HOST", shell_complete=host_names)
 @click.option("--against", metavar="GOOD_LOG", help="A good run's log: what it said that this one never came to.")
+@click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
+@near_options
 @with_session
-def command(session: Session, /, log: str, against: str | None) -> int:
+def command(session: Session, /, target: str, against: str | None, job: str | None, **given: Any) -> int:
     """Phases reached, verdict, root symptom and cascade, and the fix.
 
-    LOG is a file, packed or not, a folder such as that of a Ray session, or - for standard input.
+    LOG is a file, packed or not, a folder such as that of a Ray session, of which the newest run counts, or - for
+    standard input. HOST has a job of this tree, "here" included: its log is fetched.
     """
     from patcher.operations.diagnosing import diagnose
+    from patcher.operations.diagnosing_jobs import diagnose_job
+    from patcher.operations.log_or_host import either, log_or_host
     from patcher.reporting.diagnose import show_diagnosis
+    from patcher.reporting.jobs import job_json
 
-    found = diagnose(session, log, against)
-    show_diagnosis(found, session.output, log)
+    meant = log_or_host(session, target, given, "uky-patch diagnose")
+    if meant.host is None:
+        if job is not None:
+            raise UsageError(phrase("--job names a job of a host, and a log was given"))
+        found = diagnose(session, target, against)
+        show_diagnosis(found, session.output, target)
+        return 0 if found.clean else 1
+    with either(session, meant, "uky-patch diagnose"):
+        of_job = diagnose_job(session, meant.host, job, against)
+    found = of_job.diagnosis
+    show_diagnosis(found, session.output, target, {"host": meant.host.name, **job_json(of_job.job)})
     return 0 if found.clean else 1

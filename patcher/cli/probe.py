@@ -30,6 +30,7 @@ def command(
 ) -> int:
     """Ask a live process for WHAT; without it, list what can be asked and what can be done."""
     from patcher.errors import ExitCode, UsageError
+    from patcher.hosts.target import target
     from patcher.language import phrase
     from patcher.operations.probing import read, write
     from patcher.reporting.probe import agree, show_answers, show_questions
@@ -37,6 +38,9 @@ def command(
     if question is None:
         show_questions(session.output)
         return ExitCode.CLEAN
+    for one in targets:
+        if target(one).port is None:
+            raise UsageError(phrase("--target {text!r} names no port", text=one), advice="Write it as HOST:PORT.")
     named = (*map(str, pids), *targets)
     if not named:
         raise UsageError(phrase("no process is named"), advice=phrase("Name one with --pid PID or --target HOST:PORT."))

@@ -63,7 +63,7 @@ def command(
         return _on_nodes(session, address, level, Wish(data, model, budget), wait)
     from patcher.reporting.checks import Report
 
-    host = _host(session, name) if name or level != "markers" else None
+    host = _host(session, name) if name is not None or level != "markers" else None
     report = Report(session, level, host)
     if host is None:
         from patcher.operations.verifying import marker_checks

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.cli.completing import host_names
-from patcher.cli.hosts import ordered_host, reach_options
+from patcher.cli.hosts import reach_options
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
 from patcher.language import phrase
@@ -16,8 +16,6 @@ from patcher.session import Session
 
 if TYPE_CHECKING:
     from patcher.hosts.host import Profile
-
-_ENDINGS = (".log", ".txt", ".out", ".err")
 
 
 @click.command("watch")
@@ -31,6 +29,7 @@ _ENDINGS = (".log", ".txt", ".out", ".err")
     help="Whose expectations count; the job's own by default.",
 )
 @click.option("--limit", type=click.FloatRange(min=1), metavar="SECONDS", help="Call it a stall after so much silence.")
+@click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait so long for a LOG to come.")
 @click.option("--native", is_flag=True, help="Frames of compiled code too; each process is held for a moment.")
 @click.option("--once", is_flag=True, help="Look once, at what it does now, and end.")
 @click.option("--ray", metavar="ADDRESS", help="The Ray cluster whose workers count, on every node: HOST:PORT, auto.")
@@ -44,6 +43,7 @@ def command(
     job: str | None,
     profile: Profile | None,
     limit: float | None,
+    wait: float | None,
     native: bool,
     once: bool,
     ray: str | None,
@@ -53,23 +53,37 @@ def command(
 
     LOG is a file; HOST has a job of this tree, "here" included. Further hosts are looked at for its other processes.
     """
+    from contextlib import ExitStack
+
+    from patcher.operations.log_or_host import STANDARD_INPUT, either, log_or_host
     from patcher.operations.watching import Asked, watch
     from patcher.reporting.watch import Watching, exit_code, show_report
 
     if (pid is None) == (not targets):
         raise UsageError(phrase("name a log, a host, or a process with --pid"))
-    log = Path(targets[0]) if len(targets) == 1 and _is_log(targets[0], session) else None
-    hosts = [] if log is not None else [ordered_host(session, name, given) for name in targets]
+    meant = [log_or_host(session, name, given, "uky-patch watch") for name in targets]
+    log = meant[0].log if meant else None
+    if log == STANDARD_INPUT:
+        raise UsageError(
+            phrase("standard input is not watched"),
+            advice=phrase(
+                "Write it to a file, for example with tee, and watch that; or: {command}",
+                command="uky-patch diagnose -",
+            ),
+        )
+    if len(meant) > 1:
+        named = next((one.log for one in meant if one.log is not None), None)
+        if named is not None:
+            raise UsageError(phrase("{name} is a log, and a log is watched alone", name=named))
+    if wait is not None and log is None:
+        raise UsageError(phrase("--wait is for a log on this machine"))
     watching = Watching()
-    report = watch(session, Asked(log, pid, hosts, job, profile, limit, native, once, ray), watching.ears)
+    hosts = [one.host for one in meant if one.host is not None]
+    asked = Asked(Path(log) if log is not None else None, pid, hosts, job, profile, limit, native, once, ray, wait)
+    with ExitStack() as stack:
+        for one in meant:
+            stack.enter_context(either(session, one, "uky-patch watch"))
+        report = watch(session, asked, watching.ears)
     watching.end()
     show_report(report, session.output)
     return exit_code(report)
-
-
-def _is_log(name: str, session: Session) -> bool:
-    """Whether a file is meant, there or yet to come, rather than a host."""
-    from patcher.operations.reaching import root_of
-
-    configured = root_of(session) is not None and name in session.config.hosts
-    return not configured and (Path(name).is_file() or "/" in name or name.endswith(_ENDINGS))

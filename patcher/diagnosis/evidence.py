@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Literal
 
 from patcher.diagnosis.milestones import Phase
 from patcher.records.symptoms import Symptom
+
+_OF_PROGRAMS = frozenset((".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb"))
+_OF_DOCUMENTS = frozenset((".md", ".rst", ".json"))
+"""Files that name what a configuration holds, `actor_rollout_ref`, and are no logs for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +131,19 @@ class Evidence:
     """By file: how many lines it has, and the offset behind it."""
     lines: int = 0
     size: int = 0
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing in it is of a training run: no phase, step, progress, symptom, error or end.
+
+        A file of sources that holds what a log would say, such as the text of an error that it raises, is no log.
+        """
+        if self.step is not None or self.phase not in (None, "config"):
+            return False
+        suffixes = {PurePath(name).suffix for name in self.ends}
+        if suffixes and suffixes <= _OF_PROGRAMS:
+            return True
+        said = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
+        if any(said) or self.complained or self.progressed is not None:
+            return False
+        return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)

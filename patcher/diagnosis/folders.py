@@ -23,6 +23,10 @@ _ASIDE = re.compile(
 )
 """Those that tell nothing of a run."""
 _EVENTS = ("events", "export_events")
+_NO_LOGS = ("__pycache__", "node_modules", "site-packages")
+"""Folders of programs; so are those whose names begin with a dot."""
+_OF_A_PROJECT = (".git", "pyproject.toml", "setup.py", "verl/__init__.py")
+"""What is in a folder of sources."""
 _LATEST = "session_latest"
 
 
@@ -47,7 +51,7 @@ def series(log: str) -> Sequence[Series]:
     top = top / "logs" if (top / "logs").is_dir() else top
     parts: dict[str, list[tuple[int, float, str]]] = {}
     for folder, folders, names in os.walk(top):
-        folders[:] = [one for one in folders if one not in _EVENTS]
+        folders[:] = [one for one in folders if may_hold_logs(one)]
         for name in sorted(names):
             if _ASIDE.match(name):
                 continue
@@ -67,3 +71,18 @@ def series(log: str) -> Sequence[Series]:
         Series(tuple(name for _, _, name in sorted(found)), bool(_HOUSEKEEPING.match(Path(stem).name)))
         for stem, found in sorted(parts.items())
     ]
+
+
+def may_hold_logs(folder: str) -> bool:
+    """Whether a folder of this name, met below another, is looked into for logs."""
+    return not folder.startswith(".") and folder not in (*_EVENTS, *_NO_LOGS)
+
+
+def is_named_like_a_log(name: str) -> bool:
+    """`train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; not what Ray writes for itself."""
+    return not _ASIDE.match(name) and bool(_NAME.fullmatch(name) or _DATED.fullmatch(name))
+
+
+def is_of_sources(folder: Path) -> bool:
+    """Whether a folder is that of a project, so that text files in it are of any kind."""
+    return any((folder / one).exists() for one in _OF_A_PROJECT)

@@ -55,6 +55,7 @@ def judge(evidence: Evidence, fitting: Fitting, *, ended: bool | None = None, si
         versions=fitting.versions,
         lines=evidence.lines,
         size=evidence.size,
+        blank=evidence.blank,
     )
 
 

@@ -66,6 +66,12 @@ class Diagnosis:
     size: int = 0
     notes: tuple[Phrase, ...] = ()
     """What of the symptoms could not be looked for."""
+    blank: bool = False
+    """Whether nothing that was read is of a training run."""
+    logs: tuple[str, ...] = ()
+    """Of a folder, the files that were read: those of its newest run."""
+    earlier: tuple[str, ...] = ()
+    """Of a folder, the logs of earlier runs, the newest first; they were left aside."""
 
     @property
     def root(self) -> Finding | None:
@@ -91,6 +97,8 @@ class Diagnosis:
             "lines": self.lines,
             "bytes": self.size,
             "notes": [str(note) for note in self.notes],
+            "logs": list(self.logs),
+            "earlier": list(self.earlier),
         }
 
 

@@ -26,6 +26,10 @@ _FEW = 0.05
 """The share of them from which on a file is no text."""
 
 
+class NoTextError(UsageError):
+    """A file is binary, so that it is no log."""
+
+
 class Log:
     """What a log holds, up to where it ended when it was opened. Raises UsageError where it cannot be read on."""
 
@@ -48,7 +52,7 @@ class Log:
         if self._left is not None:
             self._left -= len(piece)
         if not self._seen and not _is_text(piece[:_HEAD]):
-            raise UsageError(
+            raise NoTextError(
                 phrase("{path} is no log", path=self._name),
                 cause="it is no text, but a binary file",
                 advice="LOG is a text file, a packed one (gz, xz, zst), a folder, or - for standard input.",
@@ -75,6 +79,15 @@ def opened(name: str) -> Iterator[BinaryIO]:
         raise UsageError(phrase("there is no log at {path}", path=path)) from error
     except OSError as error:
         raise unreadable(name, error) from error
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a regular file is packed, by how it begins. Raises UsageError where it cannot be read."""
+    try:
+        with os.fdopen(open_stream(path), "rb") as stream:
+            return stream.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
+    except OSError as error:
+        raise unreadable(str(path), error) from error
 
 
 def unreadable(name: str, error: Exception) -> UsageError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from patcher.errors import HostError, LoginError, UnreachableError
+from patcher.errors import HostError, LoginError, UnknownHostError, UnreachableError
 from patcher.language import Phrase, phrase
 
 
@@ -39,7 +39,7 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         r"Could not resolve hostname|Name or service not known|Temporary failure in name resolution",
-        UnreachableError,
+        UnknownHostError,
         phrase("{host}: there is no host of this name"),
         phrase("Look at the name, at HostName in ~/.ssh/config, and whether the network or VPN is up."),
     ),

@@ -21,6 +21,7 @@ from patcher.bundling.stacks import stacks
 from patcher.errors import TreeError, UsageError
 from patcher.hosts.host import HERE, Host
 from patcher.language import language, phrase
+from patcher.operations.log_or_host import Meant, log_or_host, no_log
 from patcher.operations.reaching import named_host, root_of
 
 if TYPE_CHECKING:
@@ -31,21 +32,19 @@ if TYPE_CHECKING:
     from patcher.session import Session
 
 
-def target(session: Session, what: str | None, job: str | None, given: Mapping[str, Any]) -> tuple[Host, str | None]:
-    """The host that is meant, and the log here, if one is. A host of uky-patch.toml comes before a file of its name.
+def target(session: Session, what: str | None, job: str | None, given: Mapping[str, Any]) -> Meant:
+    """The log here that is meant, or the host; without a word this machine.
 
-    Raises UsageError for what can be neither.
+    Raises UsageError for what can be neither, and for a log that is not there.
     """
-    if what is None or what == HERE:
-        return named_host(session, None, **given), None
-    named = root_of(session) is not None and what in session.config.hosts
-    if not named and (what == "-" or "/" in what or Path(what).exists()):
-        if job is not None:
-            raise UsageError("--job names a job of a host, and a log was given")
-        if what != "-" and not Path(what).exists():
-            raise UsageError(phrase("there is no log at {path}", path=what))
-        return named_host(session, None), what
-    return named_host(session, what, **given), None
+    meant = log_or_host(session, HERE if what is None else what, given, "uky-patch bundle")
+    if meant.log is None:
+        return meant
+    if job is not None:
+        raise UsageError("--job names a job of a host, and a log was given")
+    if meant.log != "-" and not Path(meant.log).exists():
+        raise no_log(session, meant.log, "uky-patch bundle")
+    return replace(meant, host=named_host(session, None))
 
 
 @contextmanager
@@ -119,9 +118,9 @@ def _state(connection: Connection, asked: Asked, machine: Survey) -> Mapping[str
 
 def _diagnosed(session: Session, log: Log | None) -> Diagnosis | None:
     """The one place where a log is diagnosed."""
-    from patcher.operations.diagnosing import diagnose
+    from patcher.operations.diagnosing import diagnosis_of
 
-    return diagnose(session, str(log.spot)) if log is not None else None
+    return diagnosis_of(session, str(log.spot)) if log is not None else None
 
 
 def seal(learnt: Found, asked: Asked, top: str, stack: ExitStack) -> Bundle:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.agent.jobs import processes
 from patcher.agent.jobs.folder import look
+from patcher.agent.stacks.facts import is_python, title
 from patcher.agent.stacks.hook import FOLDER
 from patcher.diagnosis.model import Diagnosis, Verdict
+from patcher.diagnosis.nearby import advice_near, logs_near
+from patcher.diagnosis.opening import is_packed, opened
 from patcher.errors import UsageError
 from patcher.hosts.host import Profile
 from patcher.language import NOTHING, Phrase, Phrases, phrase
+from patcher.operations.diagnosing import of_no_run
+from patcher.operations.log_or_host import no_log
 from patcher.profiles.expectations import EXPECTED
 from patcher.secrets.redacting import Redactor
 from patcher.watching import local
@@ -34,6 +40,9 @@ if TYPE_CHECKING:
     from patcher.session import Session
 
 HERE = "here"
+_COMMAND = "uky-patch watch"
+NAP = 0.25
+"""Seconds between looks for a log that is waited for."""
 DEFAULT: Profile = "standard"
 """Whose expectations count where nobody says which: the most patient ones."""
 
@@ -51,6 +60,8 @@ class Asked:
     native: bool = False
     once: bool = False
     ray: str | None = None
+    wait: float | None = None
+    """Seconds for which a log that is not there is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,8 @@ def watch(session: Session, asked: Asked, ears: Ears) -> Report:
         ended = outcome.end is not None and _early(outcome.end, state)
         diagnosis = _diagnosed(found, symptoms, session, ended=ended or None, silent=outcome.stalled)
         verdict, detail = _verdict(outcome, diagnosis)
+        if diagnosis.blank and outcome.end is not None and outcome.end.unseen:
+            raise of_no_run(session, found.source.name, diagnosis, _COMMAND)
         if outcome.sight is not None and outcome.stalled:
             odd = [pid for group in outcome.sight.grouped.odd for pid in group.pids]
             diagnosis = with_stacks(diagnosis, symptoms, outcome.sight.processes, odd)
@@ -164,6 +177,12 @@ def _of_process(session: Session, asked: Asked, pid: int, ears: Ears, stack: Exi
         raise UsageError(phrase("there is no process {pid}", pid=pid))
     log = local.log_of(pid)
     if log is None:
+        if not _runs_python(pid):
+            raise UsageError(
+                phrase("process {pid} ({name}) is no training", pid=pid, name=process.name),
+                cause="neither it nor what it has started is Python, and it writes no log",
+                advice="Name the process of the training, or its log.",
+            )
         ears.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = Local(log, local.started_at(process.start))
     ray, others = _nodes(session, asked, None, ears, stack)
@@ -171,9 +190,13 @@ def _of_process(session: Session, asked: Asked, pid: int, ears: Ears, stack: Exi
     return _Found(source, places, source.profile, Redactor(()), source.close)
 
 
+def _runs_python(pid: int) -> bool:
+    everything = processes.table()
+    return any(is_python(one, everything[one].name, title(one)) for one in processes.descendants([pid], everything))
+
+
 def _of_log(session: Session, asked: Asked, log: Path, ears: Ears, stack: ExitStack) -> _Found:
-    if log.is_dir():
-        raise UsageError(phrase("{path} is a folder; watch one log of it", path=log))
+    _require_log(session, log, asked.wait, ears)
     source = Local(log)
     order: dict[str, Any] = {"log": str(log)}
     if source.profile is not None:
@@ -182,6 +205,51 @@ def _of_log(session: Session, asked: Asked, log: Path, ears: Ears, stack: ExitSt
     ray, others = _nodes(session, asked, mark, ears, stack)
     places = [Here({**order, "ray": ray}, HERE), *others]
     return _Found(source, places, source.profile, Redactor(()), source.close)
+
+
+def _require_log(session: Session, log: Path, wait: float | None, ears: Ears) -> None:
+    """Raise UsageError for what is no log that can grow; wait for one that is not there yet, where somebody wants it.
+
+    The log of a job of this tree that is being started needs no waiting for: its folder says that it will come.
+    """
+    if (log.parent / "job.json").is_file() and not log.exists():
+        return
+    if not log.exists():
+        _await(session, log, wait, ears)
+    if log.is_dir():
+        near = advice_near(logs_near(session.symptoms, log, deep=True), _COMMAND)
+        host = shlex.join(["uky-patch", "watch", log.name, "--ssh", log.name])
+        raise UsageError(
+            phrase("{path} is a folder; watch one log of it", path=log),
+            cause="" if near else "no file below it tells of a training run",
+            advice=near or phrase("If a host of this name is meant: {command}", command=host),
+        )
+    if not log.is_file():
+        raise UsageError(
+            phrase("{path} is no file that grows", path=log),
+            advice=phrase("Write it to a file as well, for example with tee, and watch that."),
+        )
+    with opened(str(log)) as stream:
+        stream.read(4096)  # It raises for a file that is no text.
+    if is_packed(log):
+        raise UsageError(
+            phrase("{path} is packed, so nothing is written to it any more", path=log),
+            advice=phrase("What it says: {command}", command=shlex.join(["uky-patch", "diagnose", str(log)])),
+        )
+
+
+def _await(session: Session, log: Path, wait: float | None, ears: Ears) -> None:
+    if wait is None:
+        command = shlex.join(["uky-patch", "watch", str(log), "--wait", "600"])
+        later = phrase("To wait for one that is yet to come: {command}", command=command)
+        raise no_log(session, str(log), _COMMAND, also=later)
+    ears.trouble(phrase("waiting for {path}, {seconds} s at most", path=log, seconds=f"{wait:g}"))
+    deadline = time.monotonic() + wait
+    while not log.exists():
+        if time.monotonic() >= deadline:
+            cause = phrase("none has come for {seconds} s", seconds=f"{wait:g}")
+            raise no_log(session, str(log), _COMMAND, cause=cause)
+        time.sleep(min(NAP, max(0.0, deadline - time.monotonic())))
 
 
 def _nodes(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from patcher.diagnosis.evidence import Place
 from patcher.diagnosis.model import Diagnosis, Finding, Offer, Verdict
@@ -30,10 +30,12 @@ _SHOWN = 8
 """Lines about the root, and names of a cascade."""
 
 
-def show_diagnosis(found: Diagnosis, output: Literal["text", "json"], log: str = "") -> None:
-    """`log` is what was diagnosed, by its name on the command line."""
+def show_diagnosis(
+    found: Diagnosis, output: Literal["text", "json"], log: str = "", job: Mapping[str, Any] | None = None
+) -> None:
+    """`log` is what was diagnosed, by its name on the command line; `job` the host's job that wrote it, if one did."""
     if output == "json":
-        show_json(found.as_json())
+        show_json({**found.as_json(), "job": job})
     else:
         say(*lines(found, log, language()))
 
@@ -43,6 +45,8 @@ def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
     report = [_head(found, log, tongue)]
     if reached := _phases(found, tongue):
         report += _item(phrase("phases"), reached, tongue)
+    if found.logs:
+        report += _item(phrase("logs"), show(_read_logs(found), tongue), tongue)
     roots = [finding for finding in found.findings if finding.role == "root"]
     for root in roots:
         report += _root(root, found, tongue)
@@ -68,6 +72,15 @@ def _head(found: Diagnosis, log: str, tongue: Language) -> str:
         told = phrase("no phase of a training is seen")
     size = phrase("{log}: {lines} lines, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size))
     return f"{word}  {show(told, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
+
+
+def _read_logs(found: Diagnosis) -> Phrase:
+    """Which of a folder's logs were read."""
+    named = ", ".join(found.logs[:_SHOWN]) + (", \u2026" if len(found.logs) > _SHOWN else "")
+    if not found.earlier:
+        return phrase("{count} of one run: {names}", count=len(found.logs), names=named)
+    text = "{count} of the newest run: {names}. Left aside: {earlier} of earlier runs, such as {example}"
+    return phrase(text, count=len(found.logs), names=named, earlier=len(found.earlier), example=found.earlier[0])
 
 
 def _phases(found: Diagnosis, tongue: Language) -> str:

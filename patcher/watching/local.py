@@ -93,7 +93,7 @@ class Local:
             return End(end["code"], (self._folder / "stop.json").exists())
         if self._seen and self._members == 0:
             return End(lost=True)
-        return End(lost=True) if self._abandoned() else None
+        return End(lost=True, unseen=True) if self._abandoned() else None
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         if self._path is None:

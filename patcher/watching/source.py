@@ -17,6 +17,8 @@ class End:
     stopped: bool = False
     lost: bool = False
     """It is gone, and nobody noted how it ended."""
+    unseen: bool = False
+    """Nobody was seen to write its log: it had ended before, or nobody ever did."""
 
 
 class Source(Protocol):

@@ -217,7 +217,11 @@ def test_what_is_no_log(ask: Callable[..., Answer], name: str) -> None:
 
 
 def test_an_empty_log_says_nothing(ask: Callable[..., Answer], log: Callable[[str], str]) -> None:
-    answer = ask("diagnose", log(""))
+    path = Path(log(""))
+    answer = ask("diagnose", str(path))
+    assert (answer.code, answer.out, answer.err.splitlines()[0]) == (2, "", f"error: {path} is empty")
+    with path.open("a"):
+        answer = ask("diagnose", str(path))
     assert (answer.code, answer.out.splitlines()[0][:40]) == (0, "RUNNING  the log is empty, it says nothi")
 
 

@@ -118,11 +118,16 @@ def test_a_run_that_ends_well_and_one_that_fails(tmp_path: Path) -> None:
 
 def test_a_program_that_is_no_training_and_ends_without_a_word(tmp_path: Path) -> None:
     log = tmp_path / "plain.log"
-    log.write_text("some words\n")
-    os.utime(log, (time.time() - 60,) * 2)
+    with log.open("wb") as stream:
+        job = subprocess.Popen(["bash", "-c", "echo some words; sleep 4"], stdout=stream)
     code, out, _ = watch(log)
+    job.wait()
     assert (code, out.split()[0]) == (0, "ok")
     assert "names no failure" in out
+    os.utime(log, (time.time() - 60,) * 2)
+    code, out, err = watch(log)
+    assert (code, out) == (2, "")
+    assert "nothing of a training run is in" in err
 
 
 def test_a_log_whose_job_is_long_over(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""`diagnose HOST`: the log of a job on a host, fetched and judged there where the host knows better."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from patcher import jobs
+from tests.jobs.conftest import Site
+from tests.machines import Machine
+
+Done = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    tree = tmp_path / "mine"
+    (tree / "verl").mkdir(parents=True)
+    (tree / "verl/__init__.py").write_text("")
+    return tree
+
+
+def diagnose(mine: Path, there: Site, *words: str) -> Done:
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "patcher", "--root", str(mine), "diagnose", "loop", "--path", str(there.root)]
+    return subprocess.run([*command, *words], capture_output=True, text=True, env=env, timeout=60)
+
+
+def told(done: Done) -> Any:
+    found = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (1 if found["symptoms"] else 0, ""), done.stderr
+    return found
+
+
+def over(there: Site, job: jobs.Job) -> None:
+    while not jobs.look(there.open(), job.id)[0].over:
+        time.sleep(0.1)
+
+
+def test_a_job_that_failed_and_one_that_runs(there: Site, mine: Path) -> None:
+    secret = "hf_" + "Ab1" * 12
+    failed = there.start(f"echo dataset len: 3; echo HF_TOKEN={secret}; echo 'ValueError: 3 rows, not 4'; exit 3")
+    over(there, failed)
+    found = told(diagnose(mine, there, "--format", "json"))
+    assert (found["verdict"], found["job"]["host"], found["job"]["code"]) == ("failed", "loop", 3)
+    (symptom,) = found["symptoms"]
+    assert (symptom["text"], symptom["line"]) == ("ValueError: 3 rows, not 4", 3)
+    assert symptom["file"] == f"loop:{failed.log}"
+    there.start("echo dataset len: 3; until [ -e enough ]; do sleep 0.1; done")
+    done = diagnose(mine, there)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "RUNNING")
+    assert "has run for" in done.stdout
+    there.write("enough", "")
+    assert secret not in diagnose(mine, there, "--job", failed.id).stdout
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize(
+    ("script", "verdict", "said"),
+    [
+        ("", "ok", "ended with exit code 0"),
+        ("exit 7", "failed", "ended with exit code 7"),
+        ("echo some words; exit 7", "failed", "ended with exit code 7"),
+        ("echo some words", "ok", "ended with exit code 0"),
+        ("kill -9 $$", "failed", "ended with exit code"),
+    ],
+)
+def test_how_it_ended_is_known_where_the_log_says_nothing(
+    there: Site, mine: Path, script: str, verdict: str, said: str
+) -> None:
+    over(there, there.start(script or "true"))
+    found = json.loads(diagnose(mine, there, "--format", "json").stdout)
+    assert found["verdict"] == verdict
+    assert any(said in note for note in found["notes"])
+    assert diagnose(mine, there).returncode == (0 if verdict == "ok" else 1)
+
+
+@pytest.mark.hosts
+def test_a_host_without_a_job_and_one_without_sshd(there: Site, reachable: Machine, mine: Path) -> None:
+    done = diagnose(mine, there)
+    assert done.returncode == 5
+    assert "no job has been started there" in done.stderr
+    with reachable.no_sshd():
+        done = diagnose(mine, there)
+    assert done.returncode == 5
+    assert "it refuses the connection" in done.stderr
