@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.session import Session
 
 
-@click.command("diagnose")
+@click.command("diagnose", cls=Command)
 @click.argument("log", metavar="LOG")
 @click.option("--against", metavar="GOOD_LOG", help="A good run's log: what it said that this one never came to.")
 @with_session
