@@ -37,6 +37,8 @@ def mistake_in(words: list[str]) -> str:
         command: click.Command = uky_patch
         rest = [*context._protected_args, *context.args]
         while isinstance(command, click.Group):
+            if not rest:
+                return "Missing command."
             name, found, rest = command.resolve_command(context, rest)
             assert found is not None
             command = found

@@ -50,13 +50,18 @@ def judged(session: Session, parts: Sequence[Part], log: str = STANDARD_INPUT) -
     """What logs of one run come to, with the fixes that count for the versions and the tree at hand."""
     evidence = merged(parts)
     silent = _silent(log, evidence)
-    fitting = Fitting(_versions(session, evidence))
+    fitting = Fitting(_versions(session, evidence), log=log if _plain(log) else "")
     found = judge(evidence, fitting, silent=silent)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
         fitting = replace(fitting, outcomes=_outcomes(session, fitting.versions), root=root)
         found = judge(evidence, fitting, silent=silent)
     return found
+
+
+def _plain(log: str) -> bool:
+    """Whether commands such as `grep` can read it as it is: a file, and not a packed one."""
+    return Path(log).is_file() and Path(log).suffix not in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def log_lines(logs: Sequence[Series]) -> Iterator[tuple[str, BinaryIO]]:
