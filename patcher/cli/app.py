@@ -11,12 +11,13 @@ import click
 
 from patcher import __version__, interrupt
 from patcher.cli.ending import as_error, error_report, tell
-from patcher.cli.options import CommandGroup, shared
+from patcher.cli.help import CommandGroup
+from patcher.cli.options import shared
 from patcher.errors import ExitCode, UkyError, UsageError
-from patcher.language import language, phrase, show
+from patcher.language import phrase
 from patcher.reporting.answers import held
 from patcher.reporting.output import ReaderGoneError
-from patcher.terminal import guarded
+from patcher.terminal import guarded, say
 from patcher.trust import search_only_outside
 
 COMPLETE = "_UKY_PATCH_COMPLETE"
@@ -49,8 +50,21 @@ COMMANDS = {
 }
 
 
+HEADINGS = {
+    "To try it": ("demo",),
+    "Records and the tree": ("list", "explain", "status", "apply", "revert", "verify"),
+    "Before an upgrade": ("check", "pins"),
+    "Hosts and jobs": ("migrate", "render", "data", "model", "run", "job"),
+    "When a run fails or hangs": ("diagnose", "watch", "probe", "bundle", "clean", "symptoms"),
+    "Settings of the tool": ("trust", "completion"),
+}
+"""The commands as the help groups them."""
+
+
 class LazyGroup(CommandGroup):
     """Imports `patcher.cli.<name>` for a command only when it is called."""
+
+    headings = HEADINGS
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -62,9 +76,8 @@ class LazyGroup(CommandGroup):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, show(text, language())) for name, text in COMMANDS.items()])
+    def summary(self, ctx: click.Context, name: str) -> str:  # noqa: ARG002
+        return COMMANDS[name]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -118,10 +131,9 @@ def _outcome(arguments: list[str]) -> tuple[int, UkyError | None]:
         return ExitCode.CLEAN, None
     except BaseException as raised:
         error = as_error(raised)
-        if isinstance(raised, click.ClickException):
-            raised.show()
-        else:
-            tell(error)
+        if isinstance(raised, click.UsageError) and raised.ctx is not None:
+            say(*raised.ctx.get_usage().split("\n"), err=True)
+        tell(error)
         return error.exit_code, error
     return code, None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patcher.cli.completing import record_ids
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
 from patcher.language import phrase
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.operations.nodes import Wanted
 
 
-@click.command("apply")
+@click.command("apply", cls=Command)
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=record_ids)
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Also records that are off by default and have this tag."

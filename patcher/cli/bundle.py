@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.help import Command
 from patcher.cli.hosts import near_options
 from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
-@click.command("bundle")
+@click.command("bundle", cls=Command)
 @click.argument("what", metavar="[LOG|HOST]", required=False, shell_complete=host_names)
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
 @near_options

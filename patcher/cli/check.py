@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from patcher.reporting.check import By
 
 
-@click.command("check")
+@click.command("check", cls=Command)
 @click.option("--verl", default="", metavar="VER", help="Check this verl release instead of a tree.")
 @click.option(
     "--against",

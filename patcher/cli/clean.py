@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.help import Command
 from patcher.cli.hosts import near_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
@@ -14,7 +15,7 @@ from patcher.hosts.host import HERE
 from patcher.session import Session
 
 
-@click.command("clean")
+@click.command("clean", cls=Command)
 @click.argument("host", metavar="[HOST]", default=HERE, shell_complete=host_names)
 @click.option("--job", metavar="ID", help="Which job, by its id or an end of it; the newest by default.")
 @near_options

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
-@click.command("completion")
+@click.command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @with_session
 def command(session: Session, shell: str) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.options import CommandGroup, with_session
+from patcher.cli.help import CommandGroup
+from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
@@ -30,7 +31,9 @@ def report(session: Session, file: str | None, host: str | None) -> int:
 @command.command("tiny")
 @click.argument("file", required=False, metavar="[FILE]")
 @click.option("--host", metavar="HOST", help="There; without it, on this machine.")
-@click.option("--rows", type=click.IntRange(1, 100_000), default=2, show_default=True, help="How many rows.")
+@click.option(
+    "--rows", type=click.IntRange(1, 100_000), metavar="N", default=2, show_default=True, help="How many rows."
+)
 @click.option(
     "--to", metavar="NAME", help="The file to write, beside FILE; by default train_tiny.parquet for train.parquet."
 )

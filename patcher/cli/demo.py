@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
 from patcher.session import Session
 
 
-@click.command("demo")
+@click.command("demo", cls=Command)
 @click.option("--verl", default="0.6.1", metavar="VER", show_default=True, help="The verl release to work on.")
 @click.option("--vllm", default="0.20.2", metavar="VER", show_default=True, help="The vLLM release to make it run on.")
 @click.option("--keep", type=GivenPath(), metavar="DIR", help="Work in this new folder and leave it.")

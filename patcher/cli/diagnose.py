@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.help import Command
 from patcher.cli.hosts import near_options
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
@@ -14,7 +15,7 @@ from patcher.language import phrase
 from patcher.session import Session
 
 
-@click.command("diagnose")
+@click.command("diagnose", cls=Command)
 @click.argument("target", metavar="LOG|HOST", shell_complete=host_names)
 @click.option("--against", metavar="GOOD_LOG", help="A good run's log: what it said that this one never came to.")
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")

@@ -108,9 +108,11 @@ def error_report(error: UkyError) -> Report:
 
 def _usage(error: BaseException) -> UsageError:
     """An error of click's own, which it words itself."""
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    from patcher.cli.mistakes import worded
+
+    message = worded(error.format_message() if hasattr(error, "format_message") else str(error))
     context = getattr(error, "ctx", None)
-    if context is None or type(error).__name__ == "NoArgsIsHelpError":
+    if context is None:
         return UsageError(message)
     return UsageError(message, advice=phrase("See: {command}", command=f"{context.command_path} --help"))
 

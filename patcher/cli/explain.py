@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from patcher.cli.completing import record_ids
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.session import Session
 
 
-@click.command("explain")
+@click.command("explain", cls=Command)
 @click.argument("record_id", metavar="ID", shell_complete=record_ids)
 @with_session
 def command(session: Session, record_id: str) -> int:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.help import CommandGroup
 from patcher.cli.hosts import ordered_host, reach_options
-from patcher.cli.options import CommandGroup, with_session
+from patcher.cli.options import with_session
 from patcher.session import Session
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
-@click.command("list")
+@click.command("list", cls=Command)
 @with_session
 def command(session: Session) -> int:
     """List the records, what each is for and whether it is on by default."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.help import Command
 from patcher.cli.hosts import host_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
@@ -15,7 +16,7 @@ from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
-@click.command("migrate")
+@click.command("migrate", cls=Command)
 @click.argument("name", metavar="HOST", shell_complete=host_names)
 @host_options
 @click.option("--dry-run", is_flag=True, help="Look, plan and show; write nothing, there or here.")

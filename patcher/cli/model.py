@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.options import CommandGroup, with_session
+from patcher.cli.help import CommandGroup
+from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 

@@ -29,16 +29,6 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-class CommandGroup(click.Group):
-    """A group whose name alone is a mistake: its help goes to standard error, and the exit code is 2."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and not ctx.resilient_parsing:
-            click.echo(ctx.get_help(), err=True)
-            raise UsageError(phrase("no command is named"))
-        return super().parse_args(ctx, args)
-
-
 _OPTIONS = (
     click.option(
         "--root",

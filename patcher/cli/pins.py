@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
-@click.command("pins")
+@click.command("pins", cls=Command)
 @click.argument("file", required=False, type=GivenPath(), metavar="[FILE]")
 @click.option("--to", multiple=True, metavar="NAME==VER", help="A proposed version; counts before what FILE says.")
 @click.option("--since", is_flag=True, help="Find the first release that shows each finding.")

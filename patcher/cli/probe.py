@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.session import Session
 
 
-@click.command("probe")
+@click.command("probe", cls=Command)
 @click.argument("question", metavar="[WHAT]", required=False)
 @click.argument("argument", metavar="[VALUE]", required=False)
-@click.option("--pid", "pids", type=click.IntRange(min=1), multiple=True, help="A process on this machine; repeatable.")
+@click.option(
+    "--pid",
+    "pids",
+    type=click.IntRange(min=1),
+    metavar="PID",
+    multiple=True,
+    help="A process on this machine; repeatable.",
+)
 @click.option(
     "--target", "targets", metavar="HOST:PORT", multiple=True, help="Where a job's probing listens; repeatable."
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.hosts.host import Profile
@@ -11,7 +12,7 @@ from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
-@click.command("render")
+@click.command("render", cls=Command)
 @click.argument("name", metavar="NAME")
 @click.option("--host", metavar="HOST", help="For this host; without it, for this machine.")
 @click.option("--diff", is_flag=True, help="Show what would change in the file that is there. Exit code 1 if anything.")

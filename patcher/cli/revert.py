@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patcher.cli.completing import record_ids
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.session import Session
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from patcher.operations.survey import Tampering
 
 
-@click.command("revert")
+@click.command("revert", cls=Command)
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=record_ids)
 @click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if something would change.")
 @click.option("--diff", is_flag=True, help="Show what changes.")

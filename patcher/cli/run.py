@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.hosts import ordered_host, reach_options
 from patcher.cli.options import with_session
 from patcher.session import Session
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from patcher.hosts.host import Profile
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @click.argument("profile", type=click.Choice(["standard", "debug", "fast-load"]))
 @click.argument("overrides", nargs=-1, metavar="[-- OVERRIDE...]")
 @click.option("--host", "name", default="here", metavar="HOST", help="Where; this machine by default.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
-@click.command("status")
+@click.command("status", cls=Command)
 @click.option("--all", "everything", is_flag=True, help="Also the records that are not needed here, with the reason.")
 @with_session
 def command(session: Session, everything: bool) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from patcher.cli.completing import symptom_ids
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.reporting.answers import show_json
 from patcher.session import Session
 
 
-@click.command("symptoms")
+@click.command("symptoms", cls=Command)
 @click.argument("symptom_id", metavar="[ID]", required=False, shell_complete=symptom_ids)
 @click.option("--card", is_flag=True, help="The quick-fix card: the line to look for, the first thing to do.")
 @with_session

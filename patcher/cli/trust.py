@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.session import Session
 
 
-@click.command("trust")
+@click.command("trust", cls=Command)
 @click.option("--forget", is_flag=True, help="Take it back.")
 @with_session
 def command(session: Session, forget: bool) -> int:

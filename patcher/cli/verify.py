@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.checks import LEVELS, Level
+from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode, UsageError
 from patcher.homes import expanded
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from patcher.ladder import Wish
 
 
-@click.command("verify")
+@click.command("verify", cls=Command)
 @click.option(
     "--level",
     type=click.Choice(LEVELS),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.help import Command
 from patcher.cli.hosts import reach_options
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from patcher.hosts.host import Profile
 
 
-@click.command("watch")
+@click.command("watch", cls=Command)
 @click.argument("targets", metavar="LOG|HOST...", nargs=-1, shell_complete=host_names)
 @click.option("--pid", type=click.IntRange(min=1), metavar="PID", help="A process with all that it has started.")
 @click.option("--job", metavar="ID", help="Which job of the host, by its id or an end of it; the newest by default.")

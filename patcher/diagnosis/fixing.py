@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ class Fitting:
     """Empty where no tree is at hand."""
     root: str = ""
     """The tree, where it was named."""
+    log: str = ""
+    """The file that is read, where it is one: what commands say `LOG` for."""
 
 
 def offers(symptom: Symptom, fitting: Fitting) -> tuple[Offer, ...]:
@@ -43,7 +46,8 @@ def _kind(name: str) -> Kind:
 
 def _offer(fix: Fix, fitting: Fitting) -> Offer:
     commands, note = _apply(fix.patch, fitting) if fix.patch else ([], NOTHING)
-    commands += fix.run.splitlines()
+    run = re.sub(r"\bLOG\b", lambda _: shlex.quote(fitting.log), fix.run) if fitting.log else fix.run
+    commands += run.splitlines()
     commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
     commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]
     return Offer(fix.text, fix.zh, tuple(commands), fix.patch, fix.setting, note)

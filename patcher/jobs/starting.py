@@ -49,6 +49,7 @@ def start(
         env=dict(host.env),
         python=interpreter.python if interpreter is not None else None,
         here=host.here,
+        host=host.name,
         share=share,
         steps=steps,
         facts={"versions": versions} if versions else {},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -100,10 +101,18 @@ NOTHING = Phrases(())
 
 
 def language() -> Language:
-    """Chinese where LC_ALL, LC_MESSAGES or LANG says so, as gettext decides it; else English."""
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        if value := os.environ.get(name):
-            return "zh" if value.lower().startswith("zh") else "en"
+    """The reader's language, decided as GNU gettext does; Simplified Chinese for every locale of Chinese.
+
+    The first of LC_ALL, LC_MESSAGES and LANG that is set counts. If it is the locale C or POSIX, or none is set, it is
+    English; else the first language of LANGUAGE that there is comes before it: `LANGUAGE=fr:zh_CN LANG=en_US.UTF-8`.
+    """
+    locale = next(filter(None, (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))), "C")
+    if re.split("[.@]", locale)[0] in ("C", "POSIX"):
+        return "en"
+    for name in (*os.environ.get("LANGUAGE", "").split(":"), locale):
+        match re.split("[_.@]", name.lower())[0]:
+            case "zh" | "en" as found:
+                return found
     return "en"
 
 

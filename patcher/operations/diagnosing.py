@@ -89,7 +89,7 @@ def judged(
     """
     evidence = merged(parts)
     silent = _silent(log, evidence) if silent is None else silent
-    fitting = Fitting(_versions(session, evidence, installed))
+    fitting = Fitting(_versions(session, evidence, installed), log=log if _plain(log) else "")
     found = judge(evidence, fitting, ended=ended, silent=silent)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
@@ -148,6 +148,11 @@ def of_no_run(session: Session, log: str, found: Diagnosis, command: str) -> Usa
         cause=phrase("no line of {lines} tells a phase, a step, an error or an end", lines=f"{found.lines:,}"),
         advice=advice,
     )
+
+
+def _plain(log: str) -> bool:
+    """Whether commands such as `grep` can read it as it is: a file, and not a packed one."""
+    return Path(log).is_file() and Path(log).suffix not in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def log_lines(logs: Sequence[Series]) -> Iterator[tuple[str, BinaryIO]]:

@@ -117,7 +117,11 @@ def _program(target: str, python: Path | None) -> Path:
         return Path(found)
     raise UsageError(
         phrase("probing is not installed where process {target} runs, nor here", target=target),
-        advice=phrase("Name the job's environment with --python, or take its stack with: uky-patch watch --pid PID"),
+        advice=phrase("Name the job's environment with --python.")
+        if ":" in target
+        else phrase(
+            "Name the job's environment with --python, or take its stack with: uky-patch watch --pid {pid}", pid=target
+        ),
     )
 
 

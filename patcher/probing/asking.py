@@ -64,8 +64,11 @@ class Probe:
         except subprocess.TimeoutExpired:
             raise ProbingError(
                 phrase("process {target} does not answer within {seconds:.0f} s", target=self.target, seconds=LIMIT),
-                advice=phrase(
-                    "A process that holds Python's lock cannot answer: uky-patch watch --pid PID takes its stack."
+                advice=phrase("A process that holds Python's lock cannot answer: its stack still shows where it is.")
+                if ":" in self.target
+                else phrase(
+                    "A process that holds Python's lock cannot answer. Its stack: uky-patch watch --pid {pid}",
+                    pid=self.target,
                 ),
             ) from None
         except OSError as error:

@@ -57,7 +57,7 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
         return
     tongue = language()
     if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
-        told = phrase("job {id} is at work: uky-patch job stop, or --running", id=found.job)
+        told = phrase("job {id} is at work: uky-patch job stop {host}, or --running", id=found.job, host=host.name)
         say(show(told, tongue))
         return
     if not found.things:

@@ -63,7 +63,8 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
 def _tell_failures(done: Round, tongue: Language) -> None:
     lines = [f"  {line}" for line in nearest_lines(done.plan.outcomes, tongue)]
     text = phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))
-    lines += ["", text.render(tongue), show("See why with: uky-patch explain ID", tongue)]
+    see = phrase("See why with: uky-patch explain {id}", id=done.plan.failed[0].id)
+    lines += ["", text.render(tongue), see.render(tongue)]
     say(*lines, err=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import BinaryIO
 
 from patcher.diagnosis.evidence import Place
@@ -33,7 +34,8 @@ def of_log(
     evidence = scanner.scan(files)
     for _, stream in files:
         stream.close()
-    found = judge(evidence, Fitting({**evidence.versions, **versions}), ended=ended, silent=silent)
+    log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
+    found = judge(evidence, Fitting({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
     return replace(found, notes=scanner.notes)
 
 

@@ -15,17 +15,30 @@ from typing import get_args
 import patcher
 from patcher import errors
 from patcher.checks import Status
-from patcher.cli.app import COMMANDS
+from patcher.cli.app import COMMANDS, HEADINGS
+from patcher.cli.examples import EXAMPLES
+from patcher.cli.help import paragraphs
+from patcher.cli.mistakes import _SENTENCES
 from patcher.compat.model import FindingKind, Severity
 from patcher.language import _catalogue, phrase, show
 from patcher.planning.outcome import Kind
+from tests.commands import commands, parameters
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-SAID_AT = {"phrase": 0, "show": 0, "Mistake": 3, "note": 1, "tree_error": 1, "_refused": 1, "_not_allowed": 1}
+SAID_AT = {
+    "phrase": 0,
+    "show": 0,
+    "Mistake": 3,
+    "note": 1,
+    "tree_error": 1,
+    "_refused": 1,
+    "_not_allowed": 1,
+    "UsageError": 0,
+}
 """Calls by the place of the argument that people read."""
 ELSEWHERE = {os.strerror(number) for number in errno.errorcode} | {
     "invalid start byte",
@@ -54,9 +67,21 @@ def constants(node: ast.expr | None, module: ast.AST) -> Iterator[str]:
                     yield from constants(other.value, ast.Module([], []))
 
 
+def of_the_command_line() -> dict[str, str]:
+    """What the help of every command says, and click's sentences; each with the command that it is of."""
+    found = dict.fromkeys(("[OPTIONS]", "COMMAND [ARGS]...", "Commands", *HEADINGS), "help")
+    found |= dict.fromkeys(("Options", "To reach the host", "Global options"), "help")
+    found |= dict.fromkeys(_SENTENCES, "mistakes")
+    for path, command in commands():
+        found |= dict.fromkeys(paragraphs(command), path)
+        found |= {item.help: path for item in parameters(command) if item.help}
+        found |= {what: path for _, what in EXAMPLES[path]}
+    return found
+
+
 def templates() -> dict[str, str]:
     """Each template in the code, and where it is."""
-    found = dict.fromkeys(COMMANDS.values(), "commands")
+    found = dict.fromkeys(COMMANDS.values(), "commands") | of_the_command_line()
     found |= dict.fromkeys((kind.replace("-", " ") for kind in get_args(Kind)), "outcomes")
     found |= dict.fromkeys(get_args(Status), "statuses")
     found |= dict.fromkeys((kind.replace("-", " ") for kind in get_args(FindingKind)), "kinds of findings")

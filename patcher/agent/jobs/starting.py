@@ -36,7 +36,8 @@ def start(request: Request) -> dict[str, Any]:
     """Start `script` with `arguments` as a job; the body is JSON of the variables that are secret.
 
     `env` are the others, `python` the interpreter to train with, `here` whether it is the user's own machine, whose
-    environment is then taken as it is. With `share` nothing that runs is in the way. Answers what `look` does.
+    environment is then taken as it is, `host` what the user calls it. With `share` nothing that runs is in the way.
+    Answers what `look` does.
     """
     args = request.args
     if "begun" not in request.kept:
@@ -44,7 +45,7 @@ def start(request: Request) -> dict[str, Any]:
     root = place.root(request)
     script = _script(root, args["script"])
     if not args.get("share"):
-        _alone(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"))
+        _alone(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
     environment, shell = (login.connection(), "") if args.get("here") else login.login()
     environment = login.with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
@@ -82,7 +83,7 @@ def _script(root: str, script: str) -> str:
     if os.path.isabs(script) or os.path.commonpath([path, os.path.realpath(root)]) != os.path.realpath(root):
         raise Refusal("script", phrase("{script} does not lie in the tree", script=script))
     if not os.path.isfile(path):
-        advice = phrase("The run scripts are written by: uky-patch migrate, or uky-patch render")
+        advice = phrase("Name a script of the tree with --script.")
         raise Refusal("script", phrase("{path}: there is no such file", path=path), None, advice)
     return path
 
@@ -93,7 +94,7 @@ def _argv(script: str, python: str | None) -> list[str]:
     return [shutil.which("bash") or "/bin/sh", script]
 
 
-def _alone(root: str, wanted: str | None) -> None:
+def _alone(root: str, wanted: str | None, host: str) -> None:
     """Raises Refusal where a job of this tree runs, or somebody's process is on a GPU that the job would use."""
     jobs = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]
     for job in jobs:
@@ -102,18 +103,15 @@ def _alone(root: str, wanted: str | None) -> None:
             if job.get("process"):
                 user, pid = job.get("user", ""), job["process"]["pid"]
                 cause = phrase("{cause}, process {pid} of {user}", cause=cause, pid=pid, user=user)
-            raise Refusal("busy", phrase("a job of this tree is running"), cause, _advice())
+            advice = "Wait, stop it with uky-patch job stop {host}, or start beside it with --share."
+            raise Refusal("busy", phrase("a job of this tree is running"), cause, phrase(advice, host=host))
     busy = [
         _said(gpu, process)
         for gpu in devices.visible(devices.devices(), wanted)
         for process in gpu["busy"] or devices.unseen(gpu)
     ]
     if busy:
-        raise Refusal("busy", phrase("the GPUs are in use"), busy, _advice())
-
-
-def _advice() -> Said:
-    return phrase("Wait, stop it with uky-patch job stop, or start beside it with --share.")
+        raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
 
 
 def _said(gpu: dict[str, Any], process: dict[str, Any]) -> Said:

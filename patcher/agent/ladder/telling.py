@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 import traceback
@@ -15,6 +16,8 @@ from patcher.agent.said import Said, phrase
 ARGS: dict[str, Any] = {}
 """What the program was given; filled before it starts."""
 STREAM: dict[str, IO[str]] = {}
+PYTHON = shlex.quote(sys.executable)
+"""The interpreter that trains, for a command that installs something into its environment."""
 LONGEST = 300
 """Letters of an exception's words that are shown."""
 

@@ -21,7 +21,7 @@ def run(walk: Walk) -> Outcome:
     ]
     if done.failed:
         title = phrase("records that cannot be applied with that host's versions: {count}", count=len(notes))
-        return Outcome(title, "fail", fix="uky-patch explain ID", notes=tuple(notes))
+        return Outcome(title, "fail", fix=f"uky-patch explain {done.plan.failed[0].id}", notes=tuple(notes))
     there = sum(outcome.kind in ("applied", "pending", "adopted") for outcome in done.plan.outcomes)
     detail = phrase("records that hold there: {count}", count=there)
     notes += walk.cargo.notes

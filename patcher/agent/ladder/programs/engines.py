@@ -7,10 +7,13 @@ import os
 import warnings
 from typing import Any
 
-from patcher.agent.ladder.telling import ARGS, Check, last_words
+from patcher.agent.ladder.telling import ARGS, PYTHON, Check, last_words
 from patcher.agent.said import phrase
 
 warnings.simplefilter("ignore")
+VLLM = phrase(
+    "install the vLLM release that is built for this torch: {python} -m pip install vllm==VERSION", python=PYTHON
+)
 REINSTALL = phrase("install a torch that is built for this machine's CUDA driver: see pytorch.org")
 
 
@@ -108,5 +111,5 @@ with Check("torch", fix=REINSTALL) as here:
     about_torch(here, importlib.import_module("torch"))
 with Check("gpus", needed=False) as here:
     about_gpus(here, importlib.import_module("torch"))
-with Check("vllm", fix=phrase("install a vLLM that is built for this torch: pip install vllm==VERSION")) as here:
+with Check("vllm", fix=VLLM) as here:
     about_vllm(here, importlib.import_module("vllm"))

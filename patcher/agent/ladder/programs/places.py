@@ -55,7 +55,7 @@ def validate(check: Check, found: dict[str, str]) -> None:
 
 sys.path.insert(0, ARGS["root"])
 paths: dict[str, str] = {}
-fix = phrase("mend git_ignore.py, or render it anew: uky-patch render git_ignore.py")
+fix = phrase("mend git_ignore.py, or render it anew: uky-patch render git_ignore.py --write")
 with Check("git_ignore.py", needed=False, fix=fix) as here:
     if os.path.exists(os.path.join(ARGS["root"], "git_ignore.py")):
         paths = constants()
@@ -77,7 +77,7 @@ with Check("data") as here:
     elif not os.path.isfile(train):
         here.fail(
             phrase("{path}: no such file", path=train),
-            phrase("copy the data there, or make two rows with: uky-patch data tiny"),
+            phrase("copy the data there, or name it with --data FILE"),
             **values,
         )
     elif not os.access(train, os.R_OK):

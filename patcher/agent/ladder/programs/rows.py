@@ -61,7 +61,7 @@ def trouble(row: dict[str, Any]) -> Any:
     return None
 
 
-MAKE = phrase("make the file anew; two rows for a test: uky-patch data tiny")
+MAKE = phrase("make the file anew")
 with Check("rows", fix=MAKE) as here:
     count, columns, first = read(ARGS["data"])
     if not count:

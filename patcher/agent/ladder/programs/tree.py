@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import warnings
 
-from patcher.agent.ladder.telling import ARGS, Check
+from patcher.agent.ladder.telling import ARGS, PYTHON, Check
 from patcher.agent.said import phrase
 
 warnings.simplefilter("ignore")
@@ -22,5 +23,9 @@ with Check("verl", fix=MEND) as here:
     else:
         here.fail(
             phrase("{version} comes from {place}, and not from this tree", version=version, place=place),
-            phrase("put the tree first: export PYTHONPATH={root}, or pip install -e {root}", root=ARGS["root"]),
+            phrase(
+                "put the tree first: export PYTHONPATH={root}, or {python} -m pip install --no-deps -e {root}",
+                root=shlex.quote(ARGS["root"]),
+                python=PYTHON,
+            ),
         )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from glob import glob
 
 from patcher.agent.ladder.telling import ARGS, Check
 from patcher.agent.said import phrase
 from patcher.agent.snapshots import newest_snapshot
 
-FETCH = phrase("fetch the model again: hf download MODEL --local-dir FOLDER")
+FETCH = phrase(
+    "fetch the model again, MODEL being its name on the hub: hf download MODEL --local-dir {folder}",
+    folder=shlex.quote(ARGS["model"]),
+)
 
 
 def header(path: str) -> str:

@@ -12,7 +12,7 @@ import socket
 import sys
 from typing import Any
 
-from patcher.agent.ladder.telling import ARGS, Check, last_words
+from patcher.agent.ladder.telling import ARGS, PYTHON, Check, last_words
 from patcher.agent.said import phrase
 from patcher.worktree import files
 
@@ -94,7 +94,7 @@ def climb() -> None:
         try:
             ray = importlib.import_module("ray")
         except ImportError as error:
-            check.fail(last_words(error), phrase("pip install {names}", names="ray"))
+            check.fail(last_words(error), phrase("{python} -m pip install {names}", python=PYTHON, names="ray"))
         address, source = running()
         joined = bool(address) and answers(address) and not foreign(source)
         if joined:
