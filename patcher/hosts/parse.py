@@ -33,11 +33,11 @@ def host_named(config: Config, name: str, **given: Any) -> Host:
     listed = name in config.hosts
     table = {key: value for key, value in given.items() if value not in (None, (), [], {})}
     _refuse(name, {} if name == HERE else table, listed)
-    if not listed:
-        return _host(name, table)
-    own = _tabled(config, name)
+    own = _tabled(config, name) if listed else {}
+    if name == HERE and config.python is not None:
+        own.setdefault("python", str(config.python.path))
     if name == HERE and "python" in own and "python" not in table:
-        _refuse_untrusted(config, own["python"])
+        refuse_untrusted(config, own["python"])
     for key, value in table.items():
         if key in ("env", "constants"):
             own[key] = {**own.get(key, {}), **value}
@@ -53,8 +53,8 @@ def all_hosts(config: Config) -> Mapping[str, Host]:
     return {name: _host(name, _tabled(config, name)) for name in config.hosts}
 
 
-def _refuse_untrusted(config: Config, python: str) -> None:
-    """What a tree names for this machine counts once its user has said so."""
+def refuse_untrusted(config: Config, python: str) -> None:
+    """Raise UsageError for what a tree names for this machine, until its user has said that it counts."""
     from patcher.trust import is_trusted
 
     if config.root is None or not is_trusted(config.root):
