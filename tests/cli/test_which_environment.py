@@ -120,9 +120,7 @@ def test_what_needs_no_environment_goes_on(own: Uky) -> None:
     assert own("render", "git_ignore.py").code == 0
 
 
-@pytest.mark.parametrize(
-    "written", ["env/bin/python", "env", "{folder}/env/bin/python", "../fork/env/bin/python", "~/e"]
-)
+@pytest.mark.parametrize("written", ["env/bin/python", "env", "{folder}/env/bin/python", "../fork/env", "~/e"])
 def test_the_tree_names_it(own: Uky, tree: Path, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     python = environment(tree / "env", vllm="2.1")
     monkeypatch.setenv("HOME", str(tree))
