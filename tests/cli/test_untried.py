@@ -87,7 +87,10 @@ def test_where_records_were_not_tried(ask: Ask, verl: str, vllm: str, told: str)
         assert "nothing to do" not in answer.out.lower()
 
 
-def test_the_next_step_can_be_followed_literally(ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_step_can_be_followed_literally(
+    ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patcher.releases.versions", lambda *_, **__: [])
     last = ask("status", verl="0.2.0.dev", vllm="0.20.2").out.splitlines()[-1]
     words = shlex.split(last.partition("Next: uky-patch ")[2])
     assert run(words) == 1
