@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from patcher.errors import RecordError
+from patcher.environment.model import NamedPython
+from patcher.errors import RecordError, UsageError
+from patcher.homes import expanded
 from patcher.language import Phrases, phrase
 from patcher.language.said import said
 from patcher.records.model import Style
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from patcher.records.mistakes import Checker
 
 NAME = "uky-patch.toml"
-_KEYS = ("marker", "style", "patches", "symptoms", "enable", "disable", "accept", "pins", "hosts")
+_KEYS = ("marker", "style", "python", "patches", "symptoms", "enable", "disable", "accept", "pins", "hosts")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
@@ -48,6 +50,8 @@ class Config:
     accept: tuple[Acceptance, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    python: NamedPython | None = None
+    """The interpreter that trains here."""
     root: Path | None = field(default=None, compare=False)
     """The tree that says so."""
 
@@ -97,6 +101,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         disable=check.strings(data, (), "disable"),
         accept=tuple(_acceptances(data, check)),
         pins=pins,
+        python=_python(data, check, root),
         hosts=hosts if isinstance(hosts, dict) else {},
         root=root,
     )
@@ -106,6 +111,24 @@ def _parse(text: str, path: Path, root: Path) -> Config:
             cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
         )
     return config
+
+
+def _python(data: Mapping[str, Any], check: Checker, root: Path) -> NamedPython | None:
+    """The interpreter that trains; a relative path is one from the root. It may lie outside: /opt/venv/bin/python does.
+
+    Whether there is one is looked at when it is needed, as `list` and a `--python` do not need it.
+    """
+    written = check.string(data, (), "python") if "python" in data else None
+    if written is None:
+        return None
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in written):
+        check.note(("python",), "must have no line break and no other control character")
+        return None
+    try:
+        return NamedPython(root / expanded(written), f"{NAME}:{check.line(('python',))}", root)
+    except UsageError as error:
+        check.note(("python",), Phrases((error.title,)))
+        return None
 
 
 def _folders(data: Mapping[str, Any], check: Checker, key: str, root: Path) -> Iterator[Path]:

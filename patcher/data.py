@@ -8,6 +8,6 @@ _PACKAGE = Path(__file__).parent
 
 
 def shipped(name: str) -> Path:
-    """The folder `patches`, `settings`, `symptoms` or `templates` that came with the tool."""
+    """The folder `docs`, `patches`, `settings`, `symptoms` or `templates` that came with the tool."""
     inside = _PACKAGE / "data" / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from patcher import config as settings
 from patcher.environment import Environment, probe
 from patcher.errors import RecordError, ReleaseError, UsageError
-from patcher.language import phrase
+from patcher.language import Phrase, phrase
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.records.symptoms import Symptom
     from patcher.symbols import Symbols
+
+NAME_IT = phrase("name the interpreter that trains: --python, or python = in uky-patch.toml")
 
 
 @dataclass
@@ -60,7 +62,33 @@ class Session:
 
     @cached_property
     def environment(self) -> Environment:
-        return probe(self.python, self.tree.root, self.assume)
+        return probe(self.python, self.tree.root, self.assume, named=self.config.python)
+
+    @property
+    def unknown_environment(self) -> Phrase | None:
+        """Why it is not known which environment trains; None where it is."""
+        if self.environment.known:
+            return None
+        return phrase(
+            "it is not known which environment trains: neither vllm nor torch is installed under {python}",
+            python=self.environment.python,
+        )
+
+    def require_environment(self) -> None:
+        """Raise UsageError where it is not known which environment trains: something is to be written for it."""
+        if (why := self.unknown_environment) is not None:
+            raise UsageError(why, advice=NAME_IT)
+
+    def command(self, *words: str) -> str:
+        """The command line that asks for something else about the same: with the options that this call was given."""
+        import shlex
+
+        asked: list[str] = []
+        for option, value in (("--root", self.root_option), ("--python", self.python)):
+            asked += [option, str(value)] if value is not None else []
+        asked += [part for name, version in self.assume.items() for part in ("--assume", f"{name}=={version}")]
+        asked += [part for folder in self.folders for part in ("--patches", str(folder))]
+        return shlex.join(("uky-patch", *asked, *words))
 
     @property
     def versions(self) -> dict[str, str]:

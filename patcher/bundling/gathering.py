@@ -152,7 +152,7 @@ def _records(session: Session) -> Section:
     from patcher.operations.standing import standing
     from patcher.reporting.status import status_json
 
-    told = status_json(standing(session), session)
+    told = status_json(standing(session), None, session)
     return Section("tree/records.json", phrase("the records and their outcomes on the tree"), as_text(told))
 
 

@@ -46,6 +46,8 @@ def command(
     from patcher.reporting.jobs import Live, exit_code, show_job, show_started, show_unset, show_verdict
 
     host = ordered_host(session, name, given)
+    if host.here and host.python is None and (script or host.script) is None:
+        session.require_environment()  # A script of the fork's own is rendered for no versions.
     show_unset(host)
     wanted = Wanted(host, profile, overrides, only_rollout, share, script)
     with linked(host, session.tree.root) as link:

@@ -14,10 +14,15 @@ from patcher.session import Session
 @click.option("--all", "everything", is_flag=True, help="Also the records that are not needed here, with the reason.")
 @with_session
 def command(session: Session, everything: bool) -> int:
-    """Show where each record stands on this tree. Exit code 1 if apply would change something, or could not."""
+    """Show where each record stands on this tree. Exit code 1 if apply would change something, or could not.
+
+    Also where it is not known which environment trains, and where check finds what no record was made for.
+    """
     from patcher.operations.standing import standing
+    from patcher.operations.untried import untried
     from patcher.reporting.status import show_status
 
-    found = standing(session)
-    show_status(found, session, everything=everything)
-    return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
+    found, beyond = standing(session), untried(session)
+    show_status(found, beyond, session, everything=everything)
+    clean = found.clean and session.environment.known and (beyond is None or beyond.clean)
+    return ExitCode.CLEAN if clean else ExitCode.FINDINGS

@@ -67,9 +67,9 @@ def command(
     host = _host(session, name) if name is not None or level != "markers" else None
     report = Report(session, level, host)
     if host is None:
-        from patcher.operations.verifying import marker_checks
+        from patcher.operations.verifying import checks_here
 
-        checks = marker_checks(session)
+        checks = checks_here(session)
         for check in checks:
             report.take(check)
     else:

@@ -6,21 +6,32 @@ import os
 import sys
 from pathlib import Path
 
-from patcher.agent.installed.interpreter import SITE_NAMES, executable, read
+from patcher.agent.installed.interpreter import ASK_SECONDS, SITE_NAMES, executable, read
 from patcher.agent.installed.layout import Interpreter, Unusable
 from patcher.agent.said import Said, phrase
-from patcher.errors import EnvironmentProbeError
+from patcher.environment.model import ChosenBy, NamedPython
+from patcher.errors import EnvironmentProbeError, RecordError
+from patcher.language import Phrases
+from patcher.language import phrase as sentence
 from patcher.language.heard import heard
 
 
-def find_interpreter(python: Path | None) -> Interpreter:
-    """Take `python` (executable, environment or its bin folder), else the active environment, else this interpreter."""
+def find_interpreter(python: Path | None, named: NamedPython | None = None) -> tuple[Interpreter, ChosenBy]:
+    """Take `python` (executable, environment or its bin folder), else what the tree names, else the active environment.
+
+    Without any of these it is the interpreter that this process runs in. What the tree names is read off its files; it
+    is only run where they do not tell, and the user trusts the tree.
+
+    Raises EnvironmentProbeError where `python` cannot be used, RecordError where what the tree names cannot.
+    """
     if python is not None:
         try:
-            return _read(python)
+            return _read(python), "option"
         except Unusable as error:
             advice = "Give --python an interpreter, a virtual environment or its bin folder."
             raise EnvironmentProbeError(heard(error.title), cause=heard(error.cause), advice=advice) from error
+    if named is not None:
+        return _as_named(named), "settings"
     problems = []
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         value = os.environ.get(variable, "")
@@ -32,8 +43,26 @@ def find_interpreter(python: Path | None) -> Interpreter:
             passed = "${variable} is {value}, which is passed over: {why}"
             problems.append(phrase(passed, variable=variable, value=value, why=error.title))
             continue
-        return _with(found, tuple(problems), (phrase("the environment is that of ${variable}", variable=variable),))
-    return _with(_running(), tuple(problems), (phrase("the environment is the one that uky-patch itself runs in"),))
+        notes = (phrase("the environment is that of ${variable}", variable=variable),)
+        return _with(found, tuple(problems), notes), "activation"
+    notes = (phrase("the environment is the one that uky-patch itself runs in"),)
+    return _with(_running(), tuple(problems), notes), "default"
+
+
+def _as_named(named: NamedPython) -> Interpreter:
+    from patcher.trust import is_trusted
+
+    try:
+        python = executable(named.path)
+        if not os.access(python, os.X_OK):
+            raise Unusable(phrase("cannot use {path}", path=python), phrase("it is not there, or may not be run"))
+        return read(python, ASK_SECONDS if is_trusted(named.root) else None)
+    except Unusable as error:
+        raise RecordError(
+            sentence("{place}: python names no interpreter that can be used", place=named.place),
+            cause=Phrases((heard(error.title), heard(error.cause)), ": "),
+            advice=sentence("Write the path of the interpreter that trains there, or name it with --python."),
+        ) from error
 
 
 def _with(found: Interpreter, problems: tuple[Said, ...], notes: tuple[Said, ...]) -> Interpreter:

@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 
 _ADVICE = "Give requirements, a list by pip freeze or uv pip freeze, pyproject.toml, uv.lock or a [pins] table."
 _OPTION = re.compile(r"\s+--[a-z-]+(?:[=\s]\S+)?")
+_EDITABLE = re.compile(r"(?:-e|--editable)[ =]\S+#(?:\S*&)?egg=([A-Za-z0-9][\w.-]*)")
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-([^-/]+)(?:-[^/]+)?-[^-/]+-[^-/]+-[^-/]+\.whl")
 
 
+UNTOLD = "@"
+"""What stands for a version that a place has and does not tell: `-e git+https://…#egg=verl`, `vllm @ file:///src`."""
+
+
 def read_pins(file: Path) -> dict[str, str]:
-    """Specifiers by normalised name; "" where any version will do. Raises UsageError for a file that cannot be read."""
+    """Specifiers by normalised name; "" where any version will do, or `UNTOLD`.
+
+    Raises UsageError for a file that cannot be read.
+    """
     try:
         text = files.read_stream(file, files.SOURCE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -48,7 +56,9 @@ def _of_lines(text: str, file: Path) -> Iterator[Requirement]:
         if line.endswith("\\"):
             continue
         written, joined = re.sub(r"(^|\s)#.*", "", joined).strip(), ""
-        if written and not written.startswith("-"):
+        if editable := _EDITABLE.match(written):
+            yield _requirement(f"{editable[1]} @ {written.split()[-1]}", file, start)
+        elif written and not written.startswith("-"):
             yield _requirement(_OPTION.sub("", written), file, start)
 
 
@@ -141,6 +151,7 @@ def _gathered(requirements: Iterable[Requirement]) -> dict[str, str]:
         if marker is not None and "extra" not in str(marker) and not marker.evaluate():
             continue
         wheel = _WHEEL.search(one.url) if one.url else None
-        said = f"=={wheel[2]}" if wheel else str(one.specifier)
+        said = f"=={wheel[2]}" if wheel else UNTOLD if one.url else str(one.specifier)
         found.setdefault(normalise(one.name), []).append(said)
-    return {name: ",".join(filter(None, dict.fromkeys(parts))) for name, parts in found.items()}
+    told = {name: [part for part in dict.fromkeys(parts) if part != UNTOLD] for name, parts in found.items()}
+    return {name: ",".join(filter(None, parts)) if parts else UNTOLD for name, parts in told.items()}

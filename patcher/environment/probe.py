@@ -10,7 +10,7 @@ from patcher.agent.installed.folders import normalise
 from patcher.agent.installed.metadata import is_pep440
 from patcher.agent.installed.packages import packages_of
 from patcher.environment.interpreter import find_interpreter
-from patcher.environment.model import NAMES, Environment, Installed
+from patcher.environment.model import NAMES, Environment, Installed, NamedPython
 from patcher.environment.trees import verl_tree
 from patcher.errors import UsageError
 from patcher.language import Phrase, phrase
@@ -20,14 +20,25 @@ ABSENT = "none"
 """What `assume` gives for a package that is to count as not installed."""
 
 
-def probe(python: Path | None, root: Path | None, assume: Mapping[str, str] | None = None) -> Environment:
+TRAINS = ("vllm", "torch")
+"""What an environment that trains has one of at least; one that another engine generates in has no vllm."""
+
+
+def probe(
+    python: Path | None,
+    root: Path | None,
+    assume: Mapping[str, str] | None = None,
+    *,
+    named: NamedPython | None = None,
+) -> Environment:
     """Find the versions under `python`, with verl's taken from the tree at `root` where one is given.
 
-    `assume` overrides by name; the version `none` stands for not installed. Raises `UsageError` for an assumed name or
-    version that is none, `EnvironmentProbeError` for an interpreter that cannot be used.
+    Without `python`, what the tree has `named` counts. `assume` overrides by name; the version `none` stands for not
+    installed. Raises `UsageError` for an assumed name or version that is none, `EnvironmentProbeError` or `RecordError`
+    for an interpreter that cannot be used.
     """
     given = assumed(assume or {})
-    interpreter = find_interpreter(python)
+    interpreter, chosen_by = find_interpreter(python, named)
     packages, odd = packages_of(interpreter, frozenset(given))
     problems, notes = [heard(said) for said in odd], [heard(said) for said in interpreter.notes]
     if root is not None and "verl" not in given:
@@ -36,10 +47,13 @@ def probe(python: Path | None, root: Path | None, assume: Mapping[str, str] | No
         packages.pop(name, None)
         if version != ABSENT:
             packages[name] = Installed(name, version, None, None, "assumed")
-    if python is None and "vllm" not in packages and "torch" not in packages:
-        notes.append(phrase("neither vllm nor torch is installed there; --python names the environment that trains"))
+    known = True
+    if not any(name in packages or name in given for name in TRAINS):
+        known = chosen_by in ("option", "settings")
+        if known:
+            notes.append(phrase("neither vllm nor torch is installed under {python}", python=interpreter.python))
     ordered = {name: packages[name] for name in NAMES if name in packages}
-    return Environment(interpreter.python, ordered, tuple(problems), tuple(notes))
+    return Environment(interpreter.python, ordered, tuple(problems), tuple(notes), chosen_by, known)
 
 
 def assumed(given: Mapping[str, str]) -> dict[str, str]:

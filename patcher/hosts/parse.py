@@ -36,11 +36,11 @@ def host_named(config: Config, name: str, **given: Any) -> Host:
     reached_by = tuple(
         word for key in ("ssh", "port", "path") if key in table for word in (f"--{key}", str(table[key]))
     )
-    if not listed:
-        return replace(_host(name, table), reached_by=reached_by)
-    own = _tabled(config, name)
+    own = _tabled(config, name) if listed else {}
+    if name == HERE and config.python is not None:
+        own.setdefault("python", str(config.python.path))
     if name == HERE and "python" in own and "python" not in table:
-        _refuse_untrusted(config, own["python"])
+        refuse_untrusted(config, own["python"])
     for key, value in table.items():
         if key in ("env", "constants"):
             own[key] = {**own.get(key, {}), **value}
@@ -56,8 +56,8 @@ def all_hosts(config: Config) -> Mapping[str, Host]:
     return {name: _host(name, _tabled(config, name)) for name in config.hosts}
 
 
-def _refuse_untrusted(config: Config, python: str) -> None:
-    """What a tree names for this machine counts once its user has said so."""
+def refuse_untrusted(config: Config, python: str) -> None:
+    """Raise UsageError for what a tree names for this machine, until its user has said that it counts."""
     from patcher.trust import is_trusted
 
     if config.root is None or not is_trusted(config.root):

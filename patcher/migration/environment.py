@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patcher.environment.model import NAMES, Environment, Installed
-from patcher.environment.probe import ABSENT, assumed
+from patcher.environment.probe import ABSENT, TRAINS, assumed
 from patcher.environment.trees import verl_tree
 from patcher.hosts.survey import Survey
 from patcher.language import Phrase, phrase
@@ -32,14 +32,17 @@ def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None 
                 name, package.version, package.distribution, place, package.origin, package.note, package.renamed
             )
     problems += _take_tree(root, survey.place.path, packages)
-    for name, version in assumed(assume or {}).items():
+    given = assumed(assume or {})
+    for name, version in given.items():
         packages.pop(name, None)
         if version != ABSENT:
             packages[name] = Installed(name, version, None, None, "assumed")
-    if "vllm" not in packages and "torch" not in packages:
+    known = True
+    if not any(name in packages or name in given for name in TRAINS):
+        known = chosen is not None and chosen.origin == "named"
         notes.append(phrase("neither vllm nor torch is installed there; --python names the environment that trains"))
     ordered = {name: packages[name] for name in NAMES if name in packages}
-    return Environment(python, ordered, tuple(problems), tuple(notes))
+    return Environment(python, ordered, tuple(problems), tuple(notes), known=known)
 
 
 def _take_tree(root: Path, there: str, packages: dict[str, Installed]) -> list[Phrase]:

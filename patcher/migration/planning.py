@@ -59,7 +59,9 @@ def plan_cargo(session: Session, listing: Listing, survey: Survey, connection: C
         if not done.failed:
             done = replace(done, plan=_as_there(planned, session.config.marker))
             items = loaded(session, listing, planned, found, there, survey.applied)
-        differs = tuple(outcome.id for outcome in done.plan.outcomes if kinds.get(outcome.id) != outcome.kind)
+        # Where nobody knows what trains here, there is nothing to compare with.
+        known = done.plan.outcomes if own.known else ()
+        differs = tuple(outcome.id for outcome in known if kinds.get(outcome.id) != outcome.kind)
         notes = (*_about(survey, there), *_uncommitted(session, listing, ledger))
         return Cargo(listing, items, done, there, differs, notes, kinds, session.config.marker)
 
@@ -70,7 +72,7 @@ def _environment_here(session: Session) -> Environment:
     """What is installed on this machine: `--python` and `--assume` speak of the host."""
     if session.python is None and not session.assume:
         return session.environment
-    return probe(None, session.tree.root, {})
+    return probe(None, session.tree.root, {}, named=session.config.python)
 
 
 def _at(session: Session, environment: Environment, lookup: SymbolLookup) -> Session:

@@ -21,6 +21,7 @@ from patcher.operations.pre_images import PreImages
 from patcher.operations.round import Round
 from patcher.operations.standing import note
 from patcher.operations.survey import Survey, Tampering, record_file_names, survey
+from patcher.operations.untried import untried
 from patcher.operations.waiting import patience, tell_owner
 from patcher.planning.outcome import Plan, RecordOutcome
 from patcher.planning.plan import marked_spots, plan
@@ -53,8 +54,10 @@ class Order:
 
 
 def preview(session: Session, order: Order) -> Round:
-    """What `apply` would do. Writes nothing."""
-    return _preview(session, order)[0]
+    """What `apply` would do. Writes nothing. Raises UsageError where it is not known which environment trains."""
+    session.require_environment()
+    done = _preview(session, order)[0]
+    return done if done.failed else replace(done, untried=untried(session))
 
 
 def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
@@ -70,7 +73,14 @@ def apply(session: Session, order: Order) -> Round:
     """Write what is needed, and commit it if that is asked for; first also what an earlier run could not commit.
 
     Raises TreeError where the tree cannot be written, or not be committed; then nothing has changed, or it says what.
+    Raises UsageError where it is not known which environment trains.
     """
+    session.require_environment()
+    done = _apply(session, order)
+    return done if done.failed else replace(done, untried=untried(session))
+
+
+def _apply(session: Session, order: Order) -> Round:
     started = time.monotonic()
     place = require_checkout(session) if order.commit else None
     commits = commit_owed(session, place) if place is not None else ()

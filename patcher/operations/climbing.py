@@ -29,9 +29,9 @@ def climb_to(
         begin(connection, session.tree.root.name, None)
         found = survey(connection, host)
         if host.here:
-            from patcher.operations.verifying import marker_checks
+            from patcher.operations.verifying import checks_here
 
-            checks = marker_checks(session)
+            checks = checks_here(session)
         else:
             checks = _markers_there(session, connection, found)
         for check in checks:
@@ -50,7 +50,9 @@ def local(session: Session) -> Host:
     from patcher.hosts.host import HERE
     from patcher.hosts.parse import host_named
 
-    python = session.environment.python
+    environment = session.environment
+    # What the tree names is left to `host_named`, which asks whether the tree is trusted.
+    python = environment.python if environment.chosen_by != "settings" else None
     given = {"path": str(session.tree.root), "python": str(python) if python else None}
     return host_named(session.config, HERE, **given)
 

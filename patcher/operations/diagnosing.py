@@ -199,8 +199,9 @@ def _installed(session: Session) -> Mapping[str, str]:
     from patcher.environment import probe
 
     try:
-        root = session.tree.root if session.has_tree_at_hand else None
-        return {name: item.version for name, item in probe(session.python, root).packages.items()}
+        here = session.has_tree_at_hand
+        root, named = (session.tree.root, session.config.python) if here else (None, None)
+        return {name: item.version for name, item in probe(session.python, root, named=named).packages.items()}
     except UkyError:
         if session.python is not None:
             raise

@@ -170,9 +170,14 @@ def _cluster(session: Session, address: str) -> Iterator[Cluster]:
 
 
 def interpreter(session: Session) -> Path:
-    """The interpreter that has Ray: the one named, else the one whose packages count here."""
-    from patcher.environment import probe
+    """The interpreter that has Ray: the one named, else the one whose packages count here.
 
-    if session.python is not None:
-        return probe(session.python, None).python or session.python
-    return probe(None, None).python or Path(sys.executable)
+    Raises UsageError where a tree names it that the user does not trust.
+    """
+    from patcher.environment import probe
+    from patcher.hosts.parse import refuse_untrusted
+
+    named = session.config.python if session.python is None and session.has_tree_at_hand else None
+    if named is not None:
+        refuse_untrusted(session.config, str(named.path))
+    return probe(session.python, None, named=named).python or session.python or Path(sys.executable)

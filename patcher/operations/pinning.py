@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.compat.model import Finding
+from patcher.compat.pair import JUDGED_WHOLE
 from patcher.environment.model import MODULES, NAMES
-from patcher.environment.pins import read_pins
+from patcher.environment.pins import UNTOLD, read_pins
 from patcher.environment.probe import ABSENT
 from patcher.errors import ReleaseError, UsageError
 from patcher.language import phrase
@@ -39,6 +40,21 @@ class Pins:
     """Records that cannot be applied with the proposed versions."""
     check: Check | None
     """None where no version changes."""
+    left_out: tuple[str, ...] = ()
+    """Packages of the file that nothing here is about."""
+    untold: tuple[str, ...] = ()
+    """Those of the others whose version the file does not tell."""
+
+    @property
+    def unchanged(self) -> tuple[str, ...]:
+        return tuple(name for name, version in self.proposed.items() if self.before.get(name, ABSENT) == version)
+
+    @property
+    def judged(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The packages that change: those whose every use is judged, and those where only a name that is gone is."""
+        changed = [name for name in self.proposed if name not in self.unchanged]
+        whole = tuple(name for name in changed if name in JUDGED_WHOLE)
+        return whole, tuple(name for name in changed if name not in JUDGED_WHOLE)
 
     @property
     def breaks(self) -> tuple[Finding, ...]:
@@ -55,7 +71,10 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
 
     Raises UsageError for a file or a version that cannot be read, ReleaseError for a release that cannot be had.
     """
-    proposed = {**(_of_file(file) if file is not None else {}), **_of_options(to)}
+    listed = read_pins(file) if file is not None else {}
+    proposed = {**(_of_file(file, listed) if file is not None else {}), **_of_options(to)}
+    left_out = tuple(name for name in listed if name not in _NAMES and name not in proposed)
+    untold = tuple(name for name in _NAMES if listed.get(name) == UNTOLD and name not in proposed)
     if not proposed:
         raise UsageError(
             phrase("no proposed version of any of {names}", names=", ".join(_NAMES)),
@@ -65,7 +84,7 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
     changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
     before = _plan(session, now)
     if not changed:
-        return Pins(now, proposed, (), (), before.failed, None)
+        return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
     later = replace(session, assume={**session.assume, **now, **proposed})
     done = check(later, Order(tuple(_against(name, version) for name, version in changed.items()), since=since))
     after = done.repaired.plan
@@ -76,6 +95,8 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
         tuple(one for one in before.outcomes if one.id in _made(before) - _made(after)),
         after.failed,
         done,
+        left_out,
+        untold,
     )
 
 
@@ -96,7 +117,7 @@ def current(session: Session, names: Iterable[str]) -> dict[str, str]:
         elif name in said:
             version = resolved(name, said[name])
         else:
-            version = installed.version(name)
+            version = installed.version(name) if installed.known else None
         if version is not None:
             found[name] = version
     return found
@@ -125,10 +146,10 @@ def resolved(name: str, specifier: str) -> str | None:
         return None
 
 
-def _of_file(file: Path) -> dict[str, str]:
+def _of_file(file: Path, listed: Mapping[str, str]) -> dict[str, str]:
     found = {}
-    for name, specifier in read_pins(file).items():
-        if name in _NAMES:
+    for name, specifier in listed.items():
+        if name in _NAMES and specifier != UNTOLD:
             version = resolved(name, specifier)
             if version is None:
                 raise ReleaseError(

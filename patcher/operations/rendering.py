@@ -46,6 +46,8 @@ def render(
         raise UsageError(
             phrase("there is no file {name!r} to render", name=name), advice=phrase("There are: {names}", names=names)
         )
+    if write and where.here and where.python is None:
+        session.require_environment()
     from patcher.migration.putting import put
     from patcher.profiles import render_one
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from patcher.operations.pre_images import PreImages
 from patcher.planning.outcome import Plan
+
+if TYPE_CHECKING:
+    from patcher.operations.untried import Untried
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class Round:
     """What is to be said of the ledger and the pre-images, as they were before."""
     aside: str = ""
     """Where the pre-images of another release went."""
+    untried: Untried | None = None
+    """What `check` finds where records have not been tried."""
 
     @property
     def failed(self) -> bool:

@@ -191,7 +191,7 @@ def _installed(asked: Against, session: Session) -> Located:
 def _under(session: Session, module: str) -> Path | None:
     from patcher.environment.interpreter import find_interpreter
 
-    interpreter = find_interpreter(session.python)
+    interpreter, _ = find_interpreter(session.environment.python)
     folders = (folder / module for folder in (*interpreter.extra, *interpreter.site))
     return next((folder for folder in folders if (folder / "__init__.py").is_file()), None)
 

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from patcher.checks import Check, Status
 from patcher.language import Phrase, phrase
 from patcher.operations.pre_images import ANEW, MERGE
 from patcher.operations.standing import standing
+from patcher.operations.untried import untried
 from patcher.planning.outcome import RecordOutcome
-from patcher.session import Session
+from patcher.session import NAME_IT, Session
 from patcher.tree.ledger import PatchedFile
+
+APPLY = "uky-patch apply"
+
+
+def checks_here(session: Session) -> tuple[Check, ...]:
+    """The marker checks of this machine's tree, and whether they speak of the environment and the releases at hand."""
+    started = time.monotonic()
+    if (why := session.unknown_environment) is not None:
+        first = Check("environment", "markers", "fail", 0.0, why, NAME_IT)
+        # What is to be applied is not known either, so that `apply` is no way out.
+        rest = [replace(check, fix=NAME_IT) if check.fix == APPLY else check for check in marker_checks(session)]
+        return (first, *rest)
+    checks, beyond = marker_checks(session), untried(session)
+    if beyond is None:
+        return checks
+    status: Status = "ok" if beyond.clean else "fail"
+    fix = "" if beyond.clean else beyond.next
+    return (*checks, Check("releases", "markers", status, time.monotonic() - started, beyond.told, fix))
 
 
 def marker_checks(session: Session) -> tuple[Check, ...]:
@@ -42,7 +62,7 @@ def _record_check(outcome: RecordOutcome, seconds: float) -> Check:
         case "not-needed":
             return Check(name, "markers", "skip", seconds, outcome.detail)
         case "pending":
-            return Check(name, "markers", "fail", seconds, outcome.detail, "uky-patch apply")
+            return Check(name, "markers", "fail", seconds, outcome.detail, APPLY)
         case _:
             return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
 

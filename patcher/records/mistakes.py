@@ -46,7 +46,7 @@ class Checker:
         if isinstance(message, Phrase):
             fields = message.fields.items()
             message = Phrase(message.template, {n: _short(v) if isinstance(v, str) else v for n, v in fields})
-        self.mistakes.append(Mistake(self.file, self._line(path), _dotted(path), message))
+        self.mistakes.append(Mistake(self.file, self.line(path), _dotted(path), message))
 
     def table(self, value: object, path: KeyPath, allowed: Iterable[str]) -> Mapping[str, Any]:
         """`value` as a table; each key outside `allowed` is a mistake that names the nearest one."""
@@ -112,7 +112,8 @@ class Checker:
             return 1
         return value
 
-    def _line(self, path: KeyPath) -> int:
+    def line(self, path: KeyPath) -> int:
+        """The line of a key, or of the nearest table around it."""
         if self._lines is None:
             self._lines = key_lines(self.text)
         for length in range(len(path), 0, -1):

@@ -36,6 +36,12 @@ def sources(
     return _cached("sources", fill_sources, name, version, cache, progress, offline)
 
 
+def is_cached(name: str, version: str) -> bool:
+    """Whether the sources of a release have been fetched before."""
+    folder = cache_root(None) / "releases" / normalise(name)
+    return any((folder / written / "sources").is_dir() for written in (version, version.partition("+")[0]))
+
+
 def wheel(
     name: str, version: str, *, cache: Path | None = None, progress: Progress | None = None, offline: bool = False
 ) -> Path:

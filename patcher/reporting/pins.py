@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from patcher.planning.outcome import RecordOutcome
     from patcher.session import Session
 
+_NAMED = 4
+
 
 def show_pins(done: Pins, session: Session) -> None:
     """Print JSON, or one screen."""
@@ -31,7 +33,7 @@ def show_pins(done: Pins, session: Session) -> None:
         *_record_rows("drifted", "red", done.drifted, tongue),
         *_break_rows(done, tongue),
     ]
-    say("")
+    say("", *_about_packages(done, tongue), "")
     show_rows(rows)
     say(*[""] * bool(rows), _sentence(done, tongue))
 
@@ -46,7 +48,29 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
         "drifted": [as_json(one) for one in done.drifted],
         "breaks": [finding_json(one) for one in done.breaks],
         "check": check_json(done.check) if done.check is not None else None,
+        "judged": {"whole": list(done.judged[0]), "names": list(done.judged[1])},
+        "unchanged": list(done.unchanged),
+        "untold": list(done.untold),
+        "left_out": list(done.left_out),
     }
+
+
+def _about_packages(done: Pins, tongue: Language) -> Iterator[str]:
+    """Which packages are judged and which are not, a line each; of those that nothing is about only the first few."""
+    whole, names = done.judged
+    told = {
+        "every use is judged: {names}": whole,
+        "judged only where a name is gone: {names}": names,
+        "the same version, not judged: {names}": done.unchanged,
+        "the file tells no version, not judged: {names}": done.untold,
+    }
+    for text, packages in told.items():
+        if packages:
+            yield phrase(text, names=", ".join(packages)).render(tongue)
+    if done.left_out:
+        shown = ", ".join(done.left_out[:_NAMED]) + (", …" if len(done.left_out) > _NAMED else "")
+        text = "left out, as neither records nor check are about them: {count} ({names})"
+        yield phrase(text, count=len(done.left_out), names=shown).render(tongue)
 
 
 def _version_row(name: str, done: Pins, tongue: Language) -> tuple[Cell, ...]:

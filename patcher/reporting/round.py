@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.errors import ExitCode
 from patcher.language import Language, Phrase, language, phrase, show
@@ -11,6 +11,7 @@ from patcher.reporting.answers import show_json
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows
+from patcher.reporting.surroundings import environment_json, untried_json
 from patcher.reporting.table import show_rows
 from patcher.terminal import say
 
@@ -26,14 +27,16 @@ def show_round(done: Round, session: Session, *, verb: Literal["apply", "revert"
     """Print it and give the exit code of the contract."""
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
-        report = {"root": str(session.tree.root), "versions": session.versions, "records": records}
+        report: dict[str, Any] = {"root": str(session.tree.root), "versions": session.versions, "records": records}
         report |= {"written": list(done.written), "commits": list(done.commits)}
+        report |= {"environment": environment_json(session), "untried": untried_json(done.untried)}
         show_json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
     else:
         _show_text(done, session, verb, diff)
     if done.failed:
         return ExitCode.NOT_APPLIED
-    return ExitCode.FINDINGS if done.would_change and not done.written else ExitCode.CLEAN
+    beyond = done.untried is not None and not done.untried.clean
+    return ExitCode.FINDINGS if beyond or (done.would_change and not done.written) else ExitCode.CLEAN
 
 
 def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
@@ -57,7 +60,12 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool) -> None:
         say(f"  {show('kept what was changed by hand', tongue)}: {path}")
     if done.aside:
         say(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
-    say("", f"{_sentence(done, verb).render(tongue)}")
+    if done.untried is not None:
+        say("", done.untried.told.render(tongue))
+    following = ""
+    if done.untried is not None and not done.untried.clean and (done.written or not done.would_change):
+        following = phrase(". Next: {step}", step=done.untried.next).render(tongue)
+    say("", f"{_sentence(done, verb).render(tongue)}{following}")
 
 
 def _tell_failures(done: Round, tongue: Language) -> None:
@@ -70,7 +78,7 @@ def _tell_failures(done: Round, tongue: Language) -> None:
 
 def _sentence(done: Round, verb: str) -> Phrase:
     if not done.would_change:
-        return phrase("nothing to do")
+        return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("no record is needed")
     fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}
     if not done.written:
         return phrase("{files} files would change; nothing was written", **fields)

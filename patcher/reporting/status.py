@@ -9,22 +9,25 @@ from patcher.planning.outcome import FAILED
 from patcher.reporting.answers import show_json
 from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
+from patcher.reporting.surroundings import environment_json, unknown_environment, untried_json
 from patcher.reporting.table import show_rows
+from patcher.session import NAME_IT
 from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.operations.standing import Standing
+    from patcher.operations.untried import Untried
     from patcher.session import Session
 
 
-def show_status(standing: Standing, session: Session, *, everything: bool) -> None:
+def show_status(standing: Standing, beyond: Untried | None, session: Session, *, everything: bool) -> None:
     """Print the contract's JSON, or a table with one row a record."""
     if session.output == "json":
-        show_json(status_json(standing, session))
+        show_json(status_json(standing, beyond, session))
         return
     tongue = language()
     told = [*problems(session, tongue), *about_pre_images(standing.pre_images, tongue)]
-    say(header(session, tongue), *told, "")
+    say(*unknown_environment(session, tongue), header(session, tongue), *told, "")
     show_rows(rows([outcome for outcome in standing.outcomes if everything or outcome.kind != "not-needed"], tongue))
     for line in nearest_lines(standing.outcomes, tongue):
         say(f"  {line}")
@@ -37,21 +40,27 @@ def show_status(standing: Standing, session: Session, *, everything: bool) -> No
             places=shown + (f" (+{more})" if more > 0 else ""),
         )
         say(f"  {len(standing.unrecorded)} {text.render(tongue)}")
-    say("", f"{tally(standing.outcomes, tongue)}{_next(standing, tongue)}")
+    if beyond is not None:
+        say("", beyond.told.render(tongue))
+    say("", f"{tally(standing.outcomes, tongue)}{_next(standing, beyond, session, tongue)}")
 
 
-def status_json(standing: Standing, session: Session) -> dict[str, Any]:
+def status_json(standing: Standing, beyond: Untried | None, session: Session) -> dict[str, Any]:
     return {
         "root": str(session.tree.root),
+        "environment": environment_json(session),
         "versions": session.versions,
         "records": [as_json(outcome) for outcome in standing.outcomes],
         "written": [],
         "unrecorded": [{"file": mark.file, "line": mark.line} for mark in standing.unrecorded],
         "ledger": standing.pre_images.as_json(),
+        "untried": untried_json(beyond),
     }
 
 
-def _next(standing: Standing, tongue: Any) -> str:
+def _next(standing: Standing, beyond: Untried | None, session: Session, tongue: Any) -> str:
+    if not session.environment.known:
+        return phrase(". Next: {step}", step=NAME_IT).render(tongue)
     kinds = {outcome.kind: outcome.id for outcome in reversed(standing.outcomes)}
     about = standing.pre_images
     if "tampered" in kinds and about.replaced.mixed:
@@ -68,4 +77,6 @@ def _next(standing: Standing, tongue: Any) -> str:
         return ""
     if "pending" in kinds:
         return show(". Next: uky-patch apply --diff", tongue)
+    if beyond is not None and not beyond.clean:
+        return phrase(". Next: {step}", step=beyond.next).render(tongue)
     return show(". Nothing to do", tongue)

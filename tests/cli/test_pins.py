@@ -140,3 +140,44 @@ def test_a_real_fork(tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: P
     report = json.loads(capsys.readouterr().out)
     assert {"vllm-log-requests", "vllm-lora-model-moved", "vllm-utils-split"} <= set(report["needed"])
     assert report["drifted"] == []
+
+
+FREEZE = """\
+# This file was made by pip freeze
+--extra-index-url https://download.pytorch.org/whl/cu129
+-e git+https://github.com/someone/verl.git@0123456789abcdef#egg=verl
+-e git+https://github.com/someone/ray.git@0123456789abcdef#subdirectory=python&egg=ray
+-e /home/someone/notebooks
+tensordict @ file:///home/someone/tensordict
+flash-attn @ https://example.org/flash_attn-2.8.3+cu12torch2.7-cp312-cp312-linux_x86_64.whl
+vllm==2.1
+triton==3.6.0
+nvidia-cublas-cu12==12.8.4.1
+""" + "".join(f"package-{number}==1.{number}\n" for number in range(190))
+
+
+def test_which_packages_of_a_freeze_list_are_judged(
+    pins: Pins, now: Callable[[str], None], tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "uky-patch.toml").write_text('[pins]\nvllm = "1.0"\ntriton = "3.6.0"\nflash-attn = "2.8.3"\n')
+    wheels, sources = {"flash-attn": "flash_attn", "vllm": "vllm"}, releases.sources
+
+    def known(name: str, version: str, **options: object) -> Path:
+        if name == "vllm":
+            return sources(name, version)
+        (tmp_path / "other" / wheels[name]).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "other" / wheels[name] / "__init__.py").touch()
+        return tmp_path / "other"
+
+    monkeypatch.setattr(releases, "sources", known)
+    (tmp_path / "freeze.txt").write_text(FREEZE)
+    found = pins(str(tmp_path / "freeze.txt")).json
+    assert found["judged"] == {"whole": ["vllm"], "names": ["flash-attn"]}
+    assert (found["unchanged"], found["untold"]) == (["triton"], ["ray", "tensordict"])
+    assert len(found["left_out"]) == 192
+    assert found["to"] == {"vllm": "2.1", "triton": "3.6.0", "flash-attn": "2.8.3+cu12torch2.7"}
+    text = pins(str(tmp_path / "freeze.txt"), json=False).out
+    assert "every use is judged: vllm\n" in text
+    assert "judged only where a name is gone: flash-attn\n" in text
+    assert "192 (verl, nvidia-cublas-cu12, package-0, package-1, …)" in text
+    assert len(text.splitlines()) < 30

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.environment.pins import read_pins
+from patcher.environment.pins import UNTOLD, read_pins
 from patcher.errors import UsageError
 
 REQUIREMENTS = """\
@@ -37,6 +37,7 @@ def test_requirements(tmp_path: Path) -> None:
         "flash-attn": "==2.8.3+cu12torch2.8",
         "transformers": "<5,>=4.57",
         "ray": "",
+        "verl": UNTOLD,
     }
 
 

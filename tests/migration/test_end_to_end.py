@@ -166,6 +166,22 @@ def test_other_versions_on_the_host_change_the_records_there(site: Site) -> None
     assert (site.there / SERVER).read_bytes() != b""
 
 
+def test_a_host_on_which_nobody_knows_what_trains_is_left_as_it_is(site: Site) -> None:
+    well(site.mover.migrate("site", *MOVE))
+    before, venv = moving.shape(site.there), str(site.machine.home / "venv")
+    site.machine.do("mv", venv, f"{venv}-away")
+    try:
+        told = site.mover.migrate("site", *MOVE)
+        assumed = site.mover.migrate("site", "--until", "plan", "--assume", "vllm==0.20.2")
+    finally:
+        site.machine.do("mv", f"{venv}-away", venv)
+    assert (told.code, told.statuses["plan"], "transfer" in told.statuses) == (2, "fail", False), told.text
+    assert "it is not known which environment trains on site" in told.steps["plan"]["detail"]
+    assert "--python" in told.steps["plan"]["fix"]
+    assert moving.shape(site.there) == before
+    assert assumed.statuses["plan"] == "ok", assumed.text
+
+
 def test_a_dry_run_writes_nothing_there_or_here(site: Site) -> None:
     home, here = moving.exact(site.machine.home), moving.local(site.mover.tree)
     told = site.mover.migrate("site", "--dry-run", fmt="text")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from patcher.errors import UsageError
 from patcher.language import Phrases, listed, phrase
 from patcher.migration.listing import listing
 from patcher.migration.model import Cargo, Text
@@ -11,9 +12,20 @@ from patcher.migration.walk import Outcome, Walk, found
 
 
 def run(walk: Walk) -> Outcome:
-    """List the tree's files and replay the records on them. Fails where a record cannot be applied for that host."""
+    """List the tree's files and replay the records on them. Fails where a record cannot be applied for that host.
+
+    Raises UsageError where it is not known which environment trains there: the tree there would lose its records.
+    """
     files = listing(walk.session.tree.root)
     walk.cargo = plan_cargo(walk.session, files, found(walk.survey), walk.connection)
+    if not walk.cargo.environment.known:
+        raise UsageError(
+            phrase("it is not known which environment trains on {host}", host=walk.host.name),
+            cause=phrase("neither vllm nor torch was found there"),
+            advice=phrase(
+                "name the interpreter that trains there: --python, or python = in [hosts.{host}]", host=walk.host.name
+            ),
+        )
     done = walk.cargo.round
     notes: list[Text] = [
         phrase("{id}: {kind}; {detail}", id=outcome.id, kind=outcome.kind, detail=outcome.detail)
