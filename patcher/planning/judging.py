@@ -26,7 +26,7 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
     tampered = [result for result in done.results if situation.files[result.edit.file].tampered]
     if known is not None and tampered:
         return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
-    spots = tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
+    spots = places(done)
     if done.made:
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
         by_hand += sum(isinstance(result.outcome, AlreadyDone) for result in done.results)
@@ -46,6 +46,11 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
         )
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
     return _failure(record, blamed)
+
+
+def places(done: Replayed) -> tuple[Spot, ...]:
+    """Where the edits were made, or have been made by hand."""
+    return tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
 
 
 def _is_absent(result: EditResult) -> bool:

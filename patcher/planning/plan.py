@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from patcher.language import Phrase, phrase
-from patcher.planning.judging import judge, tampered_outcome
+from patcher.planning.judging import judge, places, tampered_outcome
 from patcher.planning.lines import on_other
 from patcher.planning.need import Need, need
 from patcher.planning.outcome import Applied, FilePlan, Plan, RecordOutcome, Spot
-from patcher.planning.replay import Missing, predecessors
+from patcher.planning.replay import Desk, Missing, predecessors
 from patcher.planning.situation import Request, Situation, belongs, desk_of
 from patcher.records.load import as_applied
 from patcher.records.model import Record
@@ -134,6 +134,13 @@ def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: st
         for number, line in _own_lines(outcome.id, plans[file].text, word)
         if not line.lstrip().startswith("#")
     )
+
+
+def hand_made_spots(record: Record, texts: Mapping[str, str], verl: str, word: str) -> tuple[Spot, ...]:
+    """Where a record that was made by hand stands in the texts; nowhere if it does not hold there by itself."""
+    desk = Desk.of({file: texts[file] for file in record.files if file in texts}, {}, word, "comment")
+    done = desk.replay(record, belongs(verl))
+    return () if done.made else places(done)
 
 
 def _unchanged(name: str, planned: Iterable[FilePlan], situation: Situation) -> bool:

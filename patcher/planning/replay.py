@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from patcher.planning.lines import on_base
@@ -55,7 +55,8 @@ EditFilter = Callable[[Edit], bool | None]
 class Desk:
     """Texts that records are replayed on, and who changed each."""
 
-    base: Mapping[str, str]
+    shown: Mapping[str, str]
+    """The texts as people have them before them: lines are told as lines of these."""
     texts: dict[str, str]
     problems: Mapping[str, Unparseable]
     word: str
@@ -65,15 +66,23 @@ class Desk:
     """Each record that was made, with its files' texts right after it."""
 
     @classmethod
-    def of(cls, texts: Mapping[str, str], problems: Mapping[str, Unparseable], word: str, style: Style) -> Desk:
-        return cls(texts, dict(texts), problems, word, style)
+    def of(
+        cls,
+        texts: Mapping[str, str],
+        problems: Mapping[str, Unparseable],
+        word: str,
+        style: Style,
+        *,
+        shown: Mapping[str, str] | None = None,
+    ) -> Desk:
+        return cls(texts if shown is None else shown, dict(texts), problems, word, style)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the desk, or none of them."""
         mark = Mark(record.id, self.word, record.style or self.style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
         fixed = {
-            file: on_base(done, self.base[file], text)
+            file: self._as_shown(done, file, text)
             for file, text in before.items()
             if (done := _resolved(text, record, self.word))
         }
@@ -101,7 +110,16 @@ class Desk:
         outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
-        return on_base(outcome, self.base[edit.file], source)
+        shown = self.shown.get(edit.file)
+        if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
+            again = _rewrite(shown, edit, mark, may_touch | {mark.record})
+            if isinstance(again, AlreadyDone):
+                return replace(again, marked=outcome.marked)
+        return self._as_shown(outcome, edit.file, source)
+
+    def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
+        """The outcome with its lines as lines of the file that is there."""
+        return on_base(outcome, self.shown.get(file, text), text)
 
 
 _matches = lru_cache(maxsize=1024)(matches)

@@ -73,4 +73,5 @@ def lies_between(verl: str) -> bool:
 def desk_of(situation: Situation) -> Desk:
     texts = {path: state.base for path, state in situation.files.items() if state.base is not None}
     problems = {path: state.problem for path, state in situation.files.items() if state.problem}
-    return Desk.of(texts, problems, situation.word, situation.style)
+    shown = {path: state.current for path, state in situation.files.items() if state.current is not None}
+    return Desk.of(texts, problems, situation.word, situation.style, shown=shown)
