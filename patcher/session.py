@@ -117,20 +117,26 @@ class Session:
 
         return load_symptoms(self.config.symptoms if self.has_tree_at_hand else ())
 
-    def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Request:
-        """Which records are wanted. Raises UsageError for an id or tag that there is not."""
+    def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Request:
+        """Which records are wanted.
+
+        Raises UsageError for an id or tag that there is not, RecordError for one in the fork's own settings.
+        """
         from patcher.planning.situation import Request
+
+        settings.require_known(self.config, [record.id for record in self.records])
 
         enabled = [name for name in self.config.enable if not name.startswith("tag:")]
         tags = (*tags, *(name.removeprefix("tag:") for name in self.config.enable if name.startswith("tag:")))
-        self._known(ids)
+        self._known((*ids, *skip))
         unknown = set(tags) - {tag for record in self.records for tag in record.tags}
         if unknown:
             raise UsageError(
                 phrase("no record has the tag {tags}", tags=", ".join(sorted(unknown))),
                 advice=phrase("Tags are shown by: uky-patch list"),
             )
-        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), frozenset(self.config.disable))
+        disabled = frozenset(self.config.disable)
+        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), disabled, frozenset(skip))
 
     def record(self, name: str) -> Record:
         self._known((name,))

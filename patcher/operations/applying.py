@@ -46,6 +46,8 @@ class Order:
     commit: bool = False
     merge: bool = False
     """Take changes over that people made in patched files since."""
+    remember: bool = False
+    """Leave out what is skipped from now on."""
 
     @property
     def tampering(self) -> Tampering:

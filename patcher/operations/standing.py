@@ -125,13 +125,14 @@ def _key(session: Session) -> str:
 def _pack(outcome: RecordOutcome) -> list[Any]:
     spots = [[spot.file, spot.line] for spot in outcome.spots]
     texts = [_pack_text(outcome.detail), _pack_text(outcome.note), outcome.title, outcome.title_zh]
-    return [outcome.id, outcome.kind, texts, list(outcome.files), spots]
+    return [outcome.id, outcome.kind, texts, list(outcome.files), spots, outcome.skipped]
 
 
 def _unpack(item: list[Any]) -> RecordOutcome:
-    name, kind, (detail, note, title, title_zh), files, spots = item
+    name, kind, (detail, note, title, title_zh), files, spots, skipped = item
     where = tuple(Spot(file, line) for file, line in spots)
-    return RecordOutcome(name, kind, heard(detail), tuple(files), where, title, title_zh, heard(note) or NOTHING)
+    told = (title, title_zh, heard(note) or NOTHING)
+    return RecordOutcome(name, kind, heard(detail), tuple(files), where, *told, skipped=bool(skipped))
 
 
 def _pack_text(text: object) -> Any:

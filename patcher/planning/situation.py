@@ -24,8 +24,12 @@ class Request:
     enabled: frozenset[str] = frozenset()
     """So are these, by id."""
     disabled: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    """Left out this once; what is applied of these stays as it was applied."""
 
     def wants(self, record: Record) -> bool:
+        if record.id in self.skipped:
+            return False
         if self.ids:
             return record.id in self.ids
         asked = record.enabled or record.id in self.enabled or bool(self.tags & set(record.tags))
