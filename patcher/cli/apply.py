@@ -61,8 +61,10 @@ def command(
     if address is None and wait is not None:
         raise UsageError(phrase("--wait goes with --ray"))
     if address is not None:
-        if diff or show_diff or commit or remember:
-            raise UsageError(phrase("{options} are for one tree; with --ray there may be many", options=_OF_ONE_TREE))
+        if diff or show_diff or commit:
+            raise UsageError(phrase("--diff and --commit are for one tree; with --ray there may be many"))
+        if remember:
+            raise UsageError(phrase("--remember is for one tree; with --ray there may be many"))
         from patcher.operations.nodes import Wanted
 
         return _on_nodes(session, address, Wanted(ids, tags, skip, allow_dirty, merge), dry_run=dry_run, wait=wait)
@@ -75,9 +77,6 @@ def command(
     order = Order(request, allow_dirty=allow_dirty, commit=commit, merge=merge, remember=remember)
     done = apply_and_remember(session, order, dry_run=dry_run)
     return show_round(done, session, verb="apply", diff=diff or show_diff, order=order, dry_run=dry_run)
-
-
-_OF_ONE_TREE = "--diff, --show-diff, --commit, --remember"
 
 
 def _on_nodes(session: Session, address: str, wanted: Wanted, *, dry_run: bool, wait: float | None) -> int:

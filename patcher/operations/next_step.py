@@ -89,8 +89,8 @@ def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> Next
 _KEEPS = phrase("What was changed by hand since stays, and the records are made on top of it.")
 _WITHOUT = phrase("The records are taken out; what was changed by hand since stays.")
 _LOSES = phrase(
-    "The same lines were changed by hand and by records, so the two cannot be kept together: the file goes back to "
-    "what it was before the records. What was changed by hand is lost from it; a copy is kept beside."
+    "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
+    "the file goes back to what it was before the records. What was changed by hand is lost from it; a copy is kept beside."
 )
 
 

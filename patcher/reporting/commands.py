@@ -22,6 +22,7 @@ def command_line(session: Session, *words: str) -> str:
     options: list[str] = []
     if not _told_above.get():
         options += ["--root", str(session.root_option)] if session.root_option is not None else []
+    if not _told_above.get() and words[:1] != ("revert",):  # A revert asks for no version and no record.
         options += ["--python", str(session.python)] if session.python is not None else []
         options += [part for name, version in session.assume.items() for part in ("--assume", f"{name}=={version}")]
         options += [part for folder in session.folders for part in ("--patches", str(folder))]
