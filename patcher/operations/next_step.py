@@ -90,7 +90,8 @@ _KEEPS = phrase("What was changed by hand since stays, and the records are made 
 _WITHOUT = phrase("The records are taken out; what was changed by hand since stays.")
 _LOSES = phrase(
     "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
-    "the file goes back to what it was before the records. What was changed by hand is lost from it; a copy is kept beside."
+    "the file goes back to what it was before the records. What was changed by hand is lost from it; "
+    "a copy is kept beside."
 )
 
 

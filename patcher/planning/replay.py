@@ -25,6 +25,8 @@ class EditResult:
     """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
     resolved: bool = False
     """The file has what the record's `[resolved]` looks for, so the edit was not tried."""
+    unused: bool = False
+    """The tree provably has nothing left that the edit is about, so a missing anchor is no failure."""
 
     @property
     def landed(self) -> bool:
@@ -47,6 +49,8 @@ class Replayed:
         return tuple(dict.fromkeys(result.edit.file for result in self.results if result.landed))
 
 
+Unused = Callable[[str, Edit, Iterable[str]], bool]
+"""Whether a text, and every file but some, provably has nothing of what an edit is about."""
 EditFilter = Callable[[Edit], bool | None]
 """Whether an edit belongs to the tree's release: yes, no, or None for not decidable."""
 
@@ -61,6 +65,7 @@ class Desk:
     problems: Mapping[str, Unparseable]
     word: str
     style: Style
+    unused: Unused = lambda _text, _edit, _but: False
     order: dict[str, list[str]] = field(default_factory=dict)
     steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     """Each record that was made, with its files' texts right after it."""
@@ -74,8 +79,10 @@ class Desk:
         style: Style,
         *,
         shown: Mapping[str, str] | None = None,
+        unused: Unused | None = None,
     ) -> Desk:
-        return cls(texts if shown is None else shown, dict(texts), problems, word, style)
+        desk = cls(texts if shown is None else shown, dict(texts), problems, word, style)
+        return desk if unused is None else replace(desk, unused=unused)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the desk, or none of them."""
@@ -93,6 +100,7 @@ class Desk:
             for edit in record.edits
             if (certain := belongs(edit)) is not False
         )
+        kept = tuple(self._judged_by_use(result, before, record.files) for result in kept)
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -102,6 +110,12 @@ class Desk:
         else:
             self.texts.update(before)
         return Replayed(kept, made)
+
+    def _judged_by_use(self, result: EditResult, texts: Mapping[str, str], files: Iterable[str]) -> EditResult:
+        text = texts.get(result.edit.file)
+        if text is None or not isinstance(result.outcome, AnchorMissing) or result.outcome.found:
+            return result
+        return replace(result, unused=self.unused(text, result.edit, files))
 
     def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
@@ -149,5 +163,5 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
 
 
 def excused(result: EditResult) -> bool:
-    """Whether an edit that found no anchor may simply be for another release than the tree's."""
-    return not result.certain and isinstance(result.outcome, AnchorMissing | Missing)
+    """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
+    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing))

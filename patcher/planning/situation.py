@@ -9,7 +9,7 @@ from patcher.environment import Environment
 from patcher.environment.versions import No, Undecided, is_prerelease, satisfies
 from patcher.planning.need import SymbolLookup
 from patcher.planning.outcome import Applied, FileState
-from patcher.planning.replay import Desk, EditFilter
+from patcher.planning.replay import Desk, EditFilter, Unused
 from patcher.records.model import Edit, Record, Style
 
 
@@ -46,6 +46,8 @@ class Situation:
     applied: Mapping[str, Applied]
     word: str = "Uky"
     style: Style = "comment"
+    unused: Unused | None = None
+    """None: whether the tree still uses something is not known."""
 
     @property
     def verl(self) -> str:
@@ -78,4 +80,4 @@ def desk_of(situation: Situation) -> Desk:
     texts = {path: state.base for path, state in situation.files.items() if state.base is not None}
     problems = {path: state.problem for path, state in situation.files.items() if state.problem}
     shown = {path: state.current for path, state in situation.files.items() if state.current is not None}
-    return Desk.of(texts, problems, situation.word, situation.style, shown=shown)
+    return Desk.of(texts, problems, situation.word, situation.style, shown=shown, unused=situation.unused)

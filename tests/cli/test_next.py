@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
+from tests.cli.conftest import MOVED as RECORD_OF_MOVE
 from tests.cli.conftest import RECORD, SERVER, Answer, Uky
 
 SETTINGS = """\
@@ -227,3 +228,46 @@ def test_an_unknown_record_in_the_settings_is_an_error(uky: Uky, tree: Path, key
         assert (answer.code, "did you mean log-flag" in answer.err, ":2: " in answer.err) == (4, True, True)
     (tree / "uky-patch.toml").write_text(f'{key} = ["log-flag"]\n')
     assert uky("status").code == 1
+
+
+WITHOUT = SERVER.replace("from vllm.utils import Parser, get_uri\n", "").replace("Parser()", "args.make()")
+
+
+def test_what_the_fork_has_solved_in_its_own_way_is_not_in_the_way(uky: Uky, tree: Path) -> None:
+    (tree / "verl/server.py").write_text(WITHOUT)
+    report = uky("status")
+    assert report.outcomes == {"log-flag": "pending", "utils-moved": "resolved"}
+    detail = next(one["detail"] for one in report.json["records"] if one["id"] == "utils-moved")
+    assert detail.startswith("this fork handles it in its own way")
+    assert uky("apply").code == 0
+    assert (uky("status").code, uky("verify").code) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("server", 'import importlib\nmake = importlib.import_module("vllm.utils").make\n'),
+        ("server", "from vllm.utils import *\n"),
+        ("server", "from vllm.utils import get_uri\n"),
+        ("server", "import vllm\nmake = vllm.utils.Parser\n"),
+        ("server", "import vllm\nmake = vllm.utils.make\n"),
+        ("server", "from vllm import utils\n"),
+        ("other", "from vllm.utils import Parser\n"),
+    ],
+)
+def test_a_record_whose_finding_remains_has_drifted(uky: Uky, tree: Path, file: str, text: str) -> None:
+    (tree / "verl/server.py").write_text(WITHOUT)
+    path = tree / f"verl/{file}.py"
+    path.write_text(text + (path.read_text() if path.exists() else ""))
+    assert uky("status").outcomes["utils-moved"] == "drifted"
+
+
+def test_the_other_files_of_such_a_record_are_patched(uky: Uky, tree: Path, records: Path) -> None:
+    edit = RECORD_OF_MOVE.partition("[[edit]]")[2].replace("verl/server.py", "verl/client.py")
+    (records / "utils-moved.toml").write_text(f"{RECORD_OF_MOVE}[[edit]]{edit}")
+    (tree / "verl/server.py").write_text(WITHOUT)
+    (tree / "verl/client.py").write_text(SERVER)
+    told = uky("apply", json=False)
+    assert (told.code, "this fork handles it in its own way in verl/server.py" in told.out) == (0, True)
+    assert "from vllm.utils.parsers import Parser" in (tree / "verl/client.py").read_text()
+    assert uky("status").code == 0
