@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from patcher.environment.model import NamedPython
 from patcher.errors import RecordError, UsageError
 from patcher.homes import expanded
-from patcher.language import Phrases, phrase
+from patcher.language import Phrase, Phrases, phrase
 from patcher.language.said import said
 from patcher.records.model import Style
 from patcher.worktree import files
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "uky-patch.toml"
 _KEYS = ("marker", "style", "python", "patches", "symptoms", "enable", "disable", "accept", "pins", "hosts")
+_OF_RECORDS = ("enable", "disable")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
@@ -68,6 +69,35 @@ def load(root: Path) -> Config:
     return _parse(text, path, root)
 
 
+def require_known(config: Config, ids: Collection[str]) -> None:
+    """Raise RecordError where `enable` or `disable` names a record that there is not."""
+    named = {key: [name for name in getattr(config, key) if not name.startswith("tag:")] for key in _OF_RECORDS}
+    unknown = {key: [name for name in names if name not in ids] for key, names in named.items()}
+    if not any(unknown.values()) or config.root is None:
+        return
+    from difflib import get_close_matches
+
+    from patcher.records.mistakes import Checker
+
+    path = config.root / NAME
+    check = Checker(str(path), files.read_text(files.inside(config.root, path), files.SETTINGS_BYTES))
+    for key, names in unknown.items():
+        for name in names:
+            near = ", ".join(get_close_matches(name, ids, n=3))
+            text = phrase("there is no record {name!r}", name=name)
+            meant = phrase("there is no record {name!r}; did you mean {near}?", name=name, near=near)
+            check.note((key,), meant if near else text)
+    raise _mistakes(check, path, phrase("The records are shown by: uky-patch list"))
+
+
+def _mistakes(check: Checker, path: Path, advice: Phrase | str = "") -> RecordError:
+    return RecordError(
+        phrase("mistakes in {name}: {count}", count=len(check.mistakes), name=path.name),
+        cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
+        advice=advice,
+    )
+
+
 def _parse(text: str, path: Path, root: Path) -> Config:
     from patcher.records.mistakes import Checker, Mistake
     from patcher.records.toml import decode
@@ -106,10 +136,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         root=root,
     )
     if check.mistakes:
-        raise RecordError(
-            phrase("mistakes in {name}: {count}", count=len(check.mistakes), name=path.name),
-            cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
-        )
+        raise _mistakes(check, path)
     return config
 
 

@@ -54,7 +54,7 @@ class Done:
 
 ROUND = (
     Step(("status",), phrase("what this verl needs on that vLLM"), exits=frozenset({0, 1})),
-    Step(("apply", "--diff"), phrase("make the edits"), changes=True),
+    Step(("apply", "--show-diff"), phrase("make the edits"), changes=True),
     Step(("status",), phrase("nothing is left to do")),
     Step(("verify",), phrase("the edits hold")),
     Step(("check", "--against", "vllm", "--no-since"), phrase("what is left between the two"), exits=frozenset({0, 1})),

@@ -83,12 +83,12 @@ class Session:
         """The command line that asks for something else about the same: with the options that this call was given."""
         import shlex
 
-        asked: list[str] = []
-        for option, value in (("--root", self.root_option), ("--python", self.python)):
-            asked += [option, str(value)] if value is not None else []
-        asked += [part for name, version in self.assume.items() for part in ("--assume", f"{name}=={version}")]
-        asked += [part for folder in self.folders for part in ("--patches", str(folder))]
-        return shlex.join(("uky-patch", *asked, *words))
+        asked = ["--root", str(self.root_option)] if self.root_option is not None else []
+        if words[:1] != ("revert",):  # A revert asks for no version and no record.
+            asked += ["--python", str(self.python)] if self.python is not None else []
+            asked += [part for name, version in self.assume.items() for part in ("--assume", f"{name}=={version}")]
+            asked += [part for folder in self.folders for part in ("--patches", str(folder))]
+        return shlex.join(("uky-patch", *words, *asked))
 
     @property
     def versions(self) -> dict[str, str]:
@@ -145,20 +145,26 @@ class Session:
 
         return load_symptoms(self.config.symptoms if self.has_tree_at_hand else ())
 
-    def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Request:
-        """Which records are wanted. Raises UsageError for an id or tag that there is not."""
+    def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Request:
+        """Which records are wanted.
+
+        Raises UsageError for an id or tag that there is not, RecordError for one in the fork's own settings.
+        """
         from patcher.planning.situation import Request
+
+        settings.require_known(self.config, [record.id for record in self.records])
 
         enabled = [name for name in self.config.enable if not name.startswith("tag:")]
         tags = (*tags, *(name.removeprefix("tag:") for name in self.config.enable if name.startswith("tag:")))
-        self._known(ids)
+        self._known((*ids, *skip))
         unknown = set(tags) - {tag for record in self.records for tag in record.tags}
         if unknown:
             raise UsageError(
                 phrase("no record has the tag {tags}", tags=", ".join(sorted(unknown))),
                 advice=phrase("Tags are shown by: uky-patch list"),
             )
-        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), frozenset(self.config.disable))
+        disabled = frozenset(self.config.disable)
+        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), disabled, frozenset(skip))
 
     def record(self, name: str) -> Record:
         self._known((name,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Also records that are off by default and have this tag."
 )
+@click.option(
+    "--skip", multiple=True, metavar="ID", shell_complete=record_ids, help="Leave this record out; may be repeated."
+)
+@click.option("--remember", is_flag=True, help="Leave out what is skipped from now on: noted in uky-patch.toml.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if something would change.")
-@click.option("--diff", is_flag=True, help="Show what changes.")
+@click.option("--diff", is_flag=True, help="Show what would change, and write nothing; exit code as of --dry-run.")
+@click.option("--show-diff", is_flag=True, help="Show what changes, and write it.")
 @click.option("--allow-dirty", is_flag=True, help="Touch files with uncommitted changes too.")
 @click.option("--merge", is_flag=True, help="Take over what people changed in patched files since.")
 @click.option("--commit", is_flag=True, help="Commit what was written, one commit a record.")
@@ -36,8 +42,11 @@ def command(
     session: Session,
     ids: tuple[str, ...],
     tags: tuple[str, ...],
+    skip: tuple[str, ...],
+    remember: bool,
     dry_run: bool,
     diff: bool,
+    show_diff: bool,
     allow_dirty: bool,
     merge: bool,
     commit: bool,
@@ -45,20 +54,33 @@ def command(
     wait: float | None,
 ) -> int:
     """Apply the records that are needed here: all of them or none. With IDs, only these."""
+    if diff and show_diff:
+        raise UsageError(phrase("--diff writes nothing, and --show-diff writes: give one of them"))
+    if remember and not skip:
+        raise UsageError(phrase("--remember goes with --skip"))
+    if twice := sorted(set(ids) & set(skip)):
+        raise UsageError(phrase("{names}: both asked for and skipped", names=", ".join(twice)))
     if address is None and wait is not None:
         raise UsageError(phrase("--wait goes with --ray"))
     if address is not None:
-        if diff or commit:
+        if diff or show_diff or commit:
             raise UsageError(phrase("--diff and --commit are for one tree; with --ray there may be many"))
+        if remember:
+            raise UsageError(phrase("--remember is for one tree; with --ray there may be many"))
         from patcher.operations.nodes import Wanted
 
-        return _on_nodes(session, address, Wanted(ids, tags, allow_dirty, merge), dry_run=dry_run, wait=wait)
-    from patcher.operations.applying import Order, apply, preview
+        return _on_nodes(session, address, Wanted(ids, tags, skip, allow_dirty, merge), dry_run=dry_run, wait=wait)
+    from patcher.operations.applying import Order
+    from patcher.operations.remembering import apply_and_remember
+    from patcher.operations.untried import untried
     from patcher.reporting.round import show_round
 
-    order = Order(session.request(ids, tags), allow_dirty=allow_dirty, commit=commit, merge=merge)
-    done = preview(session, order) if dry_run else apply(session, order)
-    return show_round(done, session, verb="apply", diff=diff)
+    dry_run = dry_run or diff
+    request = session.request(ids, tags, skip)
+    order = Order(request, allow_dirty=allow_dirty, commit=commit, merge=merge, remember=remember)
+    done = apply_and_remember(session, order, dry_run=dry_run)
+    done = done if done.failed else replace(done, untried=untried(session))
+    return show_round(done, session, verb="apply", diff=diff or show_diff, order=order, dry_run=dry_run)
 
 
 def _on_nodes(session: Session, address: str, wanted: Wanted, *, dry_run: bool, wait: float | None) -> int:

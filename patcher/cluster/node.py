@@ -2,7 +2,7 @@
 
 One JSON object comes on standard input and one goes to standard output:
 `{"verb": "look" | "preview" | "apply", "root": PATH or null, "imported": PATH or null, "assume", "ids", "tags",
-"allow_dirty", "merge", "level", "budget", "limit"}`. The answer is what `patcher.cluster.reading` reads.
+"skip", "allow_dirty", "merge", "level", "budget", "limit"}`. The answer is what `patcher.cluster.reading` reads.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _round(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     """What an apply came to, or would come to."""
     from patcher.operations.applying import Order, apply, preview
 
-    request = session.request(tuple(ask["ids"]), tuple(ask["tags"]))
+    request = session.request(tuple(ask["ids"]), tuple(ask["tags"]), tuple(ask.get("skip", ())))
     order = Order(request, allow_dirty=ask["allow_dirty"], merge=ask["merge"])
     done = (apply if ask["verb"] == "apply" else preview)(session, order)
     return {

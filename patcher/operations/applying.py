@@ -21,10 +21,9 @@ from patcher.operations.pre_images import PreImages
 from patcher.operations.round import Round
 from patcher.operations.standing import note
 from patcher.operations.survey import Survey, Tampering, record_file_names, survey
-from patcher.operations.untried import untried
 from patcher.operations.waiting import patience, tell_owner
 from patcher.planning.outcome import Plan, RecordOutcome
-from patcher.planning.plan import marked_spots, plan
+from patcher.planning.plan import hand_made_spots, marked_spots, plan
 from patcher.planning.situation import Request
 from patcher.tree import Change, Ledger
 from patcher.tree.account import Account
@@ -47,6 +46,8 @@ class Order:
     commit: bool = False
     merge: bool = False
     """Take changes over that people made in patched files since."""
+    remember: bool = False
+    """Leave out what is skipped from now on."""
 
     @property
     def tampering(self) -> Tampering:
@@ -56,8 +57,7 @@ class Order:
 def preview(session: Session, order: Order) -> Round:
     """What `apply` would do. Writes nothing. Raises UsageError where it is not known which environment trains."""
     session.require_environment()
-    done = _preview(session, order)[0]
-    return done if done.failed else replace(done, untried=untried(session))
+    return _preview(session, order)[0]
 
 
 def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
@@ -76,11 +76,6 @@ def apply(session: Session, order: Order) -> Round:
     Raises UsageError where it is not known which environment trains.
     """
     session.require_environment()
-    done = _apply(session, order)
-    return done if done.failed else replace(done, untried=untried(session))
-
-
-def _apply(session: Session, order: Order) -> Round:
     started = time.monotonic()
     place = require_checkout(session) if order.commit else None
     commits = commit_owed(session, place) if place is not None else ()
@@ -99,10 +94,11 @@ def _apply(session: Session, order: Order) -> Round:
             return replace(done, seconds=time.monotonic() - started, commits=commits)
         if not order.allow_dirty:
             refuse_foreign_changes(session, found, {change.path for change in todo})
-        after = settled(planned, session.config.marker)
+        texts = _texts_after(planned, found)
+        after = settled(planned, session, texts)
         ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
         if order.request == session.request():
-            ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo)))
+            ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo), texts))
         aside = set_aside(session, found)
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
@@ -163,14 +159,22 @@ def _original_of(path: str, survey: Survey) -> str:
     return known.original if known is not None and known.patched == source.sha256 else source.sha256
 
 
-def settled(plan: Plan, word: str) -> Plan:
-    """The plan as it reads once it is written: what was pending is applied, or is no longer there."""
+def settled(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
+    """The plan as it reads once it is written: what was pending is applied, or is no longer there.
+
+    What was done by hand stands where it stands in `texts`, the files as written.
+    """
+    records = {record.id: record for record in session.records}
 
     def after(outcome: RecordOutcome) -> RecordOutcome:
+        if outcome.kind in ("adopted", "resolved") and outcome.id in records:
+            found = hand_made_spots(records[outcome.id], texts, session.versions.get("verl", ""), session.config.marker)
+            return replace(outcome, spots=found or outcome.spots)
         if outcome.kind != "pending":
             return outcome
         if any(outcome.id in file.records for file in plan.files.values()):
-            return replace(outcome, kind="applied", spots=marked_spots(outcome, plan.files, word) or outcome.spots)
+            spots = marked_spots(outcome, plan.files, session.config.marker)
+            return replace(outcome, kind="applied", spots=spots or outcome.spots)
         return replace(outcome, kind="not-needed", detail=phrase("taken out"))
 
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
@@ -189,6 +193,12 @@ def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...], account: Ac
     paths = tuple(change.path for change in todo)
     about = PreImages(account or Account(), found.replaced)
     return Round(planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone), pre_images=about)
+
+
+def _texts_after(plan: Plan, found: Survey) -> dict[str, str]:
+    """The files that records name, as they are once `plan` is written."""
+    current = {path: state.current for path, state in found.situation.files.items() if state.current is not None}
+    return current | {path: file.text for path, file in plan.files.items()}
 
 
 def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:

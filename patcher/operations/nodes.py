@@ -40,6 +40,7 @@ class Wanted:
 
     ids: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
     allow_dirty: bool = False
     merge: bool = False
 
@@ -149,6 +150,7 @@ def _ask(session: Session, verb: str, wanted: Wanted | None = None) -> dict[str,
         "level": "markers",
         "ids": wanted.ids,
         "tags": wanted.tags,
+        "skip": wanted.skip,
         "allow_dirty": wanted.allow_dirty,
         "merge": wanted.merge,
     }

@@ -33,6 +33,8 @@ class Round:
 
     pre_images: PreImages = field(default_factory=PreImages)
     """What is to be said of the ledger and the pre-images, as they were before."""
+    settings: tuple[str, ...] = ()
+    """uky-patch.toml before and after, where records are left out from now on."""
     aside: str = ""
     """Where the pre-images of another release went."""
     untried: Untried | None = None

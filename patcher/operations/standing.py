@@ -13,7 +13,7 @@ from patcher.language import NOTHING, Phrase, Phrases
 from patcher.language.heard import heard
 from patcher.operations.looking import look
 from patcher.operations.pre_images import PreImages
-from patcher.operations.unrecorded import Mark, marks_in_plan, marks_in_tree
+from patcher.operations.unrecorded import Mark, marks_in_texts, marks_in_tree
 from patcher.planning.outcome import SETTLED, Plan, RecordOutcome, Spot
 from patcher.session import Session
 from patcher.tree import Ledger
@@ -21,6 +21,9 @@ from patcher.tree import Ledger
 if TYPE_CHECKING:
     from patcher.operations.survey import Survey
     from patcher.tree.account import Account
+
+_FORM = 2
+"""The form of the note; one of another form is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,8 @@ def _standing(session: Session, account: Account) -> Standing:
         planned, found = _planned(session, ledger)
         outcomes, about = planned.outcomes, PreImages(account, found.replaced)
     known = {outcome.id for outcome in outcomes} | set(ledger.records)
-    seen = ledger.files if noted else ()
-    marks = marks_in_tree(session.tree, session.config.marker, known, outcomes, but=seen)
+    seen = ledger.basis["files"] if noted else ()
+    marks = marks_in_tree(session, known, outcomes, but=seen)
     every = sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)
     return Standing(outcomes, tuple(every), about, ledger)
 
@@ -70,11 +73,13 @@ def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
     return plan(session.records, session.request(), found.situation), found
 
 
-def note(session: Session, plan: Plan, shas: Mapping[str, str]) -> dict[str, Any]:
-    """What `status` may answer as long as the same things are asked of the same files (`shas`, by path)."""
+def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, Any]:
+    """What `status` may answer as long as the same things are asked of the same files (`shas`, by path).
+
+    `texts` is what the files will hold once the plan is written.
+    """
     known = {outcome.id for outcome in plan.outcomes}
-    texts = [(path, file.text) for path, file in plan.files.items()]
-    marks = marks_in_plan(texts, session.config.marker, known, plan.outcomes)
+    marks = marks_in_texts(session, texts, known, plan.outcomes)
     return {
         "key": _key(session),
         "files": dict(shas),
@@ -113,20 +118,21 @@ def _key(session: Session) -> str:
         name: [item.version, str(item.location), item.renamed] for name, item in session.environment.packages.items()
     }
     asked = [config.marker, config.style, config.enable, config.disable]
-    parts = [__version__, digest(session.record_files), packages, asked]
+    parts = [__version__, _FORM, digest(session.record_files), packages, asked]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _pack(outcome: RecordOutcome) -> list[Any]:
     spots = [[spot.file, spot.line] for spot in outcome.spots]
     texts = [_pack_text(outcome.detail), _pack_text(outcome.note), outcome.title, outcome.title_zh]
-    return [outcome.id, outcome.kind, texts, list(outcome.files), spots]
+    return [outcome.id, outcome.kind, texts, list(outcome.files), spots, outcome.skipped]
 
 
 def _unpack(item: list[Any]) -> RecordOutcome:
-    name, kind, (detail, note, title, title_zh), files, spots = item
+    name, kind, (detail, note, title, title_zh), files, spots, skipped = item
     where = tuple(Spot(file, line) for file, line in spots)
-    return RecordOutcome(name, kind, heard(detail), tuple(files), where, title, title_zh, heard(note) or NOTHING)
+    told = (title, title_zh, heard(note) or NOTHING)
+    return RecordOutcome(name, kind, heard(detail), tuple(files), where, *told, skipped=bool(skipped))
 
 
 def _pack_text(text: object) -> Any:

@@ -10,6 +10,7 @@ from patcher.operations.merging import without_ours
 from patcher.operations.pre_images import Replaced, release_of, replaced
 from patcher.planning.outcome import Applied, FileState
 from patcher.planning.situation import Situation
+from patcher.records.model import Edit, MoveImport
 from patcher.rewriting.outcome import Unparseable
 from patcher.session import Session
 from patcher.tree import Ledger, Source
@@ -98,7 +99,13 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
         for name, entry in ledger.records.items()
     }
     situation = Situation(
-        session.environment, session.lookup, states, applied, session.config.marker, session.config.style
+        session.environment,
+        session.lookup,
+        states,
+        applied,
+        session.config.marker,
+        session.config.style,
+        lambda text, edit, but: _unused(session, text, edit, but),
     )
     forgotten = whole.of((*other.anew, *(path for path in other.mixed if path in merged)))
     return Survey(
@@ -113,6 +120,22 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
         forgotten,
         release_of(session),
     )
+
+
+def _unused(session: Session, text: str, edit: Edit, but: Iterable[str]) -> bool:
+    """Whether neither `text` nor any other file, but those named, uses what an import would be moved for.
+
+    Only of moved imports can that be shown; what breaks in another way may look otherwise than the record expects.
+    """
+    if not isinstance(edit, MoveImport):
+        return False
+    from patcher.rewriting.absence import can_be_moved, is_unused
+
+    module = edit.old.rpartition(".")[0]
+    if not is_unused(text, edit, module_stays=session.lookup(module) is True):
+        return False
+    others = (file for file in session.tree.text_files() if file.path.endswith(".py") and file.path not in but)
+    return not any(can_be_moved(file.read().decode("utf-8", "replace"), edit) for file in others)
 
 
 def _changed(session: Session, ledger: Ledger) -> tuple[str, ...]:

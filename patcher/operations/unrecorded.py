@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from patcher.planning.outcome import RecordOutcome
-    from patcher.tree import Tree
+    from patcher.planning.outcome import Kind, RecordOutcome
+    from patcher.records.model import Record
+    from patcher.session import Session
 
-_NEAR = 6
-"""Lines between a hand-made marker and the adopted place that it stands for."""
+_HOLDS: frozenset[Kind] = frozenset({"adopted", "applied", "pending", "resolved"})
+"""Outcomes of records that may account for a marker without an id: some of their places were edited by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,41 +24,56 @@ class Mark:
 
 
 def marks_in_tree(
-    tree: Tree, word: str, known: Collection[str], outcomes: Iterable[RecordOutcome], *, but: Collection[str] = ()
+    session: Session, known: Collection[str], outcomes: Sequence[RecordOutcome], *, but: Collection[str] = ()
 ) -> tuple[Mark, ...]:
-    """Markers that carry no id of `known` and stand at no place that a record adopted, in all files but some."""
+    """Markers that no record accounts for, in all files but some."""
+    word = session.config.marker
     needles = {word.encode(), word.lower().encode(), word.upper().encode()}
-    adopted = _adopted(outcomes)
     found: list[Mark] = []
-    for file in tree.text_files():
+    for file in session.tree.text_files():
         if file.path in but:
             continue
         content = file.read()
         if any(needle in content for needle in needles):
-            found += marks_in_text(file.path, content.decode("utf-8", "replace"), word, known, adopted)
+            found += marks_in_text(session, file.path, content.decode("utf-8", "replace"), known, outcomes)
     return tuple(found)
 
 
+def marks_in_texts(
+    session: Session, texts: Mapping[str, str], known: Collection[str], outcomes: Sequence[RecordOutcome]
+) -> tuple[Mark, ...]:
+    """The same for texts that are about to be written, or stand as they are."""
+    return tuple(mark for path, text in texts.items() for mark in marks_in_text(session, path, text, known, outcomes))
+
+
 def marks_in_text(
-    path: str, text: str, word: str, known: Collection[str], adopted: Collection[tuple[str, int]]
+    session: Session, path: str, text: str, known: Collection[str], outcomes: Iterable[RecordOutcome]
 ) -> list[Mark]:
+    """Markers that carry no id of `known` and stand at no place that has a record's effect, told from this text."""
     from patcher.rewriting import markers
 
-    return [
-        Mark(path, marker.line)
-        for marker in markers(text, word)
-        if marker.record not in known
-        and not any((path, marker.line + offset) in adopted for offset in range(-_NEAR, _NEAR + 1))
-    ]
+    word = session.config.marker
+    found = [marker.line for marker in markers(text, word) if marker.record not in known]
+    if not found:
+        return []
+    holding = {outcome.id for outcome in outcomes if outcome.kind in _HOLDS}
+    accounted: set[int] = set()
+    for record in session.records if holding else ():
+        if record.id in holding and path in record.files:
+            accounted |= _accounted_for(record, path, text, word, session.environment.version("verl") or "")
+    return [Mark(path, line) for line in found if line not in accounted]
 
 
-def _adopted(outcomes: Iterable[RecordOutcome]) -> set[tuple[str, int]]:
-    return {(spot.file, spot.line) for outcome in outcomes if outcome.kind == "adopted" for spot in outcome.spots}
+def _accounted_for(record: Record, path: str, text: str, word: str, verl: str) -> set[int]:
+    """The marked lines of a text that the places with a record's effect account for."""
+    from patcher.planning.situation import belongs
+    from patcher.rewriting import markers_of_edit, markers_of_pattern
 
-
-def marks_in_plan(
-    texts: Iterable[tuple[str, str]], word: str, known: Collection[str], outcomes: Iterable[RecordOutcome]
-) -> tuple[Mark, ...]:
-    """The same for texts that are about to be written."""
-    adopted = _adopted(outcomes)
-    return tuple(mark for path, text in texts for mark in marks_in_text(path, text, word, known, adopted))
+    decide = belongs(verl)
+    lines: set[int] = set()
+    for edit in record.edits:
+        if edit.file == path and decide(edit) is not False:
+            lines |= markers_of_edit(text, edit, word)
+    for pattern in record.resolved:
+        lines |= markers_of_pattern(text, pattern, word)
+    return lines

@@ -41,7 +41,7 @@ class Untried:
 
     why: Phrase
     vllm: str | None
-    next: Phrase | str
+    next: Phrase | Phrases | str
     """What goes on from here: a command, or what to do so that `check` can be made."""
     found: Mapping[Severity, int] | None = None
     """None where it is not known."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from patcher.checks import Check, Status
@@ -39,10 +41,11 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     found = standing(session)
     planning = time.monotonic() - started
     share = planning / max(1, len(found.outcomes))
-    checks = [_record_check(outcome, share) for outcome in found.outcomes]
+    by_hand = _fix_of_hand_edits(session, found.outcomes)
+    checks = [_record_check(outcome, share, by_hand) for outcome in found.outcomes]
     other = found.pre_images.replaced
     for path, entry in found.ledger.files.items():
-        fix = ANEW if path in other.anew else MERGE if path in other.mixed else "uky-patch revert --force"
+        fix = ANEW if path in other.anew else MERGE if path in other.mixed else by_hand
         checks.append(_file_check(session, path, entry, fix))
     checks += [Check("ledger", "markers", "fail", 0.0, text, fix) for text, fix in found.pre_images.findings]
     if found.unrecorded:
@@ -54,7 +57,18 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _record_check(outcome: RecordOutcome, seconds: float) -> Check:
+def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> str:
+    """The command for patched files that were changed since; "" where there is none."""
+    changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
+    if not changed:
+        return ""
+    from patcher.operations.next_step import after_hand_edits
+
+    step = after_hand_edits(session, changed)
+    return shlex.join(["uky-patch", *step.words]) if step is not None else ""
+
+
+def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str) -> Check:
     name = f"record {outcome.id}"
     match outcome.kind:
         case "applied" | "adopted" | "resolved":
@@ -63,6 +77,8 @@ def _record_check(outcome: RecordOutcome, seconds: float) -> Check:
             return Check(name, "markers", "skip", seconds, outcome.detail)
         case "pending":
             return Check(name, "markers", "fail", seconds, outcome.detail, APPLY)
+        case "tampered":
+            return Check(name, "markers", "fail", seconds, outcome.detail, by_hand)
         case _:
             return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
 

@@ -26,12 +26,13 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
     tampered = [result for result in done.results if situation.files[result.edit.file].tampered]
     if known is not None and tampered:
         return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
-    spots = tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
+    spots = places(done)
     if done.made:
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
         by_hand += sum(isinstance(result.outcome, AlreadyDone) for result in done.results)
         hand = phrase("{count} of its places by hand already", count=by_hand) if by_hand else phrase("")
-        note = Phrases((hand, needed.note))
+        own = phrase("this fork handles it in its own way in {files}", files=", ".join(_unused(done)))
+        note = Phrases((hand, own if _unused(done) else phrase(""), needed.note))
         return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
     if not done.results:
         detail = phrase("none of its edits is for verl {verl}", verl=situation.verl)
@@ -40,12 +41,25 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
     blamed = [result for result in left if not excused(result)]
     if not blamed and len(left) < len(done.results):
         return _by_hand(record, done, situation, spots)
+    if not blamed and _unused(done):
+        detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
+        return RecordOutcome(record.id, "resolved", detail, record.files)
     if len(left) == len(done.results) and (not blamed or (needed.answer == "maybe" and all(map(_is_absent, left)))):
         detail = phrase(
             "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
         )
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
     return _failure(record, blamed)
+
+
+def places(done: Replayed) -> tuple[Spot, ...]:
+    """Where the edits were made, or have been made by hand."""
+    return tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
+
+
+def _unused(done: Replayed) -> tuple[str, ...]:
+    """The files that provably use nothing of what the record changes there."""
+    return tuple(dict.fromkeys(result.edit.file for result in done.results if result.unused))
 
 
 def _is_absent(result: EditResult) -> bool:

@@ -55,6 +55,8 @@ class RecordOutcome:
     """What deserves saying beside the title of a record that holds or is about to."""
     nearest: tuple[tuple[str, Candidate], ...] = ()
     """For a record that found no anchor: the nearest place, by file."""
+    skipped: bool = False
+    """The versions call for it, and it is left out all the same, as somebody said so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from patcher.language import Phrase, phrase
-from patcher.planning.judging import judge, tampered_outcome
+from patcher.language import Phrase, Phrases, phrase
+from patcher.planning.judging import judge, places, tampered_outcome
 from patcher.planning.lines import on_other
 from patcher.planning.need import Need, need
-from patcher.planning.outcome import Applied, FilePlan, Plan, RecordOutcome, Spot
-from patcher.planning.replay import Missing, predecessors
+from patcher.planning.outcome import FAILED, Applied, FilePlan, Plan, RecordOutcome, Spot
+from patcher.planning.replay import Desk, Missing, predecessors
 from patcher.planning.situation import Request, Situation, belongs, desk_of
 from patcher.records.load import as_applied
 from patcher.records.model import Record
@@ -27,10 +27,11 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
         known = situation.applied.get(record.id)
         asked_by_id = record.id in request.ids
         if known is None and not request.wants(record):
-            outcomes.append(_left_out(record, request))
+            outcomes.append(_left_out(record, request, situation))
             continue
         needed = need(record, situation.environment, situation.lookup)
-        leaves = _out_of_place(record, request, needed) if asked_by_id or not request.ids else None
+        concerned = record.id not in request.skipped and (asked_by_id or not request.ids)
+        leaves = _out_of_place(record, request, needed) if concerned else None
         if known is not None and leaves is not None:
             detail = phrase("{reason}; apply takes it out", reason=leaves)
             outcome = RecordOutcome(record.id, "pending", detail, known.files)
@@ -47,7 +48,9 @@ def plan(records: Sequence[Record], request: Request, situation: Situation) -> P
             detail = phrase("{file} is not in this tree", file=record.files[0])
             outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))
             continue
-        outcomes.append(judge(record, done, needed, situation, known))
+        outcome = judge(record, done, needed, situation, known)
+        skipped = [one.id for one in outcomes if one.skipped and one.id in earlier[record.id]]
+        outcomes.append(_after_skipped(outcome, skipped) if skipped else outcome)
     plans = {
         file: FilePlan(file, desk.texts[file], tuple(desk.order.get(file, ())))
         for file in dict.fromkeys((*desk.order, *sorted(withdrawn)))
@@ -62,14 +65,15 @@ def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
 
 
 def _wanted(records: Sequence[Record], request: Request, applied: Mapping[str, Applied]) -> tuple[Record, ...]:
-    """The records as they count here: where only some are asked for, the other applied ones stay as they were applied.
+    """The records as they count here: where some are left out, those that are applied stay as they were applied.
 
     So do those that the ledger has and no folder has any more.
     """
     known = {record.id for record in records}
 
     def stays(record: Record) -> bool:
-        return record.id in applied and bool(request.ids) and record.id not in request.ids
+        left = record.id in request.skipped or (bool(request.ids) and record.id not in request.ids)
+        return record.id in applied and left
 
     current = (as_applied(record.id, applied[record.id].source) if stays(record) else record for record in records)
     return (*current, *(as_applied(name, entry.source) for name, entry in applied.items() if name not in known))
@@ -82,14 +86,26 @@ def _out_of_place(record: Record, request: Request, needed: Need) -> Phrase | No
     return phrase("no longer needed: {reason}", reason=needed.reason) if needed.answer == "no" else None
 
 
-def _left_out(record: Record, request: Request) -> RecordOutcome:
-    if request.ids:
-        detail = phrase("not asked for")
+def _left_out(record: Record, request: Request, situation: Situation) -> RecordOutcome:
+    if record.id in request.skipped:
+        reason = phrase("skipped with --skip")
+    elif request.ids:
+        return RecordOutcome(record.id, "not-needed", phrase("not asked for"), record.files)
     elif record.id in request.disabled:
-        detail = phrase("disabled in uky-patch.toml")
+        reason = phrase("disabled in uky-patch.toml")
     else:
         detail = phrase("off by default: uky-patch apply {id}", id=record.id)
-    return RecordOutcome(record.id, "not-needed", detail, record.files)
+        return RecordOutcome(record.id, "not-needed", detail, record.files)
+    called_for = need(record, situation.environment, situation.lookup).answer in ("yes", "maybe")
+    return RecordOutcome(record.id, "not-needed", reason, record.files, skipped=called_for)
+
+
+def _after_skipped(outcome: RecordOutcome, names: Sequence[str]) -> RecordOutcome:
+    """The outcome of a record that is made to come after others, which are left out here."""
+    text = phrase("it comes after {names}, which is skipped", names=", ".join(names))
+    if outcome.kind == "pending":
+        return replace(outcome, note=Phrases((outcome.note, text)) if outcome.note else text)
+    return replace(outcome, detail=Phrases((outcome.detail, text))) if outcome.kind in FAILED else outcome
 
 
 def _settle(
@@ -134,6 +150,13 @@ def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: st
         for number, line in _own_lines(outcome.id, plans[file].text, word)
         if not line.lstrip().startswith("#")
     )
+
+
+def hand_made_spots(record: Record, texts: Mapping[str, str], verl: str, word: str) -> tuple[Spot, ...]:
+    """Where a record that was made by hand stands in the texts; nowhere if it does not hold there by itself."""
+    desk = Desk.of({file: texts[file] for file in record.files if file in texts}, {}, word, "comment")
+    done = desk.replay(record, belongs(verl))
+    return () if done.made else places(done)
 
 
 def _unchanged(name: str, planned: Iterable[FilePlan], situation: Situation) -> bool:

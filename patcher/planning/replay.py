@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from patcher.planning.lines import on_base
@@ -25,6 +25,8 @@ class EditResult:
     """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
     resolved: bool = False
     """The file has what the record's `[resolved]` looks for, so the edit was not tried."""
+    unused: bool = False
+    """The tree provably has nothing left that the edit is about, so a missing anchor is no failure."""
 
     @property
     def landed(self) -> bool:
@@ -47,6 +49,8 @@ class Replayed:
         return tuple(dict.fromkeys(result.edit.file for result in self.results if result.landed))
 
 
+Unused = Callable[[str, Edit, Iterable[str]], bool]
+"""Whether a text, and every file but some, provably has nothing of what an edit is about."""
 EditFilter = Callable[[Edit], bool | None]
 """Whether an edit belongs to the tree's release: yes, no, or None for not decidable."""
 
@@ -55,25 +59,37 @@ EditFilter = Callable[[Edit], bool | None]
 class Desk:
     """Texts that records are replayed on, and who changed each."""
 
-    base: Mapping[str, str]
+    shown: Mapping[str, str]
+    """The texts as people have them before them: lines are told as lines of these."""
     texts: dict[str, str]
     problems: Mapping[str, Unparseable]
     word: str
     style: Style
+    unused: Unused = lambda _text, _edit, _but: False
     order: dict[str, list[str]] = field(default_factory=dict)
     steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     """Each record that was made, with its files' texts right after it."""
 
     @classmethod
-    def of(cls, texts: Mapping[str, str], problems: Mapping[str, Unparseable], word: str, style: Style) -> Desk:
-        return cls(texts, dict(texts), problems, word, style)
+    def of(
+        cls,
+        texts: Mapping[str, str],
+        problems: Mapping[str, Unparseable],
+        word: str,
+        style: Style,
+        *,
+        shown: Mapping[str, str] | None = None,
+        unused: Unused | None = None,
+    ) -> Desk:
+        desk = cls(texts if shown is None else shown, dict(texts), problems, word, style)
+        return desk if unused is None else replace(desk, unused=unused)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the desk, or none of them."""
         mark = Mark(record.id, self.word, record.style or self.style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
         fixed = {
-            file: on_base(done, self.base[file], text)
+            file: self._as_shown(done, file, text)
             for file, text in before.items()
             if (done := _resolved(text, record, self.word))
         }
@@ -84,6 +100,7 @@ class Desk:
             for edit in record.edits
             if (certain := belongs(edit)) is not False
         )
+        kept = tuple(self._judged_by_use(result, before, record.files) for result in kept)
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -94,6 +111,12 @@ class Desk:
             self.texts.update(before)
         return Replayed(kept, made)
 
+    def _judged_by_use(self, result: EditResult, texts: Mapping[str, str], files: Iterable[str]) -> EditResult:
+        text = texts.get(result.edit.file)
+        if text is None or not isinstance(result.outcome, AnchorMissing) or result.outcome.found:
+            return result
+        return replace(result, unused=self.unused(text, result.edit, files))
+
     def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
         if source is None:
@@ -101,7 +124,16 @@ class Desk:
         outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
-        return on_base(outcome, self.base[edit.file], source)
+        shown = self.shown.get(edit.file)
+        if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
+            again = _rewrite(shown, edit, mark, may_touch | {mark.record})
+            if isinstance(again, AlreadyDone):
+                return replace(again, marked=outcome.marked)
+        return self._as_shown(outcome, edit.file, source)
+
+    def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
+        """The outcome with its lines as lines of the file that is there."""
+        return on_base(outcome, self.shown.get(file, text), text)
 
 
 _matches = lru_cache(maxsize=1024)(matches)
@@ -131,5 +163,5 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
 
 
 def excused(result: EditResult) -> bool:
-    """Whether an edit that found no anchor may simply be for another release than the tree's."""
-    return not result.certain and isinstance(result.outcome, AnchorMissing | Missing)
+    """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
+    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing))

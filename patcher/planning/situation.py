@@ -9,7 +9,7 @@ from patcher.environment import Environment
 from patcher.environment.versions import No, Undecided, is_prerelease, satisfies
 from patcher.planning.need import SymbolLookup
 from patcher.planning.outcome import Applied, FileState
-from patcher.planning.replay import Desk, EditFilter
+from patcher.planning.replay import Desk, EditFilter, Unused
 from patcher.records.model import Edit, Record, Style
 
 
@@ -24,8 +24,12 @@ class Request:
     enabled: frozenset[str] = frozenset()
     """So are these, by id."""
     disabled: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    """Left out this once; what is applied of these stays as it was applied."""
 
     def wants(self, record: Record) -> bool:
+        if record.id in self.skipped:
+            return False
         if self.ids:
             return record.id in self.ids
         asked = record.enabled or record.id in self.enabled or bool(self.tags & set(record.tags))
@@ -42,6 +46,8 @@ class Situation:
     applied: Mapping[str, Applied]
     word: str = "Uky"
     style: Style = "comment"
+    unused: Unused | None = None
+    """None: whether the tree still uses something is not known."""
 
     @property
     def verl(self) -> str:
@@ -73,4 +79,5 @@ def lies_between(verl: str) -> bool:
 def desk_of(situation: Situation) -> Desk:
     texts = {path: state.base for path, state in situation.files.items() if state.base is not None}
     problems = {path: state.problem for path, state in situation.files.items() if state.problem}
-    return Desk.of(texts, problems, situation.word, situation.style)
+    shown = {path: state.current for path, state in situation.files.items() if state.current is not None}
+    return Desk.of(texts, problems, situation.word, situation.style, shown=shown, unused=situation.unused)

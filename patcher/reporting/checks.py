@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from patcher.language import Language, language, phrase, show
 from patcher.reporting.answers import show_json
+from patcher.reporting.commands import command_line, next_lines
 from patcher.reporting.header import header, problems
 from patcher.reporting.table import Cell, show_rows, width
 from patcher.terminal import say, style
@@ -15,6 +16,7 @@ from patcher.terminal import say, style
 if TYPE_CHECKING:
     from patcher.checks import Check, Level, Status
     from patcher.hosts.host import Host
+    from patcher.operations.next_step import NextStep
     from patcher.session import Session
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
@@ -30,9 +32,9 @@ class Report:
         self._listed = level == "markers"
         self._markers: list[Check] = []
         self._tongue = language()
+        self._here = host is None or host.here
         if session.output == "text":
-            there = host is not None and not host.here
-            first = [f"{host.name}"] if host is not None and there else []
+            first = [f"{host.name}"] if host is not None and not self._here else []
             lines = first or [header(session, self._tongue), *problems(session, self._tongue)]
             say(*lines, "")
 
@@ -47,14 +49,25 @@ class Report:
         say(self._line(check))
 
     def end(self, checks: Sequence[Check]) -> None:
+        step = self._next(checks)
         if self._session.output == "json":
-            show_json({"checks": [as_json(check) for check in checks], "nodes": []})
+            command = command_line(self._session, *step.words) if step is not None else ""
+            show_json({"checks": [as_json(check) for check in checks], "nodes": [], "next": command})
             return
         self._flush()
         shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
         counts = Counter(check.status for check in shown)
         told = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
-        say("", ", ".join(told))
+        say("", ", ".join(told), *next_lines(step, self._session, self._tongue))
+
+    def _next(self, checks: Sequence[Check]) -> NextStep | None:
+        """What to do about the edits in this tree, where they do not hold."""
+        if not self._here or not any(check.level == "markers" and check.status == "fail" for check in checks):
+            return None
+        from patcher.operations.next_step import after_status
+        from patcher.operations.standing import standing
+
+        return after_status(self._session, standing(self._session))
 
     def _flush(self) -> None:
         """Show the markers that were kept."""

@@ -14,6 +14,7 @@ from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
 from patcher.language import language, phrase, show
 from patcher.reporting.answers import show_json
+from patcher.reporting.commands import options_told_above
 from patcher.reporting.progress import progress
 from patcher.terminal import say, style
 
@@ -48,7 +49,8 @@ def _run(arguments: list[str], output: str, outputs: list[Any]) -> int:
     from patcher.cli.app import run
 
     if output == "text":
-        return run(arguments)
+        with options_told_above():
+            return run(arguments)
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         code = run(["--format", "json", *arguments])

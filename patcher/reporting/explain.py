@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patcher.errors import ExitCode
-from patcher.language import Language, language, show
+from patcher.language import Language, language, phrase, show
 from patcher.operations.looking import look
 from patcher.operations.survey import record_file_names, survey
-from patcher.planning.outcome import SETTLED
+from patcher.planning.outcome import FAILED, SETTLED
 from patcher.planning.plan import plan
 from patcher.planning.situation import Request
 from patcher.reporting.answers import show_json
+from patcher.reporting.commands import command_line
 from patcher.reporting.diffs import show_diff, unified
 from patcher.reporting.header import header
 from patcher.reporting.outcomes import as_json, label
@@ -73,4 +74,9 @@ def _here(outcome: RecordOutcome, session: Session, tongue: Language) -> list[st
     if outcome.kind in ("drifted", "ambiguous"):
         advice = "Upstream may have fixed this: if so, narrow [when]; otherwise update the edit."
         lines.append(f"  {show(advice, tongue)}")
+    if outcome.kind in FAILED and outcome.kind != "tampered":
+        without = command_line(session, "apply", "--skip", outcome.id)
+        lines.append(f"  {phrase('Without it: {command}', command=without).render(tongue)}")
+        for_good = command_line(session, "apply", "--skip", outcome.id, "--remember")
+        lines.append(f"  {phrase('Without it from now on: {command}', command=for_good).render(tongue)}")
     return lines

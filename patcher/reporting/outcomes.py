@@ -10,37 +10,56 @@ from patcher.language import Language, show
 from patcher.planning.outcome import FAILED, Kind, RecordOutcome
 from patcher.reporting.table import Cell, Row
 
-_ORDER: tuple[Kind, ...] = (
+_ORDER: tuple[str, ...] = (
     "tampered",
     "unparseable",
     "missing-file",
     "conflict",
     "ambiguous",
     "drifted",
+    "skipped",
     "pending",
     "applied",
     "adopted",
     "resolved",
     "not-needed",
 )
-_STYLES: Mapping[Kind, str] = {"pending": "yellow", "applied": "green", "adopted": "cyan", "resolved": "cyan"}
+_STYLES: Mapping[str, str] = {
+    "skipped": "yellow",
+    "pending": "yellow",
+    "applied": "green",
+    "adopted": "cyan",
+    "resolved": "cyan",
+}
 
 
-def label(kind: Kind, language: Language) -> str:
+SKIPPED = "skipped"
+"""What people are told of a record that is needed and left out; for programs it is not needed."""
+
+
+def label(kind: Kind | str, language: Language) -> str:
     return show(kind.replace("-", " "), language)
+
+
+def kind_shown(outcome: RecordOutcome) -> str:
+    return SKIPPED if outcome.skipped else outcome.kind
 
 
 def rows(outcomes: Sequence[RecordOutcome], language: Language) -> list[Row]:
     """Worst first; within a kind in the order of the plan."""
     return [
         (
-            Cell(label(outcome.kind, language), "red" if outcome.kind in FAILED else _STYLES.get(outcome.kind, "")),
+            Cell(label(kind_shown(outcome), language), _colour(outcome)),
             Cell(outcome.id),
             Cell(_where(outcome)),
             Cell(_remark(outcome, language)),
         )
-        for outcome in sorted(outcomes, key=lambda outcome: _ORDER.index(outcome.kind))
+        for outcome in sorted(outcomes, key=lambda outcome: _ORDER.index(kind_shown(outcome)))
     ]
+
+
+def _colour(outcome: RecordOutcome) -> str:
+    return "red" if outcome.kind in FAILED else _STYLES.get(kind_shown(outcome), "")
 
 
 def nearest_lines(outcomes: Sequence[RecordOutcome], language: Language) -> list[str]:
@@ -55,7 +74,7 @@ def nearest_lines(outcomes: Sequence[RecordOutcome], language: Language) -> list
 
 def tally(outcomes: Sequence[RecordOutcome], language: Language) -> str:
     """`7 pending, 1 adopted, 9 not needed`."""
-    counts = Counter(outcome.kind for outcome in outcomes)
+    counts = Counter(map(kind_shown, outcomes))
     parts = [f"{counts[kind]} {label(kind, language)}" for kind in _ORDER if counts[kind]]
     return ("，" if language == "zh" else ", ").join(parts) or show("no records", language)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from patcher.language import language, phrase, show
-from patcher.planning.outcome import FAILED
+from patcher.language import Language, language, phrase, show
+from patcher.operations.next_step import after_status
 from patcher.reporting.answers import show_json
+from patcher.reporting.commands import command_line
 from patcher.reporting.header import about_pre_images, header, problems
 from patcher.reporting.outcomes import as_json, nearest_lines, rows, tally
 from patcher.reporting.surroundings import environment_json, unknown_environment, untried_json
@@ -15,6 +16,7 @@ from patcher.session import NAME_IT
 from patcher.terminal import say
 
 if TYPE_CHECKING:
+    from patcher.operations.next_step import NextStep
     from patcher.operations.standing import Standing
     from patcher.operations.untried import Untried
     from patcher.session import Session
@@ -28,24 +30,29 @@ def show_status(standing: Standing, beyond: Untried | None, session: Session, *,
     tongue = language()
     told = [*problems(session, tongue), *about_pre_images(standing.pre_images, tongue)]
     say(*unknown_environment(session, tongue), header(session, tongue), *told, "")
-    show_rows(rows([outcome for outcome in standing.outcomes if everything or outcome.kind != "not-needed"], tongue))
+    shown = [one for one in standing.outcomes if everything or one.skipped or one.kind != "not-needed"]
+    show_rows(rows(shown, tongue))
     for line in nearest_lines(standing.outcomes, tongue):
         say(f"  {line}")
     if standing.unrecorded:
-        shown = ", ".join(f"{mark.file}:{mark.line}" for mark in standing.unrecorded[:5])
+        places = ", ".join(f"{mark.file}:{mark.line}" for mark in standing.unrecorded[:5])
         more = len(standing.unrecorded) - 5
         text = phrase(
             'marked "# {word}" and covered by no record: {places}',
             word=session.config.marker,
-            places=shown + (f" (+{more})" if more > 0 else ""),
+            places=places + (f" (+{more})" if more > 0 else ""),
         )
         say(f"  {len(standing.unrecorded)} {text.render(tongue)}")
     if beyond is not None:
         say("", beyond.told.render(tongue))
-    say("", f"{tally(standing.outcomes, tongue)}{_next(standing, beyond, session, tongue)}")
+    step = after_status(session, standing)
+    if step is not None and step.about:
+        say(f"  {show(step.about, tongue)}")
+    say("", f"{tally(standing.outcomes, tongue)}{_ending(step, standing, beyond, session, tongue)}")
 
 
 def status_json(standing: Standing, beyond: Untried | None, session: Session) -> dict[str, Any]:
+    step = after_status(session, standing)
     return {
         "root": str(session.tree.root),
         "environment": environment_json(session),
@@ -53,30 +60,22 @@ def status_json(standing: Standing, beyond: Untried | None, session: Session) ->
         "records": [as_json(outcome) for outcome in standing.outcomes],
         "written": [],
         "unrecorded": [{"file": mark.file, "line": mark.line} for mark in standing.unrecorded],
+        "skipped": [outcome.id for outcome in standing.outcomes if outcome.skipped],
         "ledger": standing.pre_images.as_json(),
         "untried": untried_json(beyond),
+        "next": command_line(session, *step.words) if step is not None else "",
     }
 
 
-def _next(standing: Standing, beyond: Untried | None, session: Session, tongue: Any) -> str:
+def _ending(
+    step: NextStep | None, standing: Standing, beyond: Untried | None, session: Session, tongue: Language
+) -> str:
     if not session.environment.known:
         return phrase(". Next: {step}", step=NAME_IT).render(tongue)
-    kinds = {outcome.kind: outcome.id for outcome in reversed(standing.outcomes)}
-    about = standing.pre_images
-    if "tampered" in kinds and about.replaced.mixed:
-        return show(". Next: uky-patch apply --merge", tongue)
-    if "tampered" in kinds:
-        text = phrase(". Next: uky-patch explain {id}, or uky-patch revert --force", id=kinds["tampered"])
-        return text.render(tongue)
-    failed = [kinds[kind] for kind in FAILED if kind in kinds]
-    if failed:
-        return phrase(". Next: uky-patch explain {id}", id=min(failed)).render(tongue)
-    if about.stale:
-        return show(". Next: uky-patch apply", tongue)
-    if about:
+    if step is not None:
+        return phrase(". Next: {command}", command=command_line(session, *step.words)).render(tongue)
+    if standing.pre_images:
         return ""
-    if "pending" in kinds:
-        return show(". Next: uky-patch apply --diff", tongue)
     if beyond is not None and not beyond.clean:
         return phrase(". Next: {step}", step=beyond.next).render(tongue)
     return show(". Nothing to do", tongue)

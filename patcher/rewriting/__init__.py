@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from patcher.rewriting.engine import compiles, matches, rewrite
+    from patcher.rewriting.hand_made import markers_of_edit, markers_of_pattern
     from patcher.rewriting.marker import Marker, markers
     from patcher.rewriting.pattern import check_code, check_pattern, check_value, metavariables
 
@@ -16,6 +17,8 @@ _HOMES = {
     "check_value": "pattern",
     "compiles": "engine",
     "markers": "marker",
+    "markers_of_edit": "hand_made",
+    "markers_of_pattern": "hand_made",
     "matches": "engine",
     "metavariables": "pattern",
     "rewrite": "engine",
@@ -28,6 +31,8 @@ __all__ = [
     "check_value",
     "compiles",
     "markers",
+    "markers_of_edit",
+    "markers_of_pattern",
     "matches",
     "metavariables",
     "rewrite",

@@ -20,6 +20,7 @@ from patcher.records.model import (
 from patcher.rewriting.arguments import add_argument, remove_argument, rename_argument
 from patcher.rewriting.attributes import rename_attribute
 from patcher.rewriting.code import Code, Scope, parse
+from patcher.rewriting.hand_made import markers_of_effect
 from patcher.rewriting.imports import move_import
 from patcher.rewriting.marker import line_markers, marker_pattern
 from patcher.rewriting.marking import mark_up, overlapping, splice_text
@@ -39,10 +40,9 @@ from patcher.rewriting.pattern import pattern
 from patcher.rewriting.removed import commented_out
 from patcher.rewriting.replacing import insert, replace
 from patcher.rewriting.shape import UNREADABLE
-from patcher.rewriting.sites import TRIES, Anchor, Sites, settle
+from patcher.rewriting.sites import Anchor, Sites, settle
 
 _BOM = "\ufeff"
-_SMALL = 12
 
 
 def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
@@ -63,7 +63,7 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
     if found == 0 and effects >= edit.count:
         return AlreadyDone(
             tuple(_line(code, node) for node in sites.effects),
-            any(_is_marked(code, node, mark.word) for node in sites.effects),
+            any(markers_of_effect(code, node, edit, mark.word) for node in sites.effects),
         )
     if found == 0 and isinstance(edit, Replace) and not edit.replacement.strip():
         spans = commented_out(code, scopes, pattern(edit.pattern), marker_pattern(mark.word))
@@ -158,19 +158,3 @@ def _misplaced(code: Code, node: ast.AST) -> bool:
 
 def _line(code: Code, node: ast.AST) -> int:
     return 1 if isinstance(node, ast.Module) else code.line_of(code.start(node))
-
-
-def _is_marked(code: Code, node: ast.AST, word: str) -> bool:
-    """Whether a marker stands in a node's statement, in a small `try` or `if` around it, or up to three lines above."""
-    statement: ast.AST = code.statement(node)
-    if any(isinstance(getattr(statement, name, None), list) for name in ("body", "cases")):
-        statement = node
-    first, last = _line(code, statement), code.line_of(code.end(statement))
-    for above in code.ancestors(statement):
-        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)):
-            break
-        top, bottom = _line(code, above), code.line_of(code.end(above))
-        if bottom - top > _SMALL:
-            break
-        first, last = min(first, top), max(last, bottom)
-    return any(line_markers(code.line(number), word) for number in range(max(1, first - 3), last + 1))

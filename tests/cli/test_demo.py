@@ -12,7 +12,7 @@ from patcher import releases
 from patcher.cli.app import run
 from patcher.demo import fingerprint
 
-COMMANDS = ["status", "apply --diff", "status", "verify", "check --against vllm --no-since", "apply", "revert"]
+COMMANDS = ["status", "apply --show-diff", "status", "verify", "check --against vllm --no-since", "apply", "revert"]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_each_command_stands_above_what_it_prints(
 def test_it_stops_where_the_records_cannot_be_applied(hollow: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo"]) == 3
     text = capsys.readouterr().out
-    assert "stopped: `uky-patch apply --diff`" in text
+    assert "stopped: `uky-patch apply --show-diff`" in text
     assert "byte for byte" not in text
 
 

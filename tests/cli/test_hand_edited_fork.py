@@ -76,6 +76,11 @@ def test_what_was_done_by_hand_is_seen_and_what_was_forgotten_is_made(
     assert {mark["file"] for mark in report["unrecorded"]} == {SPMD, "verl/utils/reward_score/mcq.py"}
     assert call(capsys, fork, "apply")[0] == 0
     assert (fork / SERVER).read_text().count("enable_log_requests=") == 1
-    assert call(capsys, fork, "status")[0] == 0
+    code, after = call(capsys, fork, "status")
+    assert code == 0
+    marks = {
+        (mark["file"], (fork / mark["file"]).read_text().splitlines()[mark["line"] - 1]) for mark in after["unrecorded"]
+    }
+    assert marks == {(SPMD, STUBS.splitlines()[0]), ("verl/utils/reward_score/mcq.py", "PATTERN = r'[A-E]'  # Uky")}
     assert call(capsys, fork, "revert")[0] == 0
     assert {path: path.read_bytes() for path in fork.rglob("*.py")} == before
