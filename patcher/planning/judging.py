@@ -41,14 +41,15 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
     blamed = [result for result in left if not excused(result)]
     if not blamed and len(left) < len(done.results):
         return _by_hand(record, done, situation, spots)
-    if not blamed and _unused(done):
-        detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
-        return RecordOutcome(record.id, "resolved", detail, record.files)
-    if len(left) == len(done.results) and (not blamed or (needed.answer == "maybe" and all(map(_is_absent, left)))):
+    elsewhere = not blamed and not _unused(done)
+    if len(left) == len(done.results) and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
         detail = phrase(
             "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
         )
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
+    if not blamed:
+        detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
+        return RecordOutcome(record.id, "resolved", detail, record.files)
     return _failure(record, blamed)
 
 

@@ -113,7 +113,8 @@ class Desk:
 
     def _judged_by_use(self, result: EditResult, texts: Mapping[str, str], files: Iterable[str]) -> EditResult:
         text = texts.get(result.edit.file)
-        if text is None or not isinstance(result.outcome, AnchorMissing) or result.outcome.found:
+        missing = isinstance(result.outcome, AnchorMissing) and not result.outcome.found
+        if text is None or not missing or not result.certain:
             return result
         return replace(result, unused=self.unused(text, result.edit, files))
 
