@@ -25,6 +25,7 @@ def test_an_installed_wheel_has_the_records_of_the_checkout(tmp_path: Path) -> N
     for folder in ("patches", "settings", "templates"):
         here = {path.name for path in (ROOT / folder).iterdir() if not path.name.startswith(".")}
         assert {Path(name).name for name in names if f"patcher/data/{folder}/" in name} >= here
+    assert "patcher/data/docs/matrix.md" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
     subprocess.run([python, "-m", "pip", "install", *quiet, str(wheel)], check=True)
     run = subprocess.run(

@@ -42,7 +42,6 @@ def _files(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     for kind in DATA:
         for path in shipped(kind).glob("*.toml"):
             yield f"patcher/data/{kind}/{path.name}", path
-    yield "patcher/data/docs/matrix.md", shipped("docs") / "matrix.md"
     for number, folder in enumerate(folders):
         for path in folder.glob("*.toml"):
             yield f"{OWN}/{number}/{path.name}", path

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.data import shipped
@@ -85,7 +86,7 @@ def untried(session: Session) -> Untried | None:
     fetching anything. Raises RecordError for records that cannot be read.
     """
     environment = session.environment
-    if not environment.known:
+    if not environment.known or not _matrix().is_file():  # A node of a cluster gets no documents.
         return None
     verl, vllm = environment.version("verl"), environment.version("vllm")
     if (why := _why(tried(), verl, vllm)) is None:
@@ -179,10 +180,14 @@ def _is_at_hand(vllm: Installed | None) -> bool:
     return vllm is not None and (vllm.location is not None or is_cached("vllm", vllm.version))
 
 
+def _matrix() -> Path:
+    return shipped("docs") / "matrix.md"
+
+
 @lru_cache(maxsize=1)
 def tried() -> Tried:
     """The first table of docs/matrix.md: `| 0.10.1 – 0.10.2 | ×1 | ✓ | +4 | – |`, a column for each verl."""
-    text = files.read_text(shipped("docs") / "matrix.md", files.SETTINGS_BYTES, follow=True)
+    text = files.read_text(_matrix(), files.SETTINGS_BYTES, follow=True)
     lines = text.partition("\n| vllm |")[2].split("\n\n", 1)[0].splitlines()
     head, rows = lines[0], [_cells(line) for line in lines[2:]]
     verl = tuple(_VERSION.findall(head))
