@@ -109,7 +109,7 @@ def test_weights_that_are_whole(tmp_path: Path) -> None:
     safetensors(snapshot / "model.safetensors")
     found = weights(tmp_path)
     assert found.said("config") == f"Qwen2ForCausalLM at {snapshot}"
-    assert found.said("weights").startswith("1 files")
+    assert found.said("weights").startswith("1 file,")
 
 
 def test_weights_that_are_cut_off_or_missing(tmp_path: Path) -> None:
