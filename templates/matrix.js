@@ -8,7 +8,11 @@
   let open = null;
 
   const words = () => data.words[language];
-  const fill = (template, gaps) => template.replace(/\{(\w+)\}/g, (whole, name) => (name in gaps ? String(gaps[name]) : whole));
+  /** `{count} {count:file|files}`, by gaps: the number, and the word for it. */
+  const fill = (template, gaps) =>
+    template.replace(/\{(\w+)(?::([^{}|]+)\|([^{}]+))?\}/g, (whole, name, one, many) =>
+      name in gaps ? String(one === undefined ? gaps[name] : gaps[name] === 1 ? one : many) : whole,
+    );
   const say = (key, gaps = {}) => fill(words()[key], gaps);
   const text = (index) => data.texts[index][language === "zh" ? 1 : 0];
   const title = (record) => (record in data.records ? data.records[record][language === "zh" ? 1 : 0] : "");

@@ -119,7 +119,7 @@ def _receive(request: Request, root: str, cargo: Cargo) -> dict[str, Any]:
         advice = phrase("Run the command again: it sends these files anew.")
         raise Refusal(
             "mismatch",
-            phrase("{count} files did not arrive as they are to be", count=len(bad)),
+            phrase("{count} {count:file|files} did not arrive as {count:it is|they are} to be", count=len(bad)),
             phrase("for example {paths}", paths=paths),
             advice,
         )

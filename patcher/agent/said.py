@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict
+import re
+from typing import Any, Dict, Mapping
 
 Said = Dict[str, Any]
+_FORMS = re.compile(r"\{(\w+):([\w' -]+)\|([\w' -]+)\}")
 
 
 def phrase(template: str, **fields: Any) -> Said:
@@ -14,10 +16,15 @@ def phrase(template: str, **fields: Any) -> Said:
     return {"template": template, "fields": plain}
 
 
+def numbered(template: str, fields: Mapping[str, Any]) -> str:
+    """The template with the words for its numbers: `{count} {count:file|files}` has `{count} file` where it is 1."""
+    return _FORMS.sub(lambda found: found[2 if str(fields.get(found[1])) == "1" else 3], template)
+
+
 def spoken(said: Said) -> str:
     """The sentence in English."""
     fields = {name: spoken(value) if isinstance(value, dict) else value for name, value in said["fields"].items()}
-    return str(said["template"].format(**fields))
+    return numbered(said["template"], fields).format(**fields)
 
 
 class Refusal(Exception):  # noqa: N818

@@ -32,10 +32,15 @@ def refused(error: OSError, root: str, needed: int) -> Refusal:
     room = free(root)
     advice = phrase("Free some space there, or name another folder, and run the command again.")
     if kind(error) == "quota" or room is None:
-        cause = phrase("{path}: the quota is used up; {needed} bytes are needed", path=root, needed=needed)
+        cause = phrase(
+            "{path}: the quota is used up; {needed} {needed:byte|bytes} are needed", path=root, needed=needed
+        )
     else:
         cause = phrase(
-            "{path}: the disk is full: {free} bytes free, {needed} needed", path=root, free=room, needed=needed
+            "{path}: the disk is full: {free} {free:byte|bytes} free, {needed} needed",
+            path=root,
+            free=room,
+            needed=needed,
         )
     return Refusal(kind(error), title, cause, advice)
 

@@ -55,7 +55,7 @@ def command(
         if session.output == "text":
             show_left(found)
         done = Cleaned()
-        question = phrase("Take away {count} things of job {id}?", count=len(found.things), id=found.job)
+        question = phrase("Take away {count} {count:thing|things} of job {id}?", count=len(found.things), id=found.job)
         if found.things and not dry_run and agreed(question, yes=yes):
             options: dict[str, Any] = {"caches": caches, "running": running, "grace": grace}
             done = clean(link.open()[0], found, on_list=show_stopping, **options)

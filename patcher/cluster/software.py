@@ -48,7 +48,7 @@ def _trees(nodes: Sequence[Node], address: str) -> Verdict:
         )
         for _, group in groups.odd
     ]
-    most = phrase("{count} nodes have {digest}", count=len(usual), digest=groups.usual)
+    most = phrase("{count} {count:node|nodes} {count:has|have} {digest}", count=len(usual), digest=groups.usual)
     fix = phrase("send them the same tree with rsync -a, then: uky-patch apply --ray {address}", address=address)
     return verdict("tree", "fail", Phrases((*told, most)), fix, nodes=groups.odd_names)
 
@@ -75,12 +75,12 @@ def _records(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
     groups = grouped(nodes, _holding)
     if groups.odd:
         told = [
-            phrase("{nodes}: {count} records", nodes=names(group, len(nodes)), count=len(ids))
+            phrase("{nodes}: {count} {count:record|records}", nodes=names(group, len(nodes)), count=len(ids))
             for ids, group in groups.groups
         ]
         yield verdict("records", "warn", Phrases(tuple(told)), nodes=groups.odd_names)
         return
-    count = phrase("{count} records hold on all nodes", count=len(groups.usual))
+    count = phrase("{count} {count:record|records} {count:holds|hold} on all nodes", count=len(groups.usual))
     yield verdict("records", "ok", count)
 
 
@@ -170,4 +170,8 @@ def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
             fix = phrase("workers take their environment from the raylet: set these before ray start, on every node")
             yield verdict(f"variable {name}", "warn", Phrases(tuple(told)), fix, nodes=groups.odd_names)
     if not different:
-        yield verdict("variables", "ok", phrase("{count} variables are the same in every worker", count=len(wanted)))
+        yield verdict(
+            "variables",
+            "ok",
+            phrase("{count} {count:variable|variables} {count:is|are} the same in every worker", count=len(wanted)),
+        )

@@ -54,14 +54,14 @@ def _judged(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
     wanted = milestones.steps or job.steps
     made = milestones.step or 0
     if job.state == "lost" or job.code is None:
-        told = "lost: nobody noted how it ended; the log ends {phase}, after {made} steps"
+        told = "lost: nobody noted how it ended; the log ends {phase}, after {made} {made:step|steps}"
         return "lost", phrase(told, phase=phase, made=made)
     if job.code == 0 and wanted and made < wanted and milestones.step is not None:
-        told = "ended with 0 after {made} of {wanted} steps, {seconds} s"
+        told = "ended with 0 after {made} of {wanted} {wanted:step|steps}, {seconds} s"
         return "failed", phrase(told, made=made, wanted=wanted, seconds=seconds)
     if job.code == 0:
         if made:
-            return "ok", phrase("{made} steps in {seconds} s", made=made, seconds=seconds)
+            return "ok", phrase("{made} {made:step|steps} in {seconds} s", made=made, seconds=seconds)
         return "ok", phrase("ended well after {seconds} s", seconds=seconds)
     return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=_how(job.code))
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from patcher.agent.said import numbered
 from patcher.visible import visible_line
 
 Language = Literal["en", "zh"]
@@ -17,13 +18,16 @@ Language = Literal["en", "zh"]
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A sentence with named gaps, translated when it is shown. `str()` is the English."""
+    """A sentence with named gaps, translated when it is shown. `str()` is the English.
+
+    `{count} {count:file|files}` chooses the word by the number.
+    """
 
     template: str
     fields: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return self.template.format_map(self.fields)
+        return numbered(self.template, self.fields).format_map(self.fields)
 
     def __bool__(self) -> bool:
         return bool(self.template)
@@ -39,7 +43,7 @@ class Phrase:
             for name, value in self.fields.items()
         }
         template = self.template if language == "en" else _catalogue().get(self.template, self.template)
-        return template.format_map(fields)
+        return numbered(template, self.fields).format_map(fields)
 
 
 class _Line:

@@ -12,7 +12,7 @@ from typing import Any
 
 from patcher.language import Phrase, Phrases, phrase
 
-_SPEC = re.compile(r"[<>^]?,?\d{0,2}(?:\.\d)?[dfgsx%]?")
+_SPEC = re.compile(r"[<>^]?,?\d{0,2}(?:\.\d)?[dfgsx%]?|[\w' -]+\|[\w' -]+")
 _DEPTH = 20
 _LONGEST = 100_000
 """Characters. A sentence in a sentence in a sentence, each with its gap a hundred times, would fill any memory."""

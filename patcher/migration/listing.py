@@ -159,7 +159,7 @@ def _measured(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
         if len(paths) == 1:
             yield LeftOut(paths[0], phrase("git ignores it"), total)
         else:
-            yield LeftOut(name, phrase("git ignores it, in {count} places", count=len(paths)), total)
+            yield LeftOut(name, phrase("git ignores it, in {count} {count:place|places}", count=len(paths)), total)
 
 
 def _size(path: Path, deadline: float) -> int | None:

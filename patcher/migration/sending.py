@@ -210,7 +210,7 @@ def _receive(connection: Connection, cargo: Cargo, difference: Difference) -> An
         if not changed:
             raise
         raise TreeError(
-            phrase("{count} files were changed here while they were sent", count=len(changed)),
+            phrase("{count} {count:file|files} {count:was|were} changed here while they were sent", count=len(changed)),
             cause=", ".join(ascii(path) for path in changed[:5]),
             advice="Nothing has changed on the host. Run the command again.",
         ) from error

@@ -50,7 +50,11 @@ def _checks(
     fix = phrase("uky-patch migrate {host} --from transfer", host=host)
     wrong: dict[str, Phrase] = {path: heard(reason) for path, reason in answer["wrong"].items()}
     total = len(cargo.items)
-    told = phrase("{count} of {total} hashes match", count=f"{total - len(wrong):,}", total=f"{total:,}")
+    told = phrase(
+        "{count} of {total} {total:hash|hashes} {count:matches|match}",
+        count=f"{total - len(wrong):,}",
+        total=f"{total:,}",
+    )
     if wrong:
         yield Check("files", "markers", "fail", seconds, Phrases((told, _named(wrong))), fix)
     else:
@@ -80,7 +84,7 @@ def _ledger(cargo: Cargo, told: Any, wrong: Mapping[str, Phrase], fix: Phrase) -
         return Check("ledger", "markers", "skip", 0.0, phrase("no record is applied there"))
     else:
         count = sum(path.startswith(_ORIGINALS) and not path.endswith(SUFFIX) for path in cargo.items)
-        whole = "{records} records, {count} pre-images whole: revert works there"
+        whole = "{records} {records:record|records}, {count} {count:pre-image|pre-images} whole: revert works there"
         told = phrase(whole, records=len(wanted), count=count)
         return Check("ledger", "markers", "ok", 0.0, told)
     return Check("ledger", "markers", "fail", 0.0, detail, fix)
@@ -107,9 +111,11 @@ def _record(
     there = {path: found.get(path, {}).get(outcome.id, 0) for path in marked}
     if there != marked:
         counts = {"count": sum(there.values()), "total": sum(marked.values())}
-        return check("fail", phrase("{count} of {total} marked lines are there", **counts))
+        return check("fail", phrase("{count} of {total} marked {total:line|lines} {count:is|are} there", **counts))
     lines, files = sum(marked.values()), len(marked) or len(outcome.files)
-    return check("ok", phrase("{lines} marked lines in {files} files", lines=lines, files=files))
+    return check(
+        "ok", phrase("{lines} marked {lines:line|lines} in {files} {files:file|files}", lines=lines, files=files)
+    )
 
 
 def _named(wrong: Mapping[str, Phrase]) -> Phrases:

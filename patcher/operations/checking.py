@@ -123,7 +123,7 @@ def check(session: Session, order: Order) -> Check:
 def _tell(done: int, total: int) -> None:
     """Once in so many files: drawing a line takes as long as judging a small one."""
     if done % 20 == 0:
-        progress(phrase("checking: {done} of {total} files", done=done, total=total))
+        progress(phrase("checking: {done} of {total} {total:file|files}", done=done, total=total))
 
 
 def session_on(session: Session, verl: str) -> Session:

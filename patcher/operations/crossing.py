@@ -54,7 +54,7 @@ def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) ->
         cells |= {(cell.verl, cell.release): cell for cell in part}
         if done % len(shares) == 0:
             fields = {"name": crossing.package, "done": done // len(shares), "total": len(there)}
-            progress(phrase("checking on {name}: {done} of {total} releases", **fields), 0, None)
+            progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
     progress("", 0, None)
     return with_since(
         Matrix(

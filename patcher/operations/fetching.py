@@ -29,7 +29,7 @@ def fetch_sources(package: str, releases: Sequence[str], progress: Progress) -> 
             for done in as_completed(asked):
                 found[asked[done]] = done.result()
                 fields = {"name": package, "done": len(found), "total": len(releases)}
-                progress(phrase("sources of {name}: {done} of {total} releases", **fields), 0, None)
+                progress(phrase("sources of {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -130,7 +130,8 @@ def _of_account(account: Account) -> Iterator[tuple[Phrase, str]]:
     ledger, originals = f"{FOLDER}/ledger.json", f"{FOLDER}/originals"
     if account.behind:
         text = phrase(
-            "{path} is {damage}: {count} patched files are known from their pre-images ({files}); "
+            "{path} is {damage}: {count} patched "
+            "{count:file|files} {count:is known from its pre-image|are known from their pre-images} ({files}); "
             "uky-patch apply writes it anew, uky-patch revert puts the files back",
             path=ledger,
             damage=account.damage or phrase("behind"),
@@ -156,7 +157,8 @@ def _of_account(account: Account) -> Iterator[tuple[Phrase, str]]:
         yield text, ""
     if account.unknown:
         text = phrase(
-            "{count} pre-images in {folder} are of files that nothing names; they stay there",
+            "{count} {count:pre-image|pre-images} in {folder} "
+            "{count:is of a file that nothing names and stays|are of files that nothing names and stay} there",
             count=len(account.unknown),
             folder=originals,
         )

@@ -83,7 +83,7 @@ def _check_ranks(asked: Sequence[Probe]) -> None:
     if not all(row["initialised"] for row in told) or sorted(row["rank"] for row in told) != list(range(len(asked))):
         title: Phrase = phrase("not all ranks are named, or one is named twice")
     elif (world := told[0]["world"]) != len(asked):
-        title = phrase("{count} of {world} ranks are named", count=len(asked), world=world)
+        title = phrase("{count} of {world} {world:rank|ranks} are named", count=len(asked), world=world)
     else:
         return
     raise UsageError(

@@ -98,7 +98,9 @@ def _file_check(session: Session, path: str, entry: PatchedFile, fix: str) -> Ch
     lost = [record for record in entry.records if record not in there]
     if lost:
         return _timed(name, "warn", phrase("no line is marked for {records}", records=", ".join(lost)), "", started)
-    return _timed(name, "ok", phrase("hash and markers of {count} records", count=len(entry.records)), "", started)
+    return _timed(
+        name, "ok", phrase("hash and markers of {count} {count:record|records}", count=len(entry.records)), "", started
+    )
 
 
 def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:

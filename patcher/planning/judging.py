@@ -85,12 +85,15 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
     match worst.outcome:
         case AnchorMissing(expected, found):
             detail = phrase(
-                "{file}: expected {expected} places, found {found}", file=file, expected=expected, found=found
+                "{file}: expected {expected} {expected:place|places}, found {found}",
+                file=file,
+                expected=expected,
+                found=found,
             )
             spots: tuple[Spot, ...] = ()
         case AnchorAmbiguous(expected, lines):
             detail = phrase(
-                "{file}: expected {expected} places, found {found} (lines {lines})",
+                "{file}: expected {expected} {expected:place|places}, found {found} (lines {lines})",
                 file=file,
                 expected=expected,
                 found=len(lines),

@@ -65,7 +65,7 @@ def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
     if not mistakes:
         mistakes = [*_unknown_neighbours(records), *_circles(records)]
     if mistakes:
-        title = "1 mistake in the records" if len(mistakes) == 1 else "{count} mistakes in the records"
+        title = "1 mistake in the records" if len(mistakes) == 1 else "{count} {count:mistake|mistakes} in the records"
         raise RecordError(
             phrase(title, count=len(mistakes)),
             cause=Phrases(tuple(mistake.told for mistake in mistakes), "\n  "),

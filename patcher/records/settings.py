@@ -89,7 +89,9 @@ def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
             case found:
                 mistakes.extend(found)
     if mistakes:
-        title = "1 mistake in the settings" if len(mistakes) == 1 else "{count} mistakes in the settings"
+        title = (
+            "1 mistake in the settings" if len(mistakes) == 1 else "{count} {count:mistake|mistakes} in the settings"
+        )
         cause = Phrases(tuple(mistake.told for mistake in mistakes), "\n  ")
         raise RecordError(phrase(title, count=len(mistakes)), cause=cause)
     return tuple(settings)

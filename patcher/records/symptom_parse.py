@@ -65,7 +65,9 @@ def load_symptoms(folders: Sequence[Path] = ()) -> tuple[Symptom, ...]:
             if name not in symptoms
         ]
     if mistakes:
-        title = "1 mistake in the symptoms" if len(mistakes) == 1 else "{count} mistakes in the symptoms"
+        title = (
+            "1 mistake in the symptoms" if len(mistakes) == 1 else "{count} {count:mistake|mistakes} in the symptoms"
+        )
         cause = Phrases(tuple(mistake.told for mistake in mistakes), "\n  ")
         raise RecordError(phrase(title, count=len(mistakes)), cause=cause)
     return tuple(symptoms.values())

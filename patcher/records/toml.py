@@ -22,7 +22,7 @@ LIMIT = 512 * 1024
 def decode(text: str, path: Path) -> dict[str, Any] | Mistake:
     """Parse `text`, which `path` names in messages."""
     if len(text) > LIMIT:
-        large = "is too large: {count} characters, at most {most} are read"
+        large = "is too large: {count} {count:character|characters}, at most {most} are read"
         return Mistake(str(path), 0, "", phrase(large, count=f"{len(text):,}", most=f"{LIMIT:,}"))
     try:
         data: dict[str, Any] = tomllib.loads(text)

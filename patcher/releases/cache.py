@@ -111,7 +111,11 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
         pid, _, host = os.pread(fd, 256, 0).decode("utf-8", "replace").partition(" ")
         by = phrase("held by process {pid} on {host}", pid=pid, host=host)
         raise ReleaseError(
-            phrase("another process has been fetching {name} for {minutes} minutes", name=name, minutes=PATIENCE // 60),
+            phrase(
+                "another process has been fetching {name} for {minutes} {minutes:minute|minutes}",
+                name=name,
+                minutes=PATIENCE // 60,
+            ),
             cause=by if host else phrase("the lock is {path}", path=path),
             advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
         ) from error

@@ -81,7 +81,9 @@ def download(
                     digest.update(part)
                 progress(phrase("fetching {name}", name=shown), done, expected)
         if expected is not None and done != expected:
-            raise _FailedError(phrase("{done} of {expected} bytes arrived", done=done, expected=expected))
+            raise _FailedError(
+                phrase("{done} of {expected} {expected:byte|bytes} arrived", done=done, expected=expected)
+            )
         for kind, digest in kinds.items():
             if digest.hexdigest() not in hashes[kind]:
                 wrong = {"kind": kind, "found": digest.hexdigest(), "said": hashes[kind][0]}
@@ -151,7 +153,7 @@ class RangeFile(io.RawIOBase):
                 body = b"".join(answer.iter_raw())
             if len(body) != last - first + 1:
                 counts = {"done": len(body), "expected": last - first + 1}
-                raise _FailedError(phrase("{done} of {expected} bytes arrived", **counts))
+                raise _FailedError(phrase("{done} of {expected} {expected:byte|bytes} arrived", **counts))
             return body, int(size)
 
         return _retry(attempt, self._shown)
@@ -188,6 +190,6 @@ def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
             time.sleep(0.2 * 4 ** (number - 1))
     raise ReleaseError(
         phrase("cannot fetch {name}", name=shown),
-        cause=phrase("{why} (tried {count} times)", why=said(cause) or type(cause).__name__, count=_TRIES),
+        cause=phrase("{why} (tried {count} {count:time|times})", why=said(cause) or type(cause).__name__, count=_TRIES),
         advice=_ADVICE,
     )

@@ -43,7 +43,10 @@ def show_listing(bundle: Bundle) -> None:
     for missing in bundle.missing:
         how = f" ({show(missing.how, tongue)})" if missing.how else ""
         say(show(phrase("missing: {what}", what=missing.what), tongue) + how)
-    told = phrase("environment: {shown} variables by a closed list; {left} others only counted", **_variables(bundle))
+    told = phrase(
+        "environment: {shown} {shown:variable|variables} by a closed list; {left} {left:other|others} only counted",
+        **_variables(bundle),
+    )
     say(show(told, tongue))
     replaced = _counts(bundle.replaced, tongue)
     nothing = show(phrase("nothing"), tongue)

@@ -86,7 +86,7 @@ def heading(done: Check, tongue: Language) -> str:
     report = done.report
     against = ", ".join(f"{name} {version}" for name, version in report.against.items())
     text = phrase(
-        "verl {verl} against {against}: {uses} uses, {decided} decided, {unresolved} not decidable",
+        "verl {verl} against {against}: {uses} {uses:use|uses}, {decided} decided, {unresolved} not decidable",
         verl=report.verl or show("of unknown version", tongue),
         against=against,
         uses=report.uses,

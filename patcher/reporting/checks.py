@@ -96,9 +96,13 @@ class Report:
         files = sum(check.name.startswith("file") for check in good)
         failed = any(check.status == "fail" for check in kept)
         told = {"records": len(good) - files, "files": files, "failed": sum(check.status == "fail" for check in kept)}
-        detail = phrase("{records} records hold, {files} files", **told)
+        detail = phrase("{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}", **told)
         if failed:
-            detail = phrase("{records} records hold, {files} files; {failed} do not", **told)
+            detail = phrase(
+                "{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}; "
+                "{failed} {failed:does|do} not",
+                **told,
+            )
         seconds = sum(check.seconds for check in kept)
         return self._line(Check("markers", "markers", "fail" if failed else "ok", seconds, detail))
 

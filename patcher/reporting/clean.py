@@ -74,7 +74,7 @@ def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text",
     else:
         killed = sum(how == "KILL" for how in done.done.values())
         told = phrase(
-            "{count} of {all} taken away, {killed} processes killed",
+            "{count} of {all} taken away, {killed} {killed:process|processes} killed",
             count=len(done.done),
             all=len(found.things),
             killed=killed,

@@ -70,7 +70,9 @@ def _head(found: Diagnosis, log: str, tongue: Language) -> str:
         told = phrase("in phase {phase}", phase=name(found.phase))
     else:
         told = phrase("no phase of a training is seen")
-    size = phrase("{log}: {lines} lines, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size))
+    size = phrase(
+        "{log}: {lines} {lines:line|lines}, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size)
+    )
     return f"{word}  {show(told, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
 
 

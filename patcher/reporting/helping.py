@@ -31,7 +31,7 @@ def show_data(told: Mapping[str, Any], session: Session) -> None:
         _json({**told, "columns": columns, "seconds": round(told["seconds"], 3)})
         return
     fields = {"file": told["file"], "rows": told["rows"], "columns": len(told["columns"]), "size": size(told["size"])}
-    _say(phrase("{file}: {rows} rows, {columns} columns, {size}", **fields))
+    _say(phrase("{file}: {rows} {rows:row|rows}, {columns} {columns:column|columns}, {size}", **fields))
     first = told["first"] or {}
     width = max((len(name) for name, _ in told["columns"]), default=0)
     for name, kind in told["columns"]:
@@ -67,7 +67,14 @@ def show_warm(told: Mapping[str, Any], session: Session) -> None:
         return
     if sys.stderr.isatty():
         click.echo(CLEAR, nl=False, err=True)
-    _say(phrase("{model}: {count} files, {size}", model=told["model"], count=told["files"], size=size(told["size"])))
+    _say(
+        phrase(
+            "{model}: {count} {count:file|files}, {size}",
+            model=told["model"],
+            count=told["files"],
+            size=size(told["size"]),
+        )
+    )
     if told["cached"] is None:
         _say(phrase("what was in memory before cannot be told: the files belong to another user"))
     else:

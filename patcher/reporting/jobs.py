@@ -158,7 +158,7 @@ def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
         if not stopped.processes:
             return code
     told = phrase(
-        "job {id}: {count} processes stopped, {killed} of them killed",
+        "job {id}: {count} {count:process|processes} stopped, {killed} of them killed",
         id=job.id,
         count=len(stopped.processes),
         killed=killed,

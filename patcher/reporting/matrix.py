@@ -57,7 +57,8 @@ def totals(matrix: Matrix) -> Any:
     """How many pairs come to what."""
     counts = {kind: sum(isinstance(cell.state, kind) for cell in matrix.cells.values()) for kind in _STYLES}
     return phrase(
-        "{pairs} pairs: {works} work as they are, {records} with records, {breaks} break",
+        "{pairs} {pairs:pair|pairs}: {works} {works:works as it is|work as they are}, "
+        "{records} with records, {breaks} {breaks:breaks|break}",
         pairs=len(matrix.cells),
         works=counts[Works],
         records=counts[WorksWithRecords],

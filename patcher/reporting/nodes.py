@@ -48,7 +48,11 @@ class Progress:
     def take(self, node: Node) -> None:
         self._count += 1
         if self._shown:
-            text = phrase("{count} nodes have answered; {node} was the last", count=self._count, node=own_name(node))
+            text = phrase(
+                "{count} {count:node|nodes} {count:has|have} answered; {node} was the last",
+                count=self._count,
+                node=own_name(node),
+            )
             click.echo(f"{CLEAR}{show(text, language())}", nl=False, err=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -149,13 +153,15 @@ def _tell_applied(done: Applied, *, dry_run: bool) -> None:
         return
     if dry_run:
         trees_left = {done.shares.get(node.id, node.id) for node in done.nodes if _would_change(node)}
-        say(show(phrase("{count} trees would change; nothing was written", count=len(trees_left)), tongue))
+        say(show(phrase("{count} {count:tree|trees} would change; nothing was written", count=len(trees_left)), tongue))
         return
     for count in sorted({len(files) for files in done.written.values() if files}):
         writers = [node for node in done.nodes if len(done.written.get(node.id, ())) == count]
         others = [node for node in done.nodes if done.shares.get(node.id) in [writer.id for writer in writers]]
-        told = phrase("{node}: {count} files changed", node=names(writers, len(done.nodes)), count=count)
-        shared = phrase("{node}: {count} files changed, for {others} too", **told.fields, others=names(others, 0))
+        told = phrase("{node}: {count} {count:file|files} changed", node=names(writers, len(done.nodes)), count=count)
+        shared = phrase(
+            "{node}: {count} {count:file|files} changed, for {others} too", **told.fields, others=names(others, 0)
+        )
         say(f"  {show(shared if others else told, tongue)}")
     if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
         say(show(phrase("nothing to do"), tongue))

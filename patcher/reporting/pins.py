@@ -97,7 +97,8 @@ def _sentence(done: Pins, tongue: Language) -> str:
     if done.check is None:
         return show("no version changes", tongue)
     text = phrase(
-        "{needed} records now needed, {unneeded} no longer needed, {drifted} drifted; {breaks} breaks left after apply",
+        "{needed} {needed:record|records} now needed, {unneeded} no longer needed, {drifted} drifted; "
+        "{breaks} {breaks:break|breaks} left after apply",
         needed=len(done.needed),
         unneeded=len(done.unneeded),
         drifted=len(done.drifted),

@@ -124,14 +124,15 @@ def _sentence(done: Round, session: Session, verb: str, *, dry_run: bool) -> Phr
         return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("no record is needed")
     fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}
     if dry_run or not done.written:
-        return phrase("{files} files would change; nothing was written", **fields)
+        return phrase("{files} {files:file|files} would change; nothing was written", **fields)
     if verb == "revert":
-        return phrase("{files} files put back ({seconds} s)", **fields)
+        return phrase("{files} {files:file|files} put back ({seconds} s)", **fields)
     count = sum(outcome.kind == "applied" for outcome in done.plan.outcomes)
     if not count:
-        return phrase("{files} files put back ({seconds} s)", **fields)
+        return phrase("{files} {files:file|files} put back ({seconds} s)", **fields)
     return phrase(
-        "{count} records hold in {files} changed files ({seconds} s). Undo: {command}",
+        "{count} {count:record|records} {count:holds|hold} in {files} changed {files:file|files} ({seconds} s). "
+        "Undo: {command}",
         count=count,
         command=command_line(session, "revert"),
         **fields,

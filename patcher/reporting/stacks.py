@@ -123,6 +123,6 @@ def _unread(processes: Sequence[Process]) -> list[Phrase]:
         said = next((text for one in python if one.closed == why for _, text in one.failed), "")
         if why == "" and said:
             reason, help_ = phrase("py-spy said: {text}", text=said), NOTHING  # type: ignore[assignment]
-        told = "{count} processes told by the kernel alone: {reason}. {help}"
+        told = "{count} {count:process|processes} told by the kernel alone: {reason}. {help}"
         found.append(phrase(told, count=count, reason=reason, help=help_))
     return found

@@ -129,7 +129,8 @@ def _lost(damage: Phrase, unknown: tuple[str, ...]) -> TreeError:
     return TreeError(
         phrase("{path}: {damage}", path=f"{FOLDER}/ledger.json", damage=damage),
         cause=phrase(
-            "{count} pre-images are in {folder}, and nothing else says which files they are of; nothing was changed",
+            "{count} {count:pre-image|pre-images} {count:is|are} in {folder}, "
+            "and nothing else says of which files; nothing was changed",
             count=len(unknown),
             folder=f"{FOLDER}/originals",
         ),

@@ -69,7 +69,7 @@ def test_a_click_opens_the_findings_of_the_cell(opened: Open, text: str) -> None
     cell(page, "0.6.1", "0.18.0").click()
     assert "vllm.lora.models" in panel(page).text
     assert "no record repairs this" in panel(page).text
-    assert "1 breaks left" in panel(page).text
+    assert "1 break left" in panel(page).text
 
 
 def test_marks_and_colours_tell_the_three_states_apart(opened: Open, text: str) -> None:
@@ -110,7 +110,7 @@ def test_the_keyboard_does_all_that_the_mouse_does(opened: Open, text: str) -> N
 def test_each_cell_says_in_words_what_it_is(opened: Open, text: str) -> None:
     page = opened(text)
     named = cell(page, "0.6.1", "0.20.2").get_attribute("aria-label")
-    expected = "1 breaks left with the records applied; 2 findings off the plain path"
+    expected = "1 break left with the records applied; 2 findings off the plain path"
     assert named == f"verl 0.6.1 on vllm 0.20.2: {expected}"
     roles = page.script(
         "return [...document.querySelectorAll('td')].every(td => td.ariaLabel && td.role === 'gridcell')"

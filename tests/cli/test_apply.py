@@ -51,7 +51,7 @@ def test_a_dry_run_writes_nothing_and_says_that_it_would(uky: Uky, tree: Path) -
     done = uky("apply", "--dry-run", "--diff", json=False)
     assert done.code == 1
     assert "+            enable_log=args.enable_log,  # Uky[log-flag]" in done.out
-    assert "1 files would change; nothing was written" in done.out
+    assert "1 file would change; nothing was written" in done.out
     assert (tree / "verl/server.py").read_text() == SERVER
     assert not (tree / ".uky-patch").exists()
 
@@ -95,7 +95,7 @@ def test_what_is_taken_out_is_told(uky: Uky, tree: Path) -> None:
     told = uky("apply", vllm="1.0", json=False).out
     assert "log-flag" in told
     assert "taken out" in told
-    assert "1 files put back" in told
+    assert "1 file put back" in told
 
 
 def test_a_record_that_the_fork_disables_is_taken_out(uky: Uky, tree: Path) -> None:

@@ -213,7 +213,7 @@ def test_warm_reads_what_is_not_in_memory(uky: Uky, tmp_path: Path) -> None:
     assert (again["cached"], again["read"]) == (size, 0)
     code, out, _ = uky("model", "warm", "m")
     assert code == 0
-    assert "1 files, 40.0 MB\nin memory before: " in out
+    assert "1 file, 40.0 MB\nin memory before: " in out
 
 
 def test_what_does_not_fit_into_memory_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

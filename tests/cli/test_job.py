@@ -42,7 +42,7 @@ def call(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_run_follows_and_ends_with_the_verdict(tree: Path) -> None:
     (tree / "mine.sh").write_text(f'{STEPS}; echo "$@"')
     done = call(tree, "run", "debug", "--script", "mine.sh", "--", "trainer.x='[1, 2]'", "a=$(b)")
-    assert (done.returncode, done.stdout) == (0, "ok  1 steps in 0 s\n")
+    assert (done.returncode, done.stdout) == (0, "ok  1 step in 0 s\n")
     assert "step 1 of 1" in done.stderr
     logs = call(tree, "job", "logs", "here", "--lines", "1")
     assert (logs.returncode, logs.stdout) == (0, "trainer.x='[1, 2]' a=$(b)\n")

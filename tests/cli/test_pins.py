@@ -116,7 +116,7 @@ def test_one_screen(pins: Pins, now: Callable[[str], None]) -> None:
     text = pins("--to", "vllm==3.0", json=False).out
     assert "vllm  1.0  ->  3.0" in text
     assert "now needed  utils-moved" in text
-    assert text.splitlines()[-1].endswith("1 breaks left after apply")
+    assert text.splitlines()[-1].endswith("1 break left after apply")
 
 
 @pytest.mark.parametrize("text", [None, "vllm==\n", "requests==1\n"])

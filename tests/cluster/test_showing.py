@@ -100,7 +100,7 @@ def test_the_json_of_apply(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     show_applied(done, ADDRESS, "text", dry_run=False)
     out = capsys.readouterr().out
-    assert "head, n2: 1 files changed, for n1 too\n" in out
+    assert "head, n2: 1 file changed, for n1 too\n" in out
 
 
 def test_a_refused_apply_ends_with_three_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:

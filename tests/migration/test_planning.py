@@ -369,6 +369,6 @@ def test_a_proof_names_each_record_and_counts_the_hashes(toy: Fork) -> None:
         checks = {check.name: check for check in verify(connection, cargo)}
         assert connection.channel.trips == before + 1
     assert str(checks["files"].detail) == f"{len(cargo.items)} of {len(cargo.items)} hashes match"
-    assert str(checks["record toy-for-there"].detail) == "2 marked lines in 1 files"
+    assert str(checks["record toy-for-there"].detail) == "2 marked lines in 1 file"
     assert "revert works there" in str(checks["ledger"].detail)
     assert "record toy-for-here" not in checks

@@ -28,7 +28,9 @@ def limits() -> dict[str, Any]:
         "files": _limit(files),
         "processes": _limit(processes),
     }
-    told = phrase("/dev/shm {shm}, {files} open files, {processes} processes", **fields)
+    told = phrase(
+        "/dev/shm {shm}, {files} open {files:file|files}, {processes} {processes:process|processes}", **fields
+    )
     fix = None
     if shm is None or shm < SHM:
         fix = phrase("give the container more shared memory: --shm-size=16g; NCCL, Ray and data loaders use it")

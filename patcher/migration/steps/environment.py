@@ -40,7 +40,9 @@ def run(walk: Walk) -> Outcome:
     names = Phrases(tuple(check.name for check in checks if check.status == "ok"), ", ")
     if failed:
         fix = f"uky-patch verify --level data --host {walk.host.name}"
-        return Outcome(phrase("{failed} of {all} checks failed", failed=failed, all=len(checks)), "fail", fix, notes)
+        return Outcome(
+            phrase("{failed} of {all} {all:check|checks} failed", failed=failed, all=len(checks)), "fail", fix, notes
+        )
     if all(came_to_an_end(check) for check in checks):
         walk.proven = Proven(key, now(), str(names))
     return Outcome(names, "warn" if warned else "ok", notes=notes)

@@ -32,7 +32,7 @@ def run(walk: Walk) -> Outcome:
     sent = send(walk.connection, cargo, difference, progress=walk.listeners.progress)
     walk.place = replace(found(walk.place), exists=True, empty=False, manifest=True)
     if difference.nothing:
-        return Outcome(phrase("{files} files, nothing to send", files=len(cargo.items)))
+        return Outcome(phrase("{files} {files:file|files}, nothing to send", files=len(cargo.items)))
     return Outcome(_done(difference, sent), notes=(*sent.notes, *_aside(sent), *_left_out(cargo)))
 
 
@@ -41,14 +41,18 @@ def _agree(walk: Walk, difference: Difference) -> None:
         return
     count, names = len(difference.overwritten), named(difference.overwritten)
     question = phrase(
-        "{count} files were changed on {host}: {names}. Move them aside and send ours?",
+        "{count} {count:file|files} {count:was|were} changed on {host}: {names}. Move them aside and send ours?",
         count=count,
         host=walk.host.name,
         names=names,
     )
     if not walk.listeners.confirm(question):
         raise HostError(
-            phrase("{host}: {count} files there hold somebody's work", host=walk.host.name, count=count),
+            phrase(
+                "{host}: {count} {count:file|files} there {count:holds|hold} somebody's work",
+                host=walk.host.name,
+                count=count,
+            ),
             cause=phrase("changed there since the last migration, or there without one: {names}", names=names),
             advice="Take the changes over into this tree first; or move them aside into .uky-patch-kept there: --yes.",
         )
@@ -73,10 +77,10 @@ def _spare(walk: Walk) -> None:
 
 def _would(cargo: Cargo, difference: Difference) -> Phrase:
     if difference.nothing:
-        return phrase("{files} files, nothing to send", files=len(cargo.items))
+        return phrase("{files} {files:file|files}, nothing to send", files=len(cargo.items))
     amount = size(sum(cargo.items[path].size for path in difference.send))
     return phrase(
-        "{files} files, {size} would be sent; {same} are there",
+        "{files} {files:file|files}, {size} would be sent; {same} are there",
         files=len(difference.send),
         size=amount,
         same=difference.same,
@@ -85,14 +89,14 @@ def _would(cargo: Cargo, difference: Difference) -> Phrase:
 
 def _done(difference: Difference, sent: Sent) -> Phrases:
     parts: list[Text] = [
-        phrase("{files} files, {size} sent ({way})", files=sent.files, size=size(sent.bytes), way=sent.way)
+        phrase("{files} {files:file|files}, {size} sent ({way})", files=sent.files, size=size(sent.bytes), way=sent.way)
         if sent.files
         else phrase("no file sent")
     ]
     if difference.same:
         parts.append(phrase("{same} were there", same=difference.same))
     if sent.retries:
-        parts.append(phrase("resumed {count} times", count=sent.retries))
+        parts.append(phrase("resumed {count} {count:time|times}", count=sent.retries))
     return Phrases(tuple(parts), ", ")
 
 

@@ -16,7 +16,14 @@ def run(walk: Walk) -> Outcome:
     if failed:
         notes = tuple(phrase("{name}: {detail}", name=check.name, detail=check.detail) for check in failed)
         fix = f"uky-patch migrate {walk.host.name} --from transfer"
-        return Outcome(phrase("{count} checks failed", count=len(failed)), "fail", fix, notes)
+        return Outcome(phrase("{count} {count:check|checks} failed", count=len(failed)), "fail", fix, notes)
     files = len(found(walk.cargo).items)
     records = sum(check.status == "ok" and not check.name.startswith("file") for check in checks)
-    return Outcome(phrase("{records} checks hold, {files} of {files} hashes match", records=records, files=files))
+    return Outcome(
+        phrase(
+            "{records} {records:check|checks} {records:holds|hold}, "
+            "{files} of {files} {files:hash|hashes} {files:matches|match}",
+            records=records,
+            files=files,
+        )
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from patcher.agent.ladder.climbing import environment
 from patcher.agent.ladder.running import Launch, Program, run
+from patcher.agent.said import spoken
 
 TORCH = """
 import types
@@ -35,7 +36,7 @@ class Told:
 
     def said(self, name: str) -> str:
         detail = self[name]["detail"]
-        return str(detail["template"].format(**detail["fields"]))
+        return spoken(detail)
 
 
 def tree(folder: Path, **packages: str) -> Path:

@@ -46,7 +46,7 @@ def test_the_data_file_is_found_by_the_tree_s_own_git_ignore(tmp_path: Path) -> 
         "def validate_paths():\n    return True\n"
     )
     found = places(tmp_path)
-    assert found.said("git_ignore.py") == "1 paths, validate_paths() holds"
+    assert found.said("git_ignore.py") == "1 path, validate_paths() holds"
     assert found.said("data") == f"{tmp_path}/train.parquet, 12 bytes"
     assert found["data"]["values"]["data"] == f"{tmp_path}/train.parquet"
 
@@ -109,7 +109,7 @@ def test_weights_that_are_whole(tmp_path: Path) -> None:
     safetensors(snapshot / "model.safetensors")
     found = weights(tmp_path)
     assert found.said("config") == f"Qwen2ForCausalLM at {snapshot}"
-    assert found.said("weights").startswith("1 files")
+    assert found.said("weights").startswith("1 file,")
 
 
 def test_weights_that_are_cut_off_or_missing(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_weights_that_are_cut_off_or_missing(tmp_path: Path) -> None:
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     safetensors(tmp_path / "model-1.safetensors", cut=5)
-    assert weights(tmp_path).said("weights") == "1 of 2 files are missing: model-2.safetensors"
+    assert weights(tmp_path).said("weights") == "1 of 2 files is missing: model-2.safetensors"
     safetensors(tmp_path / "model-2.safetensors")
     assert weights(tmp_path).said("weights").startswith("not whole: model-1.safetensors (")
 

@@ -40,11 +40,11 @@ def validate(check: Check, found: dict[str, str]) -> None:
     count = len(found)
     function: Any = getattr(sys.modules["git_ignore"], "validate_paths", None)
     if function is None:
-        check.ok(phrase("{count} paths; it has no validate_paths()", count=count))
+        check.ok(phrase("{count} {count:path|paths}; it has no validate_paths()", count=count))
         return
     result = function()
     if result is None or result is True or (result is not False and not result):
-        check.ok(phrase("{count} paths, validate_paths() holds", count=count))
+        check.ok(phrase("{count} {count:path|paths}, validate_paths() holds", count=count))
         return
     said = "" if result is False else str(result)
     check.fail(
@@ -84,4 +84,4 @@ with Check("data") as here:
         here.fail(phrase("{path} cannot be read", path=train), phrase("give this user the right to read it"), **values)
     else:
         size = os.path.getsize(train)
-        here.ok(phrase("{path}, {size:,} bytes", path=train, size=size), **values)
+        here.ok(phrase("{path}, {size:,} {size:byte|bytes}", path=train, size=size), **values)

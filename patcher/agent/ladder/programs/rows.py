@@ -68,7 +68,7 @@ with Check("rows", fix=MAKE) as here:
         here.fail(phrase("{path} holds no row", path=ARGS["data"]), MAKE)
     shown = json.dumps(shortened(first), ensure_ascii=False)
     shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
-    here.ok(phrase("{count:,} rows; the first: {row}", count=count, row=shown))
+    here.ok(phrase("{count:,} {count:row|rows}; the first: {row}", count=count, row=shown))
 
 with Check("columns", fix=MAKE) as here:
     missing = [name for name in NEEDED if name not in columns]

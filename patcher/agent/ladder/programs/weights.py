@@ -57,14 +57,17 @@ with Check("weights", fix=FETCH) as here:
         if not others:
             here.fail(phrase("{folder} holds no weights", folder=folder), FETCH)
         here.warn(
-            phrase("{count} files of weights, none in safetensors", count=len(others)),
+            phrase("{count} {count:file|files} of weights, none in safetensors", count=len(others)),
             phrase("convert them: load_format=safetensors needs them"),
         )
     elif missing:
         shown = ", ".join(missing[:3])
         here.fail(
             phrase(
-                "{missing} of {count} files are missing: {shown}", missing=len(missing), count=len(names), shown=shown
+                "{missing} of {count} {count:file|files} {missing:is|are} missing: {shown}",
+                missing=len(missing),
+                count=len(names),
+                shown=shown,
             ),
             FETCH,
         )
@@ -73,4 +76,8 @@ with Check("weights", fix=FETCH) as here:
         if broken:
             here.fail(phrase("not whole: {files}", files=", ".join(broken[:3])), FETCH)
         size = sum(os.path.getsize(os.path.join(folder, name)) for name in names)
-        here.ok(phrase("{count} files, {size:.2f} GB, whole by their headers", count=len(names), size=size / 1e9))
+        here.ok(
+            phrase(
+                "{count} {count:file|files}, {size:.2f} GB, whole by their headers", count=len(names), size=size / 1e9
+            )
+        )

@@ -86,7 +86,11 @@ def about_workers(check: Check, told: dict[str, Any], cluster: bool) -> None:
     elif not cluster and told["python"] != sys.executable:
         check.warn(phrase("workers run {other}, and not {python}", other=told["python"], python=sys.executable))
     else:
-        check.ok(phrase("{count} variables and this tree's verl are seen inside a worker", count=len(wanted)))
+        check.ok(
+            phrase(
+                "{count} {count:variable|variables} and this tree's verl are seen inside a worker", count=len(wanted)
+            )
+        )
 
 
 def climb() -> None:
