@@ -45,8 +45,8 @@ class Stranger:
     variables: Mapping[str, str]
     typed: list[Ran] = field(default_factory=list)
 
-    def types(self, line: str, *codes: int) -> Ran:
-        """Run a line in a shell. It must end with one of `codes`, with 0 if none is named, and show no traceback."""
+    def runs(self, line: str) -> Ran:
+        """Run a line in a shell, whatever comes of it."""
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=self.folder,
@@ -57,8 +57,12 @@ class Stranger:
             text=True,
             check=False,
         )
-        ran = Ran(line, done.returncode, done.stdout)
-        self.typed.append(ran)
+        self.typed.append(Ran(line, done.returncode, done.stdout))
+        return self.typed[-1]
+
+    def types(self, line: str, *codes: int) -> Ran:
+        """Run a line. It must end with one of `codes`, with 0 if none is named, and show no traceback."""
+        ran = self.runs(line)
         if ran.code not in (codes or (0,)):
             self.stops(f"`{line}` ended with {ran.code}, not with {' or '.join(map(str, codes or (0,)))}")
         if "Traceback (most recent call last)" in ran.text:
