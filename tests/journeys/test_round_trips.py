@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.demo import fingerprint
+from tests.cli.test_hand_edited_fork import SERVER, SPMD
 from tests.environment.venvs import Venv
 from tests.forks import edit, git
 from tests.journeys import trees
@@ -18,8 +19,6 @@ from tests.journeys.journey import Stranger
 
 pytestmark = pytest.mark.network
 
-ROLLOUT = "verl/workers/rollout/vllm_rollout"
-SERVER = f"{ROLLOUT}/vllm_async_server.py"
 BY_HAND = "    # How long we wait for a stuck engine on our cluster.\n    PATIENCE_OF_OURS = 600\n"
 
 
@@ -51,11 +50,11 @@ CASES = {
         "0.20.2",
         "0.20.2",
         limited="0.12.0",
-        uncovered=(f"{trees.REWARD}:4", f"{trees.REWARD}:5", f"{trees.REWARD}:6", SERVER, trees.SPMD),
+        uncovered=(f"{trees.REWARD}:4", f"{trees.REWARD}:5", f"{trees.REWARD}:6", SERVER, SPMD),
     ),
     "stale": Case(lambda folder, _: trees.released(folder, "0.7.0"), "0.20.2", "0.12.0"),
     "older": Case(
-        lambda folder, _: trees.released(folder, "0.5.0"), "0.12.0", "0.20.2", trees.SPMD, "class vLLMRollout("
+        lambda folder, _: trees.released(folder, "0.5.0"), "0.12.0", "0.20.2", SPMD, "class vLLMRollout("
     ),
     "installed": Case(_installed, "0.20.2", "0.12.0", in_git=False),
 }

@@ -1,4 +1,4 @@
-"""Where the sessions of the documents take place: a folder, an environment, and what is shown instead of their names."""
+"""Where the sessions of the documents take place: folders and environments, and the names that are shown for them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ SCENES: Mapping[str, Scene] = {
     "log": Scene(_log, vllm="0.12.0"),
     "repository": Scene(lambda _: ROOT),
 }
-"""`stale-fork`: a checkout of verl 0.6.1; `releases`: an empty folder, and whole releases are read; `log`: `train.log` of
-the corpus; `repository`: a checkout of this repository. Each with the environment of a freeze list."""
+"""`stale-fork`: a checkout of verl 0.6.1; `releases`: an empty folder, and whole releases are read; `log`: `train.log`
+of the corpus; `repository`: a checkout of this repository. Each with the environment of a freeze list."""
 
 
 def runner(session: Session, folder: Path) -> Callable[[str], str]:
