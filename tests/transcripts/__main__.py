@@ -1,4 +1,4 @@
-"""`python -m tests.transcripts --write`: run the sessions of the documents and write anew what their commands print."""
+"""`python -m tests.transcripts --write [FILE...]`: run the sessions of the documents and write what they print now."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.transcripts.documents import DOCUMENTS, anew, replace, sessions
-from tests.transcripts.scenes import runner
+from tests.transcripts.scenes import stage
 
 
 def main(arguments: list[str]) -> int:
     """Without --write only tell which sessions are not as they should be; exit code 1 if there is one."""
     found = 0
-    for file in DOCUMENTS:
+    named = {Path(name).resolve() for name in arguments if name != "--write"}
+    for file in named or DOCUMENTS:
         for session in reversed(list(sessions(file))):  # From the end, so that the lines of the others stay true.
             if session.kind != "session":
                 continue
-            with TemporaryDirectory(prefix="uky-transcripts-") as folder:
-                lines = anew(session, runner(session, Path(folder)))
+            with TemporaryDirectory(prefix="uky-transcripts-") as folder, stage(session, Path(folder)) as run:
+                lines = anew(session, run)
             if lines != session.lines:
                 found += 1
                 sys.stdout.write(f"{session.place}: {session.told}\n")

@@ -27,8 +27,9 @@ _COMMENT = re.compile(r"<!-- (?P<kind>session|illustration): (?P<told>.+) -->")
 _FIGURES = (
     (re.compile(r" *[\d.]+ (s\b|秒)"), r" # \1"),
     (re.compile(r"@[0-9a-f]{7,}"), "@#"),
+    (re.compile(r"(multiprocessing/\w+\.py:[\w.]+):\d+"), r"\1:#"),
 )
-"""What differs from one run to the next: seconds, and the id of a commit that changes with the scene."""
+"""What differs from one run to the next: seconds, the id of a commit that changes with the scene, lines of Python's."""
 
 Run = Callable[[str], str]
 """Runs a command line and gives what it prints."""

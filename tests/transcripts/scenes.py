@@ -3,57 +3,103 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from tests.journeys import trees
 from tests.journeys.environments import activated, environment, freeze
 from tests.journeys.journey import Stranger
-from tests.transcripts.documents import ROOT, Session
+from tests.transcripts.documents import ROOT, Run, Session
 
 HOME = "/home/me"
 """The home folder of everybody in the documents."""
 LOG = "tests/corpus/tuning/rebuilt-drift-vllm-worker-module.log"
 """What `train.log` is in the documents."""
+DRIVER = 27875
+"""The process of `hang.py` in the documents; its workers have the numbers that follow."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where commands run, and what is shown instead of names that are others each time."""
+
+    folder: Path
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """How its folder is made below a home folder, and in which lane of tests a session in it runs."""
+    """How its place is made below a home folder, and in which lane of tests a session in it runs."""
 
-    make: Callable[[Path], Path]
+    make: Callable[[Path, ExitStack], Place]
     lane: Literal["", "slow"] = ""
     vllm: str = "0.20.2"
 
 
-def _stale_fork(home: Path) -> Path:
-    return trees.released(home / "verl_fork", "0.6.1")
+def _stale_fork(home: Path, _: ExitStack) -> Place:
+    return Place(trees.released(home / "verl_fork", "0.6.1"))
 
 
-def _log(home: Path) -> Path:
+def _log(home: Path, _: ExitStack) -> Place:
     shutil.copyfile(ROOT / LOG, home / "train.log")
-    return home
+    return Place(home)
+
+
+def _hang(home: Path, after: ExitStack) -> Place:
+    (home / "try").mkdir()
+    shutil.copyfile(Path(__file__).with_name("hang.py"), home / "try/hang.py")
+    log = after.enter_context((home / "train.log").open("wb"))
+    driver = subprocess.Popen([sys.executable, "try/hang.py"], cwd=home, stdout=log, stderr=log)
+    children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children")
+    workers: list[str] = []
+    after.callback(lambda: (subprocess.run(["kill", str(driver.pid), *workers], check=False), driver.wait()))
+    for _ in range(100):
+        workers[:] = children.read_text().split()
+        if len(workers) == 3:
+            break
+        time.sleep(0.1)
+    numbers = [str(driver.pid), *sorted(workers, key=int)]
+    return Place(home, {real: str(DRIVER + index) for index, real in enumerate(numbers)})
 
 
 SCENES: Mapping[str, Scene] = {
     "stale-fork": Scene(_stale_fork),
-    "releases": Scene(lambda home: home, lane="slow"),
+    "releases": Scene(lambda home, _: Place(home), lane="slow"),
     "log": Scene(_log, vllm="0.12.0"),
-    "repository": Scene(lambda _: ROOT),
+    "hang": Scene(_hang, lane="slow"),
+    "repository": Scene(lambda _home, _after: Place(ROOT)),
 }
 """`stale-fork`: a checkout of verl 0.6.1; `releases`: an empty folder, and whole releases are read; `log`: `train.log`
-of the corpus; `repository`: a checkout of this repository. Each with the environment of a freeze list."""
+of the corpus; `hang`: processes of `hang.py` that wait for each other; `repository`: a checkout of this repository.
+Each with the environment of a freeze list."""
 
 
-def runner(session: Session, folder: Path) -> Callable[[str], str]:
+@contextmanager
+def stage(session: Session, folder: Path) -> Iterator[Run]:
     """Make the scene of a session below `folder`, and give what runs a command line in it."""
     scene = SCENES[session.told]
     home = folder / "me"
     home.mkdir()
     venv = environment(home / "envs/train", freeze(scene.vllm))
-    place = scene.make(home)
-    variables = activated(venv, home, "zh_CN.UTF-8" if session.chinese else "C.UTF-8")
-    someone = Stranger(place, place, variables)
-    return lambda line: someone.runs(line).text.replace(str(home), HOME)
+    with ExitStack() as after:
+        place = scene.make(home, after)
+        shown = {str(home): HOME, **place.shown}
+        someone = Stranger(
+            place.folder, place.folder, activated(venv, home, "zh_CN.UTF-8" if session.chinese else "C.UTF-8")
+        )
+
+        def run(line: str) -> str:
+            for real, instead in place.shown.items():
+                line = line.replace(instead, real)
+            text = someone.runs(line).text
+            for real, instead in shown.items():
+                text = text.replace(real, instead)
+            return text
+
+        yield run

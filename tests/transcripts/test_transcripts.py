@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.transcripts.documents import DOCUMENTS, Session, anew, merged, sessions
-from tests.transcripts.scenes import SCENES, runner
+from tests.transcripts.scenes import SCENES, stage
 
 SESSIONS = [session for file in DOCUMENTS for session in sessions(file)]
 
@@ -26,7 +26,8 @@ RUN = [
 
 @pytest.mark.parametrize("session", RUN)
 def test_a_session_is_what_its_commands_print(session: Session, tmp_path: Path) -> None:
-    assert "\n".join(session.lines) == "\n".join(anew(session, runner(session, tmp_path)))
+    with stage(session, tmp_path) as run:
+        assert "\n".join(session.lines) == "\n".join(anew(session, run))
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.place)
