@@ -26,10 +26,11 @@ ELLIPSIS = "…"
 _COMMENT = re.compile(r"<!-- (?P<kind>session|illustration): (?P<told>.+) -->")
 _FIGURES = (
     (re.compile(r" *[\d.]+ (s\b|秒)"), r" # \1"),
+    (re.compile(r"[\d.]+ GB free|剩余 [\d.]+ GB"), "# GB"),
     (re.compile(r"@[0-9a-f]{7,}"), "@#"),
     (re.compile(r"(multiprocessing/\w+\.py:[\w.]+):\d+"), r"\1:#"),
 )
-"""What differs from one run to the next: seconds, the id of a commit that changes with the scene, lines of Python's."""
+"""What differs from one run to the next: seconds, a disk's room, a commit's id, and lines of Python's own files."""
 
 Run = Callable[[str], str]
 """Runs a command line and gives what it prints."""

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tests import machines
+from tests.conftest import require
 from tests.journeys import trees
 from tests.journeys.environments import activated, environment, freeze
 from tests.journeys.journey import Stranger
+from tests.runtime.environment import interpreter
 from tests.transcripts.documents import ROOT, Run, Session
 
 HOME = "/home/me"
@@ -31,6 +34,8 @@ class Place:
 
     folder: Path
     shown: Mapping[str, str] = field(default_factory=dict)
+    programs: str = ""
+    """A folder for the beginning of PATH."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,40 @@ class Scene:
     """How its place is made below a home folder, and in which lane of tests a session in it runs."""
 
     make: Callable[[Path, ExitStack], Place]
-    lane: Literal["", "slow"] = ""
+    lane: Literal["", "slow", "hosts"] = ""
     vllm: str = "0.20.2"
 
 
 def _stale_fork(home: Path, _: ExitStack) -> Place:
     return Place(trees.released(home / "verl_fork", "0.6.1"))
+
+
+def _host(home: Path, after: ExitStack) -> Place:
+    """The same checkout with output of a run in it, and a host whose user has the environment of `make runtime`."""
+    runtime = interpreter()
+    require(machines.why_not() or ("" if runtime else "no environment with a real vLLM: make runtime"))
+    assert runtime is not None
+    opened = _opened(home.parent / "opened", runtime.parents[1], Path(sys.base_prefix))
+    host = after.enter_context(machines.machine(home.parent / "host", "loop", mounts=opened))
+    host.do("mkdir", "envs")
+    host.do("ln", "-s", str(runtime.parents[1]), "envs/train")
+    fork = _stale_fork(home, after).folder
+    (fork / "outputs").mkdir()
+    (fork / "outputs/main.log").write_bytes(b"step:1\n" * 430_000)
+    return Place(fork, {str(host.home): "/home/ukyhost"}, str(host.shims))
+
+
+def _opened(folder: Path, *wanted: Path) -> list[str]:
+    """Arguments of `mount` that let a host's user reach folders in the closed home of who runs the tests."""
+    closed = {ancestor for path in wanted for ancestor in path.parents if not ancestor.stat().st_mode & 0o001}
+    mounts = []
+    for top in sorted(closed)[:1]:
+        for path in wanted:
+            place = folder / path.relative_to(top)
+            place.mkdir(parents=True)
+            mounts.append(f"--bind {path} {place}")
+        mounts.append(f"--rbind {folder} {top}")
+    return mounts
 
 
 def _log(home: Path, _: ExitStack) -> Place:
@@ -73,11 +106,12 @@ SCENES: Mapping[str, Scene] = {
     "releases": Scene(lambda home, _: Place(home), lane="slow"),
     "log": Scene(_log, vllm="0.12.0"),
     "hang": Scene(_hang, lane="slow"),
+    "host": Scene(_host, lane="hosts"),
     "repository": Scene(lambda _home, _after: Place(ROOT)),
 }
 """`stale-fork`: a checkout of verl 0.6.1; `releases`: an empty folder, and whole releases are read; `log`: `train.log`
-of the corpus; `hang`: processes of `hang.py` that wait for each other; `repository`: a checkout of this repository.
-Each with the environment of a freeze list."""
+of the corpus; `hang`: processes of `hang.py` that wait for each other; `host`: `stale-fork` and a second account;
+`repository`: a checkout of this repository. Each with the environment of a freeze list."""
 
 
 @contextmanager
@@ -90,9 +124,9 @@ def stage(session: Session, folder: Path) -> Iterator[Run]:
     with ExitStack() as after:
         place = scene.make(home, after)
         shown = {str(home): HOME, **place.shown}
-        someone = Stranger(
-            place.folder, place.folder, activated(venv, home, "zh_CN.UTF-8" if session.chinese else "C.UTF-8")
-        )
+        variables = dict(activated(venv, home, "zh_CN.UTF-8" if session.chinese else "C.UTF-8"))
+        variables["PATH"] = ":".join(filter(None, (place.programs, variables["PATH"])))
+        someone = Stranger(place.folder, place.folder, variables)
 
         def run(line: str) -> str:
             for real, instead in place.shown.items():

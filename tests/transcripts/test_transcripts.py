@@ -14,7 +14,8 @@ SESSIONS = [session for file in DOCUMENTS for session in sessions(file)]
 
 
 def _lanes(session: Session) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.network, *([pytest.mark.slow] if SCENES[session.told].lane == "slow" else [])]
+    lane = SCENES[session.told].lane
+    return [pytest.mark.network, *([getattr(pytest.mark, lane)] if lane else [])]
 
 
 RUN = [
