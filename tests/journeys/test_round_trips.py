@@ -53,9 +53,7 @@ CASES = {
         uncovered=(f"{trees.REWARD}:4", f"{trees.REWARD}:5", f"{trees.REWARD}:6", SERVER, SPMD),
     ),
     "stale": Case(lambda folder, _: trees.released(folder, "0.7.0"), "0.20.2", "0.12.0"),
-    "older": Case(
-        lambda folder, _: trees.released(folder, "0.5.0"), "0.12.0", "0.20.2", SPMD, "class vLLMRollout("
-    ),
+    "older": Case(lambda folder, _: trees.released(folder, "0.5.0"), "0.12.0", "0.20.2", SPMD, "class vLLMRollout("),
     "installed": Case(_installed, "0.20.2", "0.12.0", in_git=False),
 }
 
@@ -175,7 +173,7 @@ def test_without_an_environment_it_is_asked_for_and_named_once(tmp_path: Path) -
     train = someone.variables["VIRTUAL_ENV"]
     someone.variables = {name: value for name, value in someone.variables.items() if name != "VIRTUAL_ENV"}
     assert "--python" in someone.types("uky-patch status", 1).text
-    someone.types("uky-patch apply", 1, 2, 5)
+    someone.types("uky-patch apply", 1, 2, 3, 4, 5)
     assert fingerprint(someone.tree) == before
     (someone.folder / "uky-patch.toml").write_text(f'python = "{train}"\n')
     assert "vllm 0.20.2 · " in someone.follows().text

@@ -79,7 +79,7 @@ def hand_edited(folder: Path) -> Path:
         "git_ignore.py": _PATHS,
         "run_standard.sh": _RUN,
         "scripts/serve_reward.py": "from verl.utils.reward_score import mcq\n\nprint(mcq.compute_score('A', 'A'))\n",
-        "requirements.txt": "vllm==0.12.0\ntorch==2.9.0\ntransformers==4.57.6\nnumpy<2.3\nray[default]>=2.41.0\n",
+        "requirements.txt": "vllm==0.12.0\ntransformers==4.57.6\nray[default]>=2.41.0\n",
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
