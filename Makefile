@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash runtime test-runtime test-hosts lint format docs docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
+.PHONY: help venv demo test test-matrix test-crash runtime test-runtime test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ format: $(READY)  ## Put the code in order
 docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md, and the Chinese twins, from the records
 	$(BIN)/python -m patcher.reporting.migration
 	$(BIN)/python -m patcher.reporting.symptom_documents
+
+docs-sessions: $(READY)  ## The sessions in README and docs anew, by running their commands; a test holds them to it
+	$(BIN)/python -m tests.transcripts --write
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
 	$(BIN)/python -m patcher.reporting.matrix_document

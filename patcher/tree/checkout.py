@@ -75,7 +75,8 @@ class Checkout:
     def _changed(self, places: Sequence[str], env: dict[str, str] | None = None) -> tuple[str, ...]:
         form = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
         listing = self.git.run("status", *form, "--", *places, env=env)
-        return tuple(sorted(entry[3:].removeprefix(self.prefix) for entry in names(listing)))
+        # What the index has deleted and the folder still has comes twice, as `D  file` and `?? file`.
+        return tuple(sorted({entry[3:].removeprefix(self.prefix) for entry in names(listing)}))
 
     def _hidden(self, places: Sequence[str]) -> list[str]:
         listing = names(self.git.run("ls-files", "-v", "-z", "--", *places))

@@ -49,6 +49,11 @@ def test_a_file_with_uncommitted_changes_is_left_alone(uky: Uky, checkout: Path)
     assert (checkout / "verl/server.py").read_text() == changed
 
 
+def test_a_file_that_only_the_index_has_lost_is_named_once(uky: Uky, checkout: Path) -> None:
+    git(checkout, "rm", "--quiet", "--cached", "verl/server.py")
+    assert "uncommitted changes in verl/server.py\n" in uky("apply").err
+
+
 def test_changes_elsewhere_and_our_own_are_no_obstacle(uky: Uky, checkout: Path) -> None:
     (checkout / "verl/__init__.py").write_text("x = 1\n")
     assert uky("apply", "log-flag").code == 0
