@@ -9,11 +9,18 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests import machines, pythons
+from tests import machines, not_run, pythons, tools
 from tests.hosts import namespaces
 from tests.machines import Machine
 
 os.environ.setdefault("UKY_PATCH_TRACEBACK", "1")  # A bug that a test meets is shown by its traceback.
+os.environ["PATH"] = tools.search_path(os.environ.get("PATH", os.defpath))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was not run, and why: a green end alone says nothing of it."""
+    for line in not_run.lines(terminalreporter.stats.get("skipped", ()), config.getoption("markexpr")):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

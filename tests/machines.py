@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+from tests import tools
+
+SSHD = tools.find("sshd") or "/usr/sbin/sshd"
 REQUIRED = "UKY_PATCH_REQUIRE_HOSTS"
 """Where this variable is set, a host that cannot be made is a failure and not a reason to skip."""
 USERS = "uky"
@@ -118,10 +120,7 @@ def why_not() -> str:
     """Why no host can be made here; empty where one can."""
     if os.geteuid() != 0:
         return "another user needs root"
-    needed = ("ssh", "rsync", "setpriv", "useradd", "pgrep", "unshare", "nsenter")
-    missing = [name for name in needed if shutil.which(name) is None]
-    missing += [] if Path(SSHD).exists() else ["sshd"]
-    return f"not installed: {', '.join(missing)}" if missing else ""
+    return tools.missing("ssh", "sshd", "rsync", "setpriv", "useradd", "pgrep", "unshare", "nsenter")
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import pytest
 import patcher
 from patcher.agent.serve import VERBS
 from patcher.hosts import payload
+from tests import tools
 
 FOLDER = Path(patcher.__file__).parent
 PROGRAMS = FOLDER / "agent" / "ladder" / "programs"
@@ -56,10 +57,7 @@ def test_the_program_for_the_host_has_no_quotes_that_its_shell_would_take() -> N
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash", "zsh", "ksh", "tcsh", "csh", "fish", "busybox sh"])
 def test_any_login_shell_starts_it(shell: str, tmp_path: Path) -> None:
-    import shutil
-
-    if shutil.which(shell.split()[0]) is None:
-        pytest.skip(f"{shell} is not installed")
+    tools.require(shell.split()[0])
     nonce = "abc"
     done = subprocess.run(
         [*shell.split(), "-c", payload.COMMAND], input=b"\n" + payload.payload(nonce), capture_output=True, cwd=tmp_path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,18 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+from tests import tools
+
 NOWHERE = ("--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9", "--proxy-bypass-list=<-loopback>")
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    program, driver = tools.find("chromium"), tools.find("chromedriver")
     if program is None or driver is None:
         if os.environ.get("UKY_PATCH_REQUIRE_BROWSER"):
-            pytest.fail("chromium and chromedriver are to be installed")
-        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
+            pytest.fail("chromium and chromedriver are to be installed (Debian: chromium, chromium-driver)")
+        tools.require("chromium", "chromedriver")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     profile = tmp_path_factory.mktemp("chromium")

@@ -17,6 +17,7 @@ import pytest
 from patcher.errors import TreeError
 from patcher.tree import disk, owed
 from patcher.tree.git_process import Process
+from tests import tools
 from tests.cli.conftest import SERVER, Uky
 from tests.tree.faults import Faults, fork, wait_for
 
@@ -162,7 +163,7 @@ def test_a_branch_without_a_commit(uky: Uky, tree: Path) -> None:
     assert not (tree / ".uky-patch").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may write everywhere")
+@tools.needs(*(["setpriv"] if os.geteuid() == 0 else []))
 @pytest.mark.parametrize("name", ["", "refs/heads", "objects", "logs"])
 def test_a_repository_that_cannot_be_written_to(checkout: Path, records: Path, name: str) -> None:
     """Neither its folder, nor that of the branches, nor the objects; of the log git sees it when the branch moves."""

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from patcher.cli.app import COMMANDS
+from tests import tools
 from tests.cli.conftest import write_records, write_tree
 
 ROOT = Path(__file__).parents[2]
@@ -158,8 +159,9 @@ def holds(done: subprocess.CompletedProcess[bytes], fault: Fault, *, in_json: bo
 
 
 def require(fault: Fault) -> None:
-    if fault.before and (os.geteuid() != 0 or shutil.which(fault.before[0]) is None):
-        pytest.skip("needs root, setpriv and prlimit")
+    if fault.before and os.geteuid() != 0:
+        pytest.skip("needs root")
+    tools.require(*fault.before[:1])
 
 
 def test_each_command_is_tried() -> None:

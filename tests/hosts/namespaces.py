@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests import machines
+from tests import machines, tools
 from tests.machines import Machine
 
 NAME = "ukn"
@@ -22,8 +21,8 @@ def why_not() -> str:
     """Why no namespaces can be made here; empty where they can."""
     if reason := machines.why_not():
         return reason
-    if shutil.which("ip") is None:
-        return "not installed: ip"
+    if reason := tools.missing("ip"):
+        return reason
     probe = f"{NAME}{os.getpid() % 100000}n9"
     done = subprocess.run(["ip", "netns", "add", probe], check=False, capture_output=True, text=True)
     if done.returncode:

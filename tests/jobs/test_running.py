@@ -17,7 +17,7 @@ from patcher.agent.jobs.processes import MARK, mark_of
 from patcher.hosts.channel import RefusedError
 from patcher.hosts.host import Host
 from patcher.jobs import Job
-from tests import pythons
+from tests import pythons, tools
 from tests.jobs.conftest import LOGS, Site
 
 REPLAY = Path(__file__).with_name("replay.py")
@@ -105,7 +105,7 @@ def test_the_job_outlives_connection_and_agent(
     assert log_of(job) == b"".join(b"%d\n" % i for i in range(1, 31))
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+@tools.needs("tmux")
 def test_tmux_shows_the_log_and_ends_with_the_job(there: Site, reachable: object) -> None:
     job = there.start("echo hello from the job; until [ -e go ]; do sleep 0.1; done")
     assert job.tmux
@@ -126,10 +126,10 @@ def test_tmux_shows_the_log_and_ends_with_the_job(there: Site, reachable: object
     wait_for(lambda: subprocess.run([*as_user, "ls"], capture_output=True, check=False).returncode != 0)
 
 
+@tools.needs("tmux")
 def test_killing_tmux_leaves_the_job_alone(here: Site) -> None:
     job = here.start("sleep 1; echo done")
-    if not job.tmux:
-        pytest.skip("there is no tmux")
+    assert job.tmux
     subprocess.run(["tmux", "-S", "tmux", "kill-server"], check=True, cwd=job.folder)
     assert here.follow(job).kind == "ok"
     assert log_of(job) == b"done\n"

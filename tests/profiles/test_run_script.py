@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from patcher.errors import RecordError
 from patcher.hosts.host import HERE, Host
 from patcher.migration.model import Rendered
 from patcher.profiles import render_all
+from tests import tools
 from tests.profiles.hosts import VERSIONS, survey
 
 HOSTILE = [
@@ -227,15 +227,22 @@ def test_a_signal_reaches_python(tmp_path: Path) -> None:
         assert job.wait(5) == -signal.SIGTERM
 
 
-@pytest.mark.parametrize("name", ["run_standard.sh", "run_debug.sh", "run_fast_load.sh"])
-def test_bash_and_shellcheck_take_it(tmp_path: Path, name: str) -> None:
+@pytest.fixture(params=["run_standard.sh", "run_debug.sh", "run_fast_load.sh"])
+def hard_to_quote(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A script with values that a shell would take for its own."""
     host = Host(HERE, HERE, env={"A": "it's\n\"", "B": "$x `y`"})
-    place = write(rendered(tmp_path, host, name), tmp_path)
-    assert subprocess.run(["bash", "-n", str(place)], capture_output=True).stderr == b""
-    if shellcheck := shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}"):
-        done = subprocess.run([shellcheck, "--exclude=SC2016,SC1003", str(place)], capture_output=True, text=True)
-        assert not done.stdout
-    assert is_untouched(place.read_text())
+    return write(rendered(tmp_path, host, request.param), tmp_path)
+
+
+def test_bash_takes_it(hard_to_quote: Path) -> None:
+    assert subprocess.run(["bash", "-n", str(hard_to_quote)], capture_output=True).stderr == b""
+    assert is_untouched(hard_to_quote.read_text())
+
+
+@tools.needs("shellcheck")
+def test_shellcheck_takes_it(hard_to_quote: Path) -> None:
+    command = [str(tools.find("shellcheck")), "--exclude=SC2016,SC1003", str(hard_to_quote)]
+    assert not subprocess.run(command, capture_output=True, text=True).stdout
 
 
 SECRETS = {

@@ -21,6 +21,7 @@ from patcher.agent.stacks.finding import Members
 from patcher.agent.stacks.taking import take
 from patcher.stacks.grouping import Grouped, grouped
 from patcher.stacks.reading import taken
+from tests import tools
 
 PROGRAM = Path(__file__).with_name("stalls.py")
 WITH = ("py-spy", "hook", "proc")
@@ -109,5 +110,4 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def ways() -> tuple[str, ...]:
     """The ways that there are here: py-spy comes with the development group."""
-    beside = Path(sys.executable).with_name("py-spy")
-    return WITH if beside.exists() or shutil.which("py-spy") is not None else WITH[1:]
+    return WITH[1:] if tools.missing("py-spy") else WITH

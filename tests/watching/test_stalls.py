@@ -14,7 +14,8 @@ from patcher.agent.stacks.finding import Members
 from patcher.agent.stacks.taking import take
 from patcher.stacks.grouping import Group, Grouped
 from patcher.stacks.reading import taken
-from tests.watching.conftest import Stalled, ways
+from tests import tools
+from tests.watching.conftest import Stalled
 
 Start = Callable[..., Stalled]
 
@@ -74,8 +75,7 @@ def test_a_worker_of_a_pool_never_answers(stalled: Start) -> None:
 
 
 def test_frames_of_compiled_code_if_asked(stalled: Start) -> None:
-    if "py-spy" not in ways():
-        pytest.skip("py-spy is not installed")
+    tools.require("py-spy")
     run = stalled("empty_queue")
 
     def check(found: Grouped, how: str) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from patcher.agent.jobs import processes
-from tests.watching.conftest import Stalled, ways
+from tests import tools
+from tests.watching.conftest import Stalled
 
 Start = Callable[..., Stalled]
 KEYS = {"phase", "verdict", "seconds", "limit", "milestones", "stacks", "symptoms"}
@@ -94,8 +95,7 @@ def test_what_a_start_has_read_does_not_pass_for_work_of_now(stalled: Start, tmp
 
 @pytest.mark.hosts
 def test_a_job_that_works_without_a_word_is_not_called_stalled(stalled: Start) -> None:
-    if "py-spy" not in ways():
-        pytest.skip("py-spy is not installed")
+    tools.require("py-spy")
     run = stalled("works")
     begun(run, 1)
     with pytest.raises(subprocess.TimeoutExpired):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import textwrap
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from patcher.compat.model import ConfigKey, EngineFlag, EnvironmentVariable
 from patcher.compat.scripts import script_uses
 from patcher.compat.scripts.shell import Command, commands
+from tests import tools
 
 
 def uses(text: str, file: str = "run.sh") -> list[tuple[int, object]]:
@@ -140,10 +140,10 @@ def test_where_a_script_breaks_off_is_told_and_what_stood_before_is_kept() -> No
     assert [str(note) for note in notes] == ["run.sh is not understood from line 2 on"]
 
 
-BASH = shutil.which("bash")
+BASH = tools.find("bash")
 
 
-@pytest.mark.skipif(BASH is None, reason="compares with bash")
+@tools.needs("bash")
 @pytest.mark.parametrize(
     "line",
     [
