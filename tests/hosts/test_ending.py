@@ -25,7 +25,8 @@ LOOP = Host("loop", "loop")
 def fails(host: Host = LOOP, kind: type[HostError] = HostError) -> str:
     with pytest.raises(HostError) as caught, connect(host):
         pass
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, kind)
+    assert isinstance(caught.value, UnreachableError) is issubclass(kind, UnreachableError)
     assert caught.value.title
     assert caught.value.cause
     assert caught.value.advice

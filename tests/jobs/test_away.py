@@ -42,6 +42,12 @@ class Follower:
 
     process: subprocess.Popen[str]
 
+    def begins(self) -> None:
+        """Wait until it follows: it has told a phase."""
+        assert self.process.stderr is not None
+        while (line := self.process.stderr.readline()) and "loop" not in line.split():
+            pass
+
     def ends(self, within: float = 60) -> tuple[int, str, str]:
         try:
             out, err = self.process.communicate(timeout=within)
@@ -102,6 +108,7 @@ def test_half_a_second_without_sshd(there: Site, reachable: Machine, follow: Fol
     job = there.start(NUMBERS)
     there.link.close()
     attached, logs = follow("job", "attach"), follow("job", "logs", "--lines", "1000000", "-f")
+    attached.begins()
     connected(reachable, 2)
     away(reachable, 0.5)
     there.write("enough", "")
@@ -122,7 +129,7 @@ def test_a_host_that_does_not_come_back_is_left_with_the_command_to_go_on(
     job = there.start(NUMBERS)
     there.link.close()
     attached = follow("job", "attach", patience=0.2)
-    connected(reachable, 1)
+    attached.begins()
     with reachable.no_sshd():
         code, out, err = attached.ends()
     assert (code, out) == (5, "")
