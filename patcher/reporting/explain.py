@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patcher.errors import ExitCode
-from patcher.language import Language, language, show
+from patcher.language import Language, language, phrase, show
 from patcher.operations.looking import look
 from patcher.operations.survey import record_file_names, survey
 from patcher.planning.outcome import SETTLED
@@ -42,6 +42,8 @@ def show_explanation(session: Session, record: Record) -> int:
     for path, before, after in _own_change(record.id, planned, found):
         say("")
         show_diff(unified(path, before, after))
+    if outcome.kind == "pending":
+        say("", show(phrase("Next: uky-patch apply {id}", id=record.id), tongue))
     return code
 
 
