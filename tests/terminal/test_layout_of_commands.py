@@ -132,7 +132,7 @@ def test_nothing_is_cut_inside_a_word(tree: Path, columns: int, language: str) -
 
 def test_below_100_columns_a_row_stands_over_its_text(tree: Path) -> None:
     lines = left(on_terminal(tree, 60, "status", "--assume", "vllm==0.20.2")).split("\n")
-    at = next(number for number, line in enumerate(lines) if re.fullmatch(" +pending +own-four +uses.py:7", line))
+    at = next(number for number, line in enumerate(lines) if re.fullmatch(" +pending +own-four +uses.py:4", line))
     assert lines[at + 1] == "      Import Four from where it went to [1: >=0.6,<0.9]"
 
 
