@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from patcher.language import Language, Phrase, language, phrase, show
+from patcher.language import Language, Phrase, Phrases, language, phrase, show
 from patcher.reporting.answers import show_json
 from patcher.reporting.layout import NARROW, width, wrapped
 from patcher.terminal import room, say, style
@@ -35,7 +35,8 @@ def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True) -
     for name, findings in _groups(shown, by):
         lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
     lines += ["", *_rest(done, everything, tongue)]
-    lines += [show(step, tongue) for step in _steps(done)] if of_tree else []
+    if of_tree and (steps := Phrases(tuple(_steps(done)))):
+        lines[-1] += f"{'' if tongue == 'zh' else ' '}{show(steps, tongue)}"
     say(*lines)
 
 
@@ -170,13 +171,12 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
 
 def _steps(done: Check) -> Iterator[Phrase]:
     """What to do about the findings, where the records or drafts of records can do something."""
-    if not done.report.of("break"):
-        return
-    if any(one.repaired_by for one in done.report.of("break")):
+    left = done.after.of("break")
+    if len(left) < len(done.report.of("break")):
         known = done.session.versions
         installed = all(known.get(name) == version for name, version in done.report.against.items())
         yield phrase("Next: uky-patch apply") if installed else phrase("Once this is installed: uky-patch apply")
-    if done.after.of("break") and done.drafted is None:
+    if left and done.drafted is None:
         yield phrase("Drafts of records for what is left: the same command with --draft drafts")
 
 
