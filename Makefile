@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash runtime test-runtime test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
+.PHONY: help venv demo test test-matrix test-crash runtime test-runtime test-ux test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
 	@$(BIN)/uky-patch demo
 
 test: $(READY)  ## All tests but the slow lanes
-	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts and not runtime'
+	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts and not runtime and not ux'
 
 test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
 	$(PYTEST) -n $(JOBS) -m slow
@@ -53,6 +53,9 @@ runtime: $(READY)  ## Environments with real vLLM, torch and Ray on a CPU, for t
 
 test-runtime: $(READY)  ## Real verl on a real vLLM for the CPU: imports, findings executed, a server that answers, a training step
 	$(PYTEST) -n $(JOBS) --dist loadscope -m runtime
+
+test-ux: $(READY)  ## Every command in terminals of tmux, against the screens in tests/ux/golden; UPDATE=1 writes them anew
+	$(if $(UPDATE),UPDATE=1) $(PYTEST) -n $(JOBS) --dist loadgroup -m ux tests/ux
 
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts

@@ -159,4 +159,5 @@ def _problem(python: str, task: dict[str, Any], told: dict[str, Any]) -> Refusal
         return Refusal(kind, title, None, phrase("Give another name with --to, or replace it with --force."))
     if kind == "memory":
         return Refusal(kind, phrase("{path}: the first rows do not fit into memory", path=task["file"]))
-    return Refusal(kind, phrase("{path}: cannot be read as parquet", path=task["file"]), cause)
+    advice = phrase("Name a parquet file, or write this one anew.")
+    return Refusal(kind, phrase("{path}: cannot be read as parquet", path=task["file"]), cause, advice)

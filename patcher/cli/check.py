@@ -71,7 +71,7 @@ def command(
         from patcher.reporting.sarif import write_sarif
 
         write_sarif(done, sarif)
-    show_check(done, by=by, everything=everything)
+    show_check(done, by=by, everything=everything, of_tree=not verl)
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
 
 

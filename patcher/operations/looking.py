@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from patcher.language import language, phrase
 from patcher.operations.waiting import patience, tell_owner
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.tree import Tree
@@ -41,7 +41,7 @@ def tell_recovery(recovered: object) -> None:
         finished = recovered.direction == "finished"
         template = "an interrupted {purpose} was finished" if finished else "an interrupted {purpose} was taken back"
         text = phrase(template, purpose=recovered.purpose)
-        sys.stderr.write(f"{text.render(language())}\n")
+        say(text.render(language()), err=True)
         for path in recovered.kept:
             text = phrase("{path} was changed since the interruption and left as it is", path=path)
-            sys.stderr.write(f"{text.render(language())}\n")
+            say(text.render(language()), err=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from patcher.language import language, phrase
+from patcher.terminal import say
 
 if TYPE_CHECKING:
     from patcher.tree.lock import Owner
@@ -33,4 +33,4 @@ def at_most(seconds: float) -> Iterator[None]:
 
 def tell_owner(owner: Owner | None) -> None:
     text = phrase("waiting for {owner}", owner=owner.told if owner is not None else phrase("another run"))
-    sys.stderr.write(f"{text.render(language())}\n")
+    say(text.render(language()), err=True)

@@ -76,7 +76,7 @@ def _wheel_for_sources(request: Request, file: File, folder: Path) -> None:
 
 def _parts_of_wheel(request: Request, file: File, folder: Path) -> None:
     remote = RangeFile(request.index.client, file.url, file.filename, request.progress)
-    _expect_some(request, file, unpack_zip(remote, folder, wheel_sources))
+    _expect_some(request, file, unpack_zip(remote, folder, wheel_sources, remote.expect))
     _expect_record(file, folder)
 
 

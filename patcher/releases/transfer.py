@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -93,13 +93,17 @@ def download(
 
 
 class RangeFile(io.RawIOBase):
-    """A remote file to read from anywhere, in blocks of one MiB that are kept. `fetched` counts the bytes."""
+    """A remote file to read from anywhere, in blocks of one MiB that are kept. `fetched` counts the bytes.
+
+    `wanted`: how many bytes it will be in all, None while nobody has told.
+    """
 
     def __init__(self, client: Client, url: str, shown: str, progress: Progress) -> None:
         self._client, self._url, self._shown, self._progress = client, url, shown, progress
         self._blocks: dict[int, bytes] = {}
         self._at = 0
         self.fetched = 0
+        self.wanted: int | None = None
         self.size = 0
         self.size = self._ask(0, 0)[1]
 
@@ -127,13 +131,22 @@ class RangeFile(io.RawIOBase):
             self._at += len(part)
         return done
 
+    def expect(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Tell what will be read, from and to which byte each, so that progress can name how much it is in all."""
+        self.wanted = covered = 0
+        there = [(number * BLOCK, number * BLOCK + 1) for number in self._blocks]
+        for first, end in sorted([*spans, *there]):
+            begin = max(first // BLOCK * BLOCK, covered)
+            covered = max(min(-(-end // BLOCK) * BLOCK, self.size), covered)
+            self.wanted += max(covered - begin, 0)
+
     def _block(self, number: int) -> bytes:
         if number not in self._blocks:
             first = number * BLOCK
             body, _ = self._ask(first, min(first + BLOCK, self.size) - 1)
             self._blocks[number] = body
             self.fetched += len(body)
-            self._progress(phrase("reading parts of {name}", name=self._shown), self.fetched, None)
+            self._progress(phrase("reading parts of {name}", name=self._shown), self.fetched, self.wanted)
         return self._blocks[number]
 
     def _ask(self, first: int, last: int) -> tuple[bytes, int]:

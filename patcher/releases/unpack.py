@@ -50,14 +50,25 @@ def sdist_sources(module: str, distribution: str) -> Wanted:
     return wanted
 
 
-def unpack_zip(source: Path | RawIOBase, target: Path, wanted: Wanted) -> int:
-    """Unpack the wanted members, checksums verified; return how many. Members are read in the archive's order."""
+def unpack_zip(
+    source: Path | RawIOBase,
+    target: Path,
+    wanted: Wanted,
+    expect: Callable[[list[tuple[int, int]]], None] = lambda _: None,
+) -> int:
+    """Unpack the wanted members, checksums verified; return how many. Members are read in the archive's order.
+
+    `expect` hears from and to which byte each will be read.
+    """
     try:
         with zipfile.ZipFile(source) as archive:
             members = sorted(archive.infolist(), key=lambda member: member.header_offset)
             chosen = [(member, path) for member in members if (path := wanted(member.filename)) is not None]
             _check_count(len(chosen))
             _check_size(member.file_size for member, _ in chosen)
+            begins = [member.header_offset for member in members]
+            ends = dict(zip(members, [*begins[1:], archive.start_dir], strict=True))
+            expect([(member.header_offset, ends[member]) for member, _ in chosen])
             for member, path in chosen:
                 with archive.open(member) as opened:
                     _write(target, path, _read(opened, member.file_size))

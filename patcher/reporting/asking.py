@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from patcher.language import language, show
+from patcher.reporting.layout import wrapped
+from patcher.terminal import room, say, settled
 
 if TYPE_CHECKING:
     from patcher.language import Phrase
+
+_ANSWERS = " [y/N]: "
+"""What click puts behind a question."""
 
 
 def agreed(question: Phrase, *, yes: bool) -> bool:
@@ -19,4 +24,7 @@ def agreed(question: Phrase, *, yes: bool) -> bool:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    return click.confirm(show(question, language()), default=False, err=True)
+    *above, last = wrapped(settled(show(question, language()), sys.stderr), room(sys.stderr) - len(_ANSWERS))
+    if above:
+        say(*above, err=True)
+    return click.confirm(last, default=False, err=True)

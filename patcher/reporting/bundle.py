@@ -82,7 +82,7 @@ def show_bundle(bundle: Bundle, path: Path, size: int | None, output: Literal["t
     if size is not None:
         say(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
     elif dry:
-        say(show(phrase("nothing was written (--dry-run)"), tongue))
+        say(show(phrase("nothing was written. Without --dry-run it asks, with --yes it writes at once"), tongue))
     else:
         say(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from patcher.language import Language, language, phrase, show
+from patcher.language import Language, Phrase, Phrases, language, phrase, show
 from patcher.reporting.answers import show_json
-from patcher.reporting.table import width
-from patcher.terminal import say, style
+from patcher.reporting.layout import NARROW, width, wrapped
+from patcher.terminal import room, say, style
 
 if TYPE_CHECKING:
     from patcher.compat.model import Finding, Report, Severity
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 By = Literal["file", "cause"]
 _COLUMNS = 100
 _INDENT = 20
-_PIECES = re.compile(r"[!-~]+\s*|[^!-~]\s*")
+_INDENT_NARROW = 6
 _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 
-def show_check(done: Check, *, by: By, everything: bool) -> None:
-    """Print the contract's JSON, or what was found as text within 100 columns."""
+def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True) -> None:
+    """Print the contract's JSON, or what was found as text within 100 columns; what to do where it is `of_tree`."""
     if done.session.output == "json":
         show_json(check_json(done))
         return
@@ -35,6 +35,8 @@ def show_check(done: Check, *, by: By, everything: bool) -> None:
     for name, findings in _groups(shown, by):
         lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
     lines += ["", *_rest(done, everything, tongue)]
+    if of_tree and (steps := Phrases(tuple(_steps(done)))):
+        lines[-1] += f"{'' if tongue == 'zh' else ' '}{show(steps, tongue)}"
     say(*lines)
 
 
@@ -167,6 +169,17 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
     yield phrase(text, before=tally(done.report, tongue), after=tally(done.after, tongue)).render(tongue)
 
 
+def _steps(done: Check) -> Iterator[Phrase]:
+    """What to do about the findings, where the records or drafts of records can do something."""
+    left = done.after.of("break")
+    if len(left) < len(done.report.of("break")):
+        known = done.session.versions
+        installed = all(known.get(name) == version for name, version in done.report.against.items())
+        yield phrase("Next: uky-patch apply") if installed else phrase("Once this is installed: uky-patch apply")
+    if left and done.drafted is None:
+        yield phrase("Drafts of records for what is left: the same command with --draft drafts")
+
+
 def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:
     files = drafted.files
     if not drafted.drafts:
@@ -187,11 +200,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Indented below a finding; Chinese breaks anywhere but in a name."""
-    lines, line = [], ""
-    for piece in _PIECES.findall(text):
-        if line and width(line + piece.rstrip()) > _COLUMNS - _INDENT:
-            lines.append(line.rstrip())
-            line = ""
-        line += piece
-    return [" " * _INDENT + one for one in (*lines, line.rstrip())]
+    """Indented below a finding; on a terminal `say` wraps it."""
+    if columns := room(sys.stdout):
+        return [" " * (_INDENT if columns >= NARROW else _INDENT_NARROW) + text]
+    return wrapped(" " * _INDENT + text, _COLUMNS)

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from patcher.language import Language, language, phrase, show
+from patcher.language import Language, Phrases, language, phrase, show
 from patcher.reporting.answers import show_json
 from patcher.reporting.commands import command_line, next_lines
 from patcher.reporting.header import header, problems
-from patcher.reporting.table import Cell, show_rows, width
+from patcher.reporting.layout import width
+from patcher.reporting.table import Cell, show_rows
 from patcher.terminal import say, style
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Report:
             (
                 Cell(show(check.status, self._tongue), _STYLES[check.status]),
                 Cell(check.name),
-                Cell(f"{show(check.detail, self._tongue)}{_fix(check, self._tongue)}"),
+                Cell("", reason=Phrases((check.detail, check.fix), "  ->  ")),
             )
             for check in shown
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from patcher.language import Language, language, listed, phrase, show
+from patcher.language import Language, Phrases, language, listed, phrase, show
 from patcher.reporting.answers import show_json
 from patcher.reporting.live import clock
 from patcher.reporting.table import Cell, Row, show_rows
@@ -86,8 +86,8 @@ def _row(thing: Thing, tongue: Language) -> Row:
     cells = [show(_KINDS[thing.kind], tongue), thing.what, thing.owner]
     cells += ["" if thing.age is None else clock(thing.age), _memory(thing, tongue)]
     command = thing.command if len(thing.command) <= _SHOWN else f"{thing.command[:_SHOWN]} …"
-    named = f" [{command}]" if command else ""
-    return [Cell(text) for text in (*cells, show(thing.why, tongue) + named)]
+    named = f"[{command}]" if command else ""
+    return [*map(Cell, cells), Cell("", reason=Phrases((thing.why, named), " "))]
 
 
 def _memory(thing: Thing, tongue: Language) -> str:

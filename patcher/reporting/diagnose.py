@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +12,8 @@ from patcher.diagnosis.model import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnosis.naming import name
 from patcher.language import Language, Phrase, language, phrase, show
 from patcher.reporting.answers import show_json
-from patcher.reporting.table import width
-from patcher.terminal import say, style
+from patcher.reporting.layout import width, wrapped
+from patcher.terminal import say, style, to_paste
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
 _WORDS: dict[Verdict, Phrase] = {
@@ -159,7 +159,7 @@ def _cut(text: str) -> str:
 def _fix(label: Phrase, offer: Offer, tongue: Language) -> Iterator[str]:
     yield from _item(label, offer.zh if tongue == "zh" else offer.text, tongue)
     for command in offer.commands:
-        yield f"{' ' * (_COLUMN + 6)}{command}"
+        yield f"{' ' * (_COLUMN + 6)}{to_paste(command)}"
     notes = [offer.note] if offer.note else []
     if offer.setting is not None:
         notes.append(phrase("run scripts take it from the setting {setting}", setting=offer.setting))
@@ -194,19 +194,8 @@ def _label(label: Phrase, tongue: Language) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """The text in lines as wide as a terminal; Chinese may break anywhere."""
-    room = _WIDTH - _COLUMN
-    if width(text) <= room:
-        return [text]
-    if width(text) == len(text):
-        return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-    found, line = [], ""
-    for char in text:
-        if width(line + char) > room:
-            found.append(line)
-            line = ""
-        line += char
-    return [*found, line]
+    """The text in lines for a file or pipe; on a terminal `say` wraps it."""
+    return [text] if sys.stdout.isatty() else wrapped(text, _WIDTH - _COLUMN)
 
 
 def _size(size: int) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import sys
 
-import click
-
-from patcher.terminal import drawn, show_exactly
+from patcher.terminal import say, show_exactly, style
 from patcher.visible import visible
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def unified(path: str, before: str, after: str) -> str:
@@ -28,7 +28,10 @@ def show_diff(text: str) -> None:
 
         show_exactly(here().text(text))
         return
-    from rich.syntax import Syntax
+    say(*(_coloured(line.expandtabs()) for line in visible(text).split("\n") if line))
 
-    shown = Syntax(visible(text), "diff", theme="ansi_dark", background_color="default", word_wrap=True)
-    click.echo(drawn(shown), nl=False)
+
+def _coloured(line: str) -> str:
+    if line.startswith(("---", "+++")):
+        return style(line, bold=True)
+    return style(line, _COLOURS.get(line[:1]))

@@ -43,6 +43,8 @@ def show_explanation(session: Session, record: Record) -> int:
     for path, before, after in _own_change(record.id, planned, found):
         say("")
         show_diff(unified(path, before, after))
+    if outcome.kind == "pending":
+        say("", show(phrase("Next: uky-patch apply {id}", id=record.id), tongue))
     return code
 
 

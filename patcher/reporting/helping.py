@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from patcher.language import Phrase, language, phrase, show
 from patcher.reporting.answers import show_json
-from patcher.terminal import CLEAR, say
+from patcher.reporting.progress import progress
+from patcher.terminal import say
 from patcher.visible import visible_line
 
 if TYPE_CHECKING:
@@ -56,8 +54,7 @@ def show_model(told: Mapping[str, Any], session: Session) -> None:
 
 def show_warming(read: int, total: int) -> None:
     """Progress on standard error, on a terminal alone."""
-    if sys.stderr.isatty():
-        click.echo(f"{CLEAR}{size(read)} / {size(total)} ", nl=False, err=True)
+    progress(phrase("reading the weights"), read, total)
 
 
 def show_warm(told: Mapping[str, Any], session: Session) -> None:
@@ -65,8 +62,6 @@ def show_warm(told: Mapping[str, Any], session: Session) -> None:
     if session.output == "json":
         _json({**told, "seconds": round(told["seconds"], 3), "mb_per_second": round(speed, 1) if speed else None})
         return
-    if sys.stderr.isatty():
-        click.echo(CLEAR, nl=False, err=True)
     _say(
         phrase(
             "{model}: {count} {count:file|files}, {size}",

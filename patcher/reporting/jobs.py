@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,7 +60,7 @@ def show_unset(host: Host) -> None:
         told = phrase(
             "named as secrets and not set here, so the job goes without: {names}", names=", ".join(host.unset)
         )
-        sys.stderr.write(f"{told.render(language())}\n")
+        say(told.render(language()), err=True)
 
 
 def show_started(host: Host, job: Job) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import TextIO
 
 from patcher.diagnosis.milestones import Milestone, Phase
 from patcher.diagnosis.naming import name
 from patcher.language import Phrase, language, phrase, show
-from patcher.terminal import CLEAR, guard
+from patcher.reporting.layout import wrapped
+from patcher.terminal import end_passing, guard, is_dumb, room, settled, show_passing
 from patcher.visible import visible_line
 
 INDENT = " " * 12
@@ -25,12 +25,12 @@ class Live:
     def __init__(self, stream: TextIO | None = None, indent: str = INDENT) -> None:
         self._stream = guard(stream or sys.stderr)
         self._indent = indent
-        self._still = not self._stream.isatty()
+        self._still = not self._stream.isatty() or is_dumb()
         self._phases: list[tuple[Phase, float | None]] = []
         self._usual: tuple[float, float] | None = None
         self._begun = 0.0
         self._steps: list[int] = []
-        self._open = False
+        self._last = ""
 
     def milestone(self, reached: Milestone) -> None:
         """Tell a phase or a step."""
@@ -62,7 +62,7 @@ class Live:
         self._stream.flush()
 
     def end(self) -> None:
-        """Leave the line as it is."""
+        """Leave the last line where it is, whole."""
         self._close()
 
     def _step(self, reached: Milestone) -> None:
@@ -97,16 +97,17 @@ class Live:
         if self._still:
             self._stream.write(text + "\n")
         else:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"{CLEAR}{visible_line(text)[:width]}")
-            self._open = True
+            show_passing(text, self._stream)
+            self._last = text
         self._stream.flush()
 
     def _close(self) -> None:
-        if self._open:
-            self._stream.write("\n")
+        if self._last:
+            end_passing()
+            lines = wrapped(settled(self._last, self._stream), room(self._stream))
+            self._stream.write("\n".join(lines) + "\n")
             self._stream.flush()
-        self._open = False
+        self._last = ""
 
 
 def clock(seconds: float) -> str:

@@ -41,7 +41,7 @@ def show_matrix(matrix: Matrix, session: Session) -> None:
     tongue = language()
     head = [table.Cell(matrix.package), *(table.Cell(f"verl {verl}") for verl in matrix.verl)]
     rows = [[table.Cell(span.shown), *(_cell(cell) for cell in span.cells)] for span in spans(matrix, mark)]
-    table.show_rows([head, *rows])
+    table.show_rows(rows, head=head)
     say("", f"{legend(tongue)}")
     for line in missing_lines(matrix, tongue):
         say(line)

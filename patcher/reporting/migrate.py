@@ -12,8 +12,8 @@ from patcher.migration.walk import LOOKING
 from patcher.reporting.answers import Report
 from patcher.reporting.asking import agreed
 from patcher.reporting.diffs import show_diff, unified
+from patcher.reporting.layout import width
 from patcher.reporting.progress import progress
-from patcher.reporting.table import width
 from patcher.terminal import say, style
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def show_end(migration: Migration, *, dry: bool) -> None:
     tongue = language()
     failed = next((step for step in migration.steps if step.status == "fail"), None)
     if failed is not None:
-        text = phrase("{host} is not ready: {step} failed", host=migration.host, step=show(failed.name, tongue))
+        told = "{host} is not ready: {step} failed. Mend that, then run the same command again"
+        text = phrase(told, host=migration.host, step=show(failed.name, tongue))
     elif dry:
         text = phrase("nothing was written, there or here")
     elif migration.job.get("verdict") == "running":

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
-
-import click
 
 from patcher.checks import Check
 from patcher.cluster.comparing import Comparison, compare
@@ -18,12 +15,13 @@ from patcher.cluster.sharing import trees
 from patcher.cluster.software import tree_digest
 from patcher.cluster.verdicts import names
 from patcher.errors import ExitCode
-from patcher.language import Language, language, phrase, show
+from patcher.language import Language, Phrases, language, phrase, show
 from patcher.operations.nodes import Applied
 from patcher.reporting.answers import show_json
 from patcher.reporting.checks import as_json
+from patcher.reporting.progress import progress
 from patcher.reporting.table import Cell, show_rows
-from patcher.terminal import CLEAR, say
+from patcher.terminal import say
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _GIB = 1 << 30
@@ -40,24 +38,22 @@ class Progress:
 
     def __init__(self) -> None:
         self._count = 0
-        self._shown = sys.stderr.isatty()
 
     def __enter__(self) -> Progress:
         return self
 
     def take(self, node: Node) -> None:
         self._count += 1
-        if self._shown:
-            text = phrase(
+        progress(
+            phrase(
                 "{count} {count:node|nodes} {count:has|have} answered; {node} was the last",
                 count=self._count,
                 node=own_name(node),
             )
-            click.echo(f"{CLEAR}{show(text, language())}", nl=False, err=True)
+        )
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._shown and self._count:
-            click.echo(CLEAR, nl=False, err=True)
+        progress("")
 
 
 def show_verified(nodes: Sequence[Node], address: str, output: Literal["text", "json"]) -> int:
@@ -91,7 +87,7 @@ def _show(nodes: Sequence[Node], found: Comparison) -> None:
     ahead = skews(nodes)
     head = tuple(Cell(show(text, tongue)) for text in _HEADINGS)
     if there:
-        show_rows([head, *(_row(node, odd.get(node.name, ()), ahead) for node in there)])
+        show_rows([_row(node, odd.get(node.name, ()), ahead) for node in there], head=head)
         say("")
     show_rows([_line(check, tongue) for check in found.checks])
     _tell_shared(nodes, tongue)
@@ -126,11 +122,10 @@ def _row(node: Node, odd: Sequence[str], ahead: Mapping[str, float]) -> tuple[Ce
 
 
 def _line(check: Check, tongue: Language) -> tuple[Cell, ...]:
-    fix = f"  ->  {show(check.fix, tongue)}" if check.fix else ""
     return (
         Cell(show(check.status, tongue), _STYLES.get(check.status, "")),
         Cell(show(check.name, tongue)),
-        Cell(f"{show(check.detail, tongue)}{fix}"),
+        Cell("", reason=Phrases((check.detail, check.fix), "  ->  ")),
     )
 
 

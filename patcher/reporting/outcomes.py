@@ -52,7 +52,7 @@ def rows(outcomes: Sequence[RecordOutcome], language: Language) -> list[Row]:
             Cell(label(kind_shown(outcome), language), _colour(outcome)),
             Cell(outcome.id),
             Cell(_where(outcome)),
-            Cell(_remark(outcome, language)),
+            _remark(outcome, language),
         )
         for outcome in sorted(outcomes, key=lambda outcome: _ORDER.index(kind_shown(outcome)))
     ]
@@ -89,12 +89,12 @@ def as_json(outcome: RecordOutcome) -> dict[str, Any]:
     }
 
 
-def _remark(outcome: RecordOutcome, language: Language) -> str:
+def _remark(outcome: RecordOutcome, language: Language) -> Cell:
     """The title where the record holds or is about to, with what deserves saying; elsewhere the reason."""
     if outcome.kind not in ("pending", "applied") or not outcome.title:
-        return show(outcome.detail, language)
+        return Cell("", reason=outcome.detail)
     title = outcome.title_zh if language == "zh" and outcome.title_zh else outcome.title
-    return f"{title} ({show(outcome.note, language)})" if outcome.note else title
+    return Cell(title, reason=outcome.note)
 
 
 def _where(outcome: RecordOutcome) -> str:

@@ -83,14 +83,14 @@ def _record_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     for one in outcomes:
         title = one.title_zh if tongue == "zh" and one.title_zh else one.title
-        text = show(one.detail, tongue) if label == "drifted" else title
-        yield Cell(show(label, tongue), style), Cell(one.id), Cell(text)
+        told = Cell("", reason=one.detail) if label == "drifted" else Cell(title)
+        yield Cell(show(label, tongue), style), Cell(one.id), told
 
 
 def _break_rows(done: Pins, tongue: Language) -> Iterator[tuple[Cell, ...]]:
     for one in done.breaks:
         place = f"{one.file.rpartition('/')[2]}:{one.line}"
-        yield Cell(show("breaks", tongue), "red"), Cell(place), Cell(show(one.detail, tongue))
+        yield Cell(show("breaks", tongue), "red"), Cell(place), Cell("", reason=one.detail)
 
 
 def _sentence(done: Pins, tongue: Language) -> str:

@@ -56,7 +56,8 @@ def show_answers(question: str, answers: Sequence[Answer], output: Literal["text
         elif not answer.rows:
             say("  " + show("nothing of the kind in this process", tongue))
         else:
-            show_rows(_table(answer.rows))
+            head, *rows = _table(answer.rows)
+            show_rows(rows, head=head)
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

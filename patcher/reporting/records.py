@@ -30,7 +30,7 @@ def conditions(when: When, language: Language) -> str:
 def record_rows(records: Sequence[Record], language: Language) -> list[Row]:
     return [
         (
-            Cell(record.id, "" if record.enabled else "bright_black"),
+            Cell(record.id),
             Cell(show("" if record.enabled else "off", language)),
             Cell(text_of(record, language).title),
             Cell(

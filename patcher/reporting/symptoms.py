@@ -12,7 +12,7 @@ from patcher.diagnosis.naming import name
 from patcher.language import Language, show
 from patcher.records.symptoms import Fix, Symptom, Words
 from patcher.reporting.table import Cell, Row, show_rows
-from patcher.terminal import say
+from patcher.terminal import say, to_paste
 
 
 def show_tree(symptoms: Sequence[Symptom], tongue: Language) -> None:
@@ -30,7 +30,7 @@ def show_card(symptoms: Sequence[Symptom], tongue: Language) -> None:
     for symptom in symptoms:
         say(seen(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
         for _, offer in fixes(symptom)[:1]:
-            say("  " + said_by(offer, tongue), *("    " + line for line in offer.commands))
+            say("  " + said_by(offer, tongue), *("    " + to_paste(line) for line in offer.commands))
 
 
 def show_symptom(symptom: Symptom, tongue: Language) -> None:
@@ -46,7 +46,7 @@ def show_symptom(symptom: Symptom, tongue: Language) -> None:
         when = conditions(fix, tongue)
         say(f"  {number}. {said_by(offer, tongue)}" + (f" ({when})" if when else ""))
         for line in offer.commands:
-            say(f"       {line}")
+            say(f"       {to_paste(line)}")
     if symptom.source:
         say(f"  {show('text from', tongue)}: {symptom.source}")
     if symptom.path is not None:

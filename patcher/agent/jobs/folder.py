@@ -51,7 +51,7 @@ def folder_of(root: str, wanted: str | None) -> str:
     """The folder of the job whose id begins or ends as `wanted` says; of the newest where nothing is said."""
     known = ids(root)
     if not known:
-        advice = phrase("A job is started by uky-patch run, and by the last step of uky-patch migrate.")
+        advice = phrase("Start one with: uky-patch run debug, with --host for another machine.")
         raise Refusal("none", phrase("{path}: no job has been started there", path=root), None, advice)
     matching = known[-1:] if wanted is None else [name for name in known if name == wanted]
     if not matching and wanted:
