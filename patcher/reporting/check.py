@@ -13,6 +13,8 @@ from patcher.reporting.table import width
 from patcher.terminal import say, style
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from patcher.compat.model import Finding, Report, Severity
     from patcher.operations.checking import Check
     from patcher.operations.drafting import Drafted
@@ -24,18 +26,26 @@ _PIECES = re.compile(r"[!-~]+\s*|[^!-~]\s*")
 _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 
-def show_check(done: Check, *, by: By, everything: bool) -> None:
-    """Print the contract's JSON, or what was found as text within 100 columns."""
+def show_check(done: Check, *, by: By, everything: bool, page: Path | None = None) -> None:
+    """Print the contract's JSON, or what was found as text within 100 columns. `page`: where its page was written."""
     if done.session.output == "json":
-        show_json(check_json(done))
+        show_json({**check_json(done), **page_json(page)})
         return
     tongue = language()
     shown = [one for one in done.report.findings if everything or one.severity != "guarded"]
     lines = [heading(done, tongue)]
     for name, findings in _groups(shown, by):
         lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
-    lines += ["", *_rest(done, everything, tongue)]
+    lines += ["", *_rest(done, everything, tongue), *page_lines(page, tongue)]
     say(*lines)
+
+
+def page_json(page: Path | None) -> dict[str, Any]:
+    return {} if page is None else {"html": str(page)}
+
+
+def page_lines(page: Path | None, tongue: Language) -> list[str]:
+    return [] if page is None else [phrase("The page is written: {path}", path=page).render(tongue)]
 
 
 def check_json(done: Check) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import ast
 import errno
 import json
 import os
+import re
 import string
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from patcher import errors
 from patcher.checks import Status
 from patcher.cli.app import COMMANDS
 from patcher.compat.model import FindingKind, Severity
+from patcher.data import shipped
 from patcher.language import _catalogue, phrase, show
 from patcher.planning.outcome import Kind
 
@@ -25,7 +27,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-SAID_AT = {"phrase": 0, "show": 0, "Mistake": 3, "note": 1, "tree_error": 1, "_refused": 1, "_not_allowed": 1}
+SAID_AT = {
+    "phrase": 0,
+    "show": 0,
+    "both": 0,
+    "Mistake": 3,
+    "note": 1,
+    "tree_error": 1,
+    "_refused": 1,
+    "_not_allowed": 1,
+}
 """Calls by the place of the argument that people read."""
 ELSEWHERE = {os.strerror(number) for number in errno.errorcode} | {
     "invalid start byte",
@@ -34,6 +45,7 @@ ELSEWHERE = {os.strerror(number) for number in errno.errorcode} | {
 }
 """What the operating system and Python's codecs say."""
 PARSERS = (Path(json.decoder.__file__), Path(json.scanner.__file__), Path(tomllib.__file__).with_name("_parser.py"))
+PAGES = sorted(shipped("templates").glob("*.html.j2"))
 SOURCES = sorted(Path(patcher.__file__).parent.rglob("*.py"))
 MISTAKES = {name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, errors.UkyError)}
 
@@ -66,6 +78,8 @@ def templates() -> dict[str, str]:
         for node in ast.walk(tree):
             for argument in arguments(node):
                 found |= dict.fromkeys(constants(argument, tree), f"{path.name}:{node.lineno}")
+    for path in PAGES:
+        found |= dict.fromkeys(re.findall(r'both\("([^"]+)"\)', path.read_text(encoding="utf-8")), path.name)
     return found
 
 
