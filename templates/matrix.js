@@ -1,21 +1,20 @@
-"use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const panel = document.getElementById("cell");
-  const grid = document.querySelector("table");
+  const split = document.getElementById("split");
+  const grid = document.querySelector("table.grid");
   const shown = new Set(data.severities);
-  let language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
   let open = null;
 
-  const words = () => data.words[language];
+  const words = () => data.words[page.language];
   /** `{count} {count:file|files}`, by gaps: the number, and the word for it. */
   const fill = (template, gaps) =>
     template.replace(/\{(\w+)(?::([^{}|]+)\|([^{}]+))?\}/g, (whole, name, one, many) =>
       name in gaps ? String(one === undefined ? gaps[name] : gaps[name] === 1 ? one : many) : whole,
     );
   const say = (key, gaps = {}) => fill(words()[key], gaps);
-  const text = (index) => data.texts[index][language === "zh" ? 1 : 0];
-  const title = (record) => (record in data.records ? data.records[record][language === "zh" ? 1 : 0] : "");
+  const text = (index) => data.texts[index][page.language === "zh" ? 1 : 0];
+  const title = (record) => (record in data.records ? data.records[record][page.language === "zh" ? 1 : 0] : "");
 
   /** An element with a class and children; strings become text, never markup. */
   const make = (tag, name, ...children) => {
@@ -25,7 +24,9 @@
     return element;
   };
 
-  const cellAt = (row, column) => grid.querySelector(`td[data-at="${row},${column}"]`);
+  const cells = [...grid.querySelectorAll("td")];
+  const width = data.releases.length;
+  const cellAt = (row, column) => cells[row * width + column];
   const place = (element) => element.dataset.at.split(",").map(Number);
   const view = () => grid.dataset.view;
   const stateOf = (cell) => (view() === "after" ? cell.state : cell.breaks ? "breaks" : "works");
@@ -36,10 +37,31 @@
 
   const others = (cell) => cell.findings.filter((id) => { const one = data.findings[id]; return one[4] !== "break" && shown.has(one[4]); }).length;
 
+  /* Neighbours with the same findings are folded: their first stands for all, and its heading names the first and the last. */
+  const folds = [...grid.querySelectorAll("[data-fold]")].map((button) => ({
+    button, row: button.dataset.fold === "row", first: Number(button.dataset.first), last: Number(button.dataset.end),
+  }));
+
+  function fold(one, folded) {
+    one.button.setAttribute("aria-expanded", String(!folded));
+    for (let at = one.first + 1; at <= one.last; at += 1) {
+      const parts = one.row ? [grid.querySelector(`tr[data-row="${at}"]`)] : [grid.querySelector(`th[data-column="${at}"]`), ...data.verl.map((_, row) => cellAt(row, at))];
+      for (const part of parts) part.hidden = folded;
+    }
+  }
+
+  /** What a row or column stands for: one release, or `0.18.0 – 0.22.1` where it is folded. */
+  function named(releases, at, isRow) {
+    const found = folds.find((one) => one.row === isRow && one.first === at && one.button.getAttribute("aria-expanded") === "false");
+    return found ? `${releases[at]} – ${releases[found.last]}` : releases[at];
+  }
+
+  const pairOf = (row, column) => say("pair", { verl: named(data.verl, row, true), package: data.package, release: named(data.releases, column, false) });
+
   function label(element) {
     const [row, column] = place(element);
     const cell = data.cells[row][column];
-    const pair = say("pair", { verl: data.verl[row], package: data.package, release: data.releases[column] });
+    const pair = pairOf(row, column);
     if (cell === null) {
       element.setAttribute("aria-label", `${pair}: ${say("not_there")}`);
       return;
@@ -55,7 +77,7 @@
     const [file, line, symbol, kind, severity, since, record, detail, suggestion] = data.findings[id];
     const where = data.strings[file];
     const folder = where.slice(0, where.lastIndexOf("/") + 1);
-    const item = make("li", `${severity}${record === null ? "" : " mended"}`);
+    const item = make("li", severity);
     const dated = since === null ? say("always", { release: data.releases[0] }) : say("since", { release: data.releases[since] });
     item.append(
       make("div", "line", make("code", "symbol", data.strings[symbol]), make("span", "small", make("code", "", kind), ` · ${dated}`)),
@@ -77,9 +99,35 @@
     return [make("h3", "", heading), make("ul", "findings", ...ids.map(finding))];
   }
 
+  const quoted = (word) => (/^[\w.,+=:@%/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+  function command(lead, ...parts) {
+    const before = make("span", "before", say("copy"));
+    const after = make("span", "after", say("copied"));
+    after.hidden = true;
+    const button = make("button", "", before, after);
+    button.type = "button";
+    button.dataset.copy = "";
+    return [make("p", "small", lead), make("div", "command", make("pre", "", parts.map(quoted).join(" ")), button)];
+  }
+
+  /** The commands that look into a pair, and that make the edits of its records in a fork. */
+  function commands(row, column, cell) {
+    const [verl, pins] = [data.verl[row], [[data.package, data.releases[column]], ...Object.entries(data.beside)]];
+    const against = pins.flatMap(([name, version]) => ["--against", `${name}==${version}`]);
+    const assumed = pins.flatMap(([name, version]) => ["--assume", `${name}==${version}`]);
+    const repaired = cell.findings.some((id) => data.findings[id][6] !== null);
+    return [
+      ...(repaired ? command(say("to_apply", { verl }), "uky-patch", ...assumed, "apply") : []),
+      ...command(say("to_check"), "uky-patch", "check", "--verl", verl, ...against),
+    ];
+  }
+
   function render() {
     panel.replaceChildren();
     panel.hidden = open === null;
+    split.classList.toggle("open", open !== null);
+    document.body.classList.toggle("opened", open !== null);
     for (const element of grid.querySelectorAll("td[aria-selected]")) element.removeAttribute("aria-selected");
     if (open === null) return;
     const [row, column] = open;
@@ -88,20 +136,26 @@
     const close = make("button", "plain", say("close"));
     close.type = "button";
     close.addEventListener("click", shut);
-    const pair = say("pair", { verl: data.verl[row], package: data.package, release: data.releases[column] });
-    const top = make("div", "top", make("h2", "", pair));
+    const heading = make("h2", "", pairOf(row, column));
+    heading.id = "pair";
+    const top = make("div", "top", heading);
     panel.append(top);
+    panel.scrollTop = 0;
     if (cell === null) {
       top.append(close);
       panel.append(make("p", "", say("not_there")));
       return;
     }
     top.append(make("span", `badge ${stateOf(cell)}`, inWords(cell)), close);
+    if (pairOf(row, column) !== say("pair", { verl: data.verl[row], package: data.package, release: data.releases[column] })) {
+      panel.append(make("p", "small", say("stands_for", { verl: data.verl[row], package: data.package, release: data.releases[column] })));
+    }
     panel.append(make("p", "quiet", say("uses", { uses: cell.uses, package: data.package, unresolved: cell.unresolved })));
     if (cell.repairs.length) {
       const lines = cell.repairs.map((id) => make("li", "", make("code", "", data.strings[id]), title(data.strings[id]) ? ` – ${title(data.strings[id])}` : ""));
       panel.append(make("p", "", say("takes")), make("ul", "repairs", ...lines));
     }
+    panel.append(...commands(row, column, cell));
     let some = false;
     for (const severity of data.severities.filter((one) => shown.has(one))) {
       const ids = cell.findings.filter((id) => data.findings[id][4] === severity);
@@ -114,27 +168,21 @@
   }
 
   function refresh() {
-    document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
-    document.title = say("title");
-    for (const element of document.querySelectorAll("[data-t]")) element.textContent = say(element.dataset.t);
-    for (const element of document.querySelectorAll("[data-a]")) element.setAttribute("aria-label", say(element.dataset.a));
-    for (const element of document.querySelectorAll("[data-en]")) element.textContent = element.dataset[language];
-    for (const button of document.querySelectorAll("[data-lang]")) button.setAttribute("aria-pressed", String(button.dataset.lang === language));
     for (const element of document.querySelectorAll(".key .of-after")) element.hidden = view() === "as_is";
-    grid.querySelectorAll("td").forEach(label);
+    cells.forEach(label);
     render();
   }
 
+  /** Make one cell the one that Tab leads to, and show it beside or above what is open. */
   function rove(row, column, focus) {
     for (const element of grid.querySelectorAll('td[tabindex="0"]')) element.tabIndex = -1;
     const element = cellAt(row, column);
     element.tabIndex = 0;
-    if (focus) {
-      element.focus();
-      element.scrollIntoView({ block: "nearest", inline: "nearest" });
-    }
+    if (focus) element.focus({ preventScroll: true });
+    return element;
   }
 
+  const nearest = (element) => element.scrollIntoView({ block: "nearest", inline: "nearest" });
   const hashOf = (row, column) => `#${encodeURIComponent(data.verl[row])}/${encodeURIComponent(data.releases[column])}`;
 
   function fromHash() {
@@ -142,10 +190,14 @@
     const [row, column] = [data.verl.indexOf(verl), data.releases.indexOf(release)];
     open = row >= 0 && column >= 0 ? [row, column] : null;
     if (open) {
+      for (const one of folds) {
+        const at = one.row ? row : column;
+        if (at > one.first && at <= one.last) fold(one, false);
+      }
       rove(row, column, false);
-      cellAt(row, column).scrollIntoView({ block: "nearest", inline: "center" });
     }
-    render();
+    refresh();
+    if (open) nearest(cellAt(row, column));
   }
 
   function choose(element) {
@@ -155,7 +207,7 @@
     history.pushState(null, "", hashOf(row, column));
     render();
     panel.focus({ preventScroll: true });
-    panel.scrollIntoView({ block: "nearest" });
+    nearest(element);
   }
 
   function shut() {
@@ -163,28 +215,60 @@
     open = null;
     history.pushState(null, "", "#");
     render();
-    rove(row, column, true);
+    nearest(rove(row, column, true));
+  }
+
+  /** The next cell in a direction that is not folded away; the same one at the edge. */
+  function beside(row, column, [down, right]) {
+    for (let [y, x] = [row + down, column + right]; y in data.verl && x in data.releases; y += down, x += right) {
+      const element = cellAt(y, x);
+      if (!element.hidden && !element.parentElement.hidden) return [y, x];
+    }
+    return [row, column];
+  }
+
+  function farthest(row, column, step) {
+    for (;;) {
+      const [y, x] = beside(row, column, step);
+      if (y === row && x === column) return [row, column];
+      [row, column] = [y, x];
+    }
   }
 
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   grid.addEventListener("click", (event) => {
     const element = event.target.closest("td");
+    const button = event.target.closest("[data-fold]");
     if (element) choose(element);
+    if (button) {
+      const one = folds.find((found) => found.button === button);
+      fold(one, button.getAttribute("aria-expanded") === "true");
+      settle();
+    }
   });
   grid.addEventListener("keydown", (event) => {
     const element = event.target.closest("td");
     if (!element || event.altKey || event.metaKey) return;
     const [row, column] = place(element);
-    const last = [data.verl.length - 1, data.releases.length - 1];
     let to = null;
-    if (event.key in steps) to = [row + steps[event.key][0], column + steps[event.key][1]];
-    else if (event.key === "Home") to = [event.ctrlKey ? 0 : row, 0];
-    else if (event.key === "End") to = [event.ctrlKey ? last[0] : row, last[1]];
+    if (event.key in steps) to = beside(row, column, steps[event.key]);
+    else if (event.key === "Home") to = event.ctrlKey ? [0, 0] : farthest(row, column, steps.ArrowLeft);
+    else if (event.key === "End") to = farthest(...(event.ctrlKey ? farthest(row, column, steps.ArrowDown) : [row, column]), steps.ArrowRight);
     else if (event.key === "Enter" || event.key === " ") choose(element);
     else return;
     event.preventDefault();
-    if (to) rove(Math.min(Math.max(to[0], 0), last[0]), Math.min(Math.max(to[1], 0), last[1]), true);
+    if (to) nearest(rove(...to, true));
   });
+
+  /** After folding: what is open, or can be reached with Tab, is not left in what is folded away. */
+  function settle() {
+    const gone = (element) => element.hidden || element.parentElement.hidden;
+    const reachable = grid.querySelector('td[tabindex="0"]');
+    if (open && gone(cellAt(...open))) open = null;
+    if (gone(reachable)) rove(0, 0, false);
+    refresh();
+  }
+
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && open) shut();
   });
@@ -194,16 +278,15 @@
   for (const input of document.querySelectorAll('input[name="severity"]')) {
     input.addEventListener("change", () => { shown[input.checked ? "add" : "delete"](input.value); refresh(); });
   }
-  for (const button of document.querySelectorAll("[data-lang]")) {
-    button.addEventListener("click", () => { language = button.dataset.lang; refresh(); });
-  }
+  document.getElementById("unfold")?.addEventListener("change", (event) => {
+    for (const one of folds) fold(one, !event.target.checked);
+    settle();
+  });
   addEventListener("popstate", fromHash);
   addEventListener("hashchange", fromHash);
 
-  const asked = new URLSearchParams(location.search).get("lang") || navigator.language || language;
-  language = asked.toLowerCase().startsWith("zh") ? "zh" : "en";
   for (const input of document.querySelectorAll("input")) input.checked = input.defaultChecked;
   rove(0, 0, false);
-  refresh();
+  page.start(refresh);
   fromHash();
 })();

@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 @click.option("--draft", type=GivenPath(), metavar="DIR", help="Draft records for the rest in DIR.")
 @click.option("--sarif", type=GivenPath(), metavar="FILE", help="Write SARIF 2.1.0 for code hosts too.")
 @click.option("--matrix", is_flag=True, help="Every verl release on every release: --verl and --against take ranges.")
-@click.option("--html", type=GivenPath(dir_okay=False), metavar="FILE", help="Write the matrix as a page.")
+@click.option(
+    "--html",
+    type=GivenPath(dir_okay=False),
+    metavar="FILE",
+    help="Write a page too: of this tree, or with --matrix of all pairs.",
+)
 @with_session
 def command(
     session: Session,
@@ -57,10 +62,15 @@ def command(
     html: Path | None,
 ) -> int:
     """Find every place where the tree uses something that a release no longer offers in that form."""
-    if matrix or html is not None:
+    place = None
+    if html is not None:
+        from patcher.reporting.page import place_of
+
+        place = place_of(html)
+    if matrix:
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
-        return _matrix(session, verl, against, html)
+        return _matrix(session, verl, against, place)
     from patcher.operations.checking import Order, check
     from patcher.operations.targets import parse_all
     from patcher.reporting.check import show_check
@@ -71,23 +81,29 @@ def command(
         from patcher.reporting.sarif import write_sarif
 
         write_sarif(done, sarif)
-    show_check(done, by=by, everything=everything, of_tree=not verl)
+    if place is not None:
+        from datetime import date
+
+        from patcher.reporting.check_page import write_page
+
+        write_page(done, session, order, place, date=date.today().isoformat())
+    show_check(done, by=by, everything=everything, of_tree=not verl, page=place)
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
 
 
-def _matrix(session: Session, verl: str, against: tuple[str, ...], html: Path | None) -> int:
+def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path | None) -> int:
     from patcher.operations.matrix import Order, survey_releases
     from patcher.reporting.matrix import show_matrix
     from patcher.reporting.progress import progress
 
     order = Order(verl, against)
     found = survey_releases(session, order, progress)
-    if html is not None:
+    if place is not None:
         from datetime import date
 
         from patcher.reporting.matrix_page import write_page
 
         today = date.today().isoformat()
-        write_page(found, session.records_anywhere, html, command=order.command, date=today)
-    show_matrix(found, session)
+        write_page(found, session.records_anywhere, place, command=order.command, date=today)
+    show_matrix(found, session, page=place)
     return ExitCode.FINDINGS if any(cell.left for cell in found.cells.values()) else ExitCode.CLEAN

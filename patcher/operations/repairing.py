@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patcher.compat.conditions import severity_in_place, severity_of
 from patcher.compat.forest import Forest
 from patcher.compat.model import Report
 from patcher.compat.pair import Weigh, check_pair
-from patcher.compat.repairs import Repairs, Step, attribute
+from patcher.compat.repairs import Repairs, Step, Texts, attribute
 from patcher.compat.target import Target
 from patcher.environment import Environment, Installed
 from patcher.planning.need import SymbolLookup, need
@@ -31,6 +31,10 @@ class Repaired:
     plan: Plan
     off_by_default: frozenset[str] = frozenset()
     """Records named in `repaired_by` that apply makes only when asked for by id."""
+    base: Texts = field(default_factory=dict)
+    """The texts of the records' files before all of `steps`."""
+    steps: tuple[Step, ...] = ()
+    """The edits in order, with those of records that are off by default and would repair something."""
 
 
 def repair(session: Session, forest: Forest, target: Target, report: Report, baseline: Target | None) -> Repaired:
@@ -47,7 +51,7 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
         if not request.wants(record) and record.id not in request.disabled and left & set(record.files)
     )
     if not others:
-        return Repaired(repairs, plan)
+        return Repaired(repairs, plan, base=base, steps=plan.steps)
     wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
     more = attribute(report, now, base, wider.steps, _texts(wider), recheck, glance).before.findings
     named = tuple(
@@ -55,7 +59,9 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
         for one, other in zip(repairs.before.findings, more, strict=True)
     )
     used = others & {one.repaired_by for one in named}
-    return Repaired(replace(repairs, before=replace(repairs.before, findings=named)), plan, frozenset(used - {None}))
+    off = frozenset(used - {None})
+    repairs = replace(repairs, before=replace(repairs.before, findings=named))
+    return Repaired(repairs, plan, off, base, wider.steps if off else plan.steps)
 
 
 def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str], dict[str, str]]:

@@ -13,6 +13,8 @@ from patcher.reporting.layout import NARROW, width, wrapped
 from patcher.terminal import room, say, style
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from patcher.compat.model import Finding, Report, Severity
     from patcher.operations.checking import Check
     from patcher.operations.drafting import Drafted
@@ -24,10 +26,13 @@ _INDENT_NARROW = 6
 _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 
-def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True) -> None:
-    """Print the contract's JSON, or what was found as text within 100 columns; what to do where it is `of_tree`."""
+def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True, page: Path | None = None) -> None:
+    """Print the contract's JSON, or what was found as text; what to do next where it is `of_tree`.
+
+    `page`: where its page was written.
+    """
     if done.session.output == "json":
-        show_json(check_json(done))
+        show_json({**check_json(done), **page_json(page)})
         return
     tongue = language()
     shown = [one for one in done.report.findings if everything or one.severity != "guarded"]
@@ -37,7 +42,16 @@ def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True) -
     lines += ["", *_rest(done, everything, tongue)]
     if of_tree and (steps := Phrases(tuple(_steps(done)))):
         lines[-1] += f"{'' if tongue == 'zh' else ' '}{show(steps, tongue)}"
+    lines += page_lines(page, tongue)
     say(*lines)
+
+
+def page_json(page: Path | None) -> dict[str, Any]:
+    return {} if page is None else {"html": str(page)}
+
+
+def page_lines(page: Path | None, tongue: Language) -> list[str]:
+    return [] if page is None else [phrase("The page is written: {path}", path=page).render(tongue)]
 
 
 def check_json(done: Check) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from patcher.compat.matrix import Breaks, Cell, Matrix, Works, WorksWithRecords
 from patcher.language import Language, language, phrase, show
 from patcher.reporting import table
 from patcher.reporting.answers import show_json
-from patcher.reporting.check import finding_json
+from patcher.reporting.check import finding_json, page_json, page_lines
 from patcher.terminal import say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from patcher.session import Session
 
 NONE = "–"
@@ -33,10 +35,10 @@ class Span:
         return self.first if self.first == self.last else f"{self.first} – {self.last}"
 
 
-def show_matrix(matrix: Matrix, session: Session) -> None:
-    """Print the JSON, or a table with a line for each span of releases."""
+def show_matrix(matrix: Matrix, session: Session, *, page: Path | None = None) -> None:
+    """Print the JSON, or a table with a line for each span of releases. `page`: where the page was written."""
     if session.output == "json":
-        show_json(matrix_json(matrix))
+        show_json({**matrix_json(matrix), **page_json(page)})
         return
     tongue = language()
     head = [table.Cell(matrix.package), *(table.Cell(f"verl {verl}") for verl in matrix.verl)]
@@ -45,7 +47,7 @@ def show_matrix(matrix: Matrix, session: Session) -> None:
     say("", f"{legend(tongue)}")
     for line in missing_lines(matrix, tongue):
         say(line)
-    say(totals(matrix).render(tongue))
+    say(totals(matrix).render(tongue), *page_lines(page, tongue))
 
 
 def legend(tongue: Language) -> str:

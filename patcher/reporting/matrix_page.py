@@ -2,62 +2,115 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from patcher import __version__
 from patcher.compat.matrix import Breaks, Cell, Matrix, WorksWithRecords
 from patcher.compat.model import Finding, Severity
-from patcher.data import shipped
-from patcher.language import Language, Phrase, Phrases, language, phrase, show
+from patcher.language import Language, Phrase, Phrases, phrase, show
 from patcher.records.model import Record
+from patcher.reporting import page
 from patcher.reporting.matrix import missing_lines
+from patcher.reporting.page import both
 from patcher.reporting.records import text_of
-from patcher.reporting.whole import write_whole
-from patcher.templating import environment
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
-def write_page(matrix: Matrix, records: Iterable[Record], file: Path, *, command: str, date: str) -> None:
-    """Write the page. Raises TreeError where the file cannot be written."""
-    write_whole(file, render_page(matrix, records, command=command, date=date, lang=language()))
+def write_page(matrix: Matrix, records: Iterable[Record], place: Path, *, command: str, date: str) -> None:
+    """Write the page to where `page.place_of` says. Raises TreeError where the file cannot be written."""
+    page.write_page(place, render_page(matrix, records, command=command, date=date))
 
 
-def render_page(matrix: Matrix, records: Iterable[Record], *, command: str, date: str, lang: Language) -> str:
+def render_page(
+    matrix: Matrix, records: Iterable[Record], *, command: str, date: str, lang: Language | None = None
+) -> str:
     """The page's text. Pure but for reading its templates."""
-    from markupsafe import Markup
-
-    from patcher.secrets.redacting import here
-
-    folder = shipped("templates")
-    script, style = (_inline(folder / name) for name in ("matrix.js", "matrix.css"))
-    engine = environment(autoescape=True)
-    engine.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "sort_keys": False}
+    english, chinese = words("en"), words("zh")
     gone = zip(missing_lines(matrix, "en"), missing_lines(matrix, "zh"), strict=True)
-    return engine.get_template("matrix.html.j2").render(
-        lang="zh-CN" if lang == "zh" else "en",
-        policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'",
-        words=words(matrix.package, lang),
+    columns = _lines(matrix.releases, lambda release: [matrix.cells.get((verl, release)) for verl in matrix.verl])
+    rows = _lines(matrix.verl, lambda verl: [matrix.cells.get((verl, release)) for release in matrix.releases])
+    return page.render_page(
+        "matrix",
+        heading=both(phrase("verl on {package}", package=matrix.package)),
+        command=command,
+        date=date,
+        lang=lang,
+        words={name: (english[name], chinese[name]) for name in english},
         severities=SEVERITIES,
         package=matrix.package,
-        releases=matrix.releases,
-        missing=matrix.missing,
+        columns=[{**one, "gone": one["first"] in matrix.missing} for one in columns],
         rows=[
-            {"verl": verl, "cells": [_shown(matrix.cells.get((verl, release))) for release in matrix.releases]}
-            for verl in matrix.verl
+            {
+                **one,
+                "cells": [_shown(matrix.cells.get((verl, release))) for release in matrix.releases],
+                **_of_row(matrix, verl),
+            }
+            for one, verl in zip(rows, matrix.verl, strict=True)
         ],
+        folds=any(one["folded"] for one in (*columns, *rows)),
         gone=list(gone),
-        command=here().text(command),
-        date=date,
-        version=__version__,
-        data=here().value(page_data(matrix, records)),
-        script=Markup(script),  # noqa: S704
-        style=Markup(style),  # noqa: S704
+        data=page_data(matrix, records),
+    )
+
+
+def _lines(releases: Sequence[str], cells: Callable[[str], Sequence[Cell | None]]) -> list[dict[str, Any]]:
+    """The rows or columns in order. Neighbours with the same findings all along are folded into the first of them."""
+    found: list[dict[str, Any]] = []
+    before: list[object] | None = None
+    for at, release in enumerate(releases):
+        now = [_essence(cell) for cell in cells(release)]
+        if now == before:
+            head = next(one for one in reversed(found) if not one["folded"])
+            head["last"], head["end"] = release, at
+        found.append({"at": at, "end": at, "first": release, "last": release, "folded": now == before})
+        before = now
+    return found
+
+
+def _essence(cell: Cell | None) -> object:
+    """What two cells have in common that are shown as one: lines and texts differ from release to release."""
+    if cell is None:
+        return None
+    alike = [
+        sorted((one.file, one.symbol, one.severity, one.kind, one.repaired_by or "") for one in findings)
+        for findings in (cell.findings, cell.added)
+    ]
+    return (cell.state, *alike)
+
+
+def _of_row(matrix: Matrix, verl: str) -> dict[str, Any]:
+    """Each finding of one verl once, with the releases that show it: for those who open no cell, and for printing."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for at, release in enumerate(matrix.releases):
+        cell = matrix.cells.get((verl, release))
+        for one in dict.fromkeys(
+            (one.severity, one.file, one.line, one.symbol, one.repaired_by) for one in (cell.findings if cell else ())
+        ):
+            found.setdefault(one, []).append(at)
+    groups = []
+    for severity in SEVERITIES:
+        findings = [
+            {"file": file, "line": line, "symbol": symbol, "record": record, "releases": _spans(at, matrix.releases)}
+            for (of, file, line, symbol, record), at in sorted(found.items(), key=lambda item: item[0][1:4])
+            if of == severity
+        ]
+        if findings:
+            groups.append({"severity": severity, "findings": findings})
+    return {"findings": groups, "count": len(found)}
+
+
+def _spans(places: Sequence[int], releases: Sequence[str]) -> str:
+    """`0.11.1 – 0.14.0, 0.18.0`."""
+    spans: list[list[int]] = []
+    for at in places:
+        if spans and spans[-1][1] == at - 1:
+            spans[-1][1] = at
+        else:
+            spans.append([at, at])
+    return ", ".join(
+        releases[first] if first == last else f"{releases[first]} – {releases[last]}" for first, last in spans
     )
 
 
@@ -70,8 +123,9 @@ def page_data(matrix: Matrix, records: Iterable[Record]) -> dict[str, Any]:
         "package": matrix.package,
         "verl": matrix.verl,
         "releases": matrix.releases,
+        "beside": dict(matrix.beside),
         "severities": SEVERITIES,
-        "words": {"en": words(matrix.package, "en"), "zh": words(matrix.package, "zh")},
+        "words": {"en": words("en"), "zh": words("zh")},
         "strings": list(data.strings),
         "texts": list(data.texts),
         "findings": list(data.findings),
@@ -129,10 +183,9 @@ class _Data:
         return _at(self.texts, (text.render("en"), text.render("zh")))
 
 
-def words(package: str, tongue: Language) -> dict[str, str]:
+def words(tongue: Language) -> dict[str, str]:
     """What the page itself says, by key."""
     return {
-        "title": phrase("verl on {package}", package=package).render(tongue),
         "lead": show("Which verl release runs on which release: found by reading the sources of both.", tongue),
         "view": show("Shown:", tongue),
         "with_records": show("with the records applied", tongue),
@@ -165,12 +218,20 @@ def words(package: str, tongue: Language) -> dict[str, str]:
         "nothing": show("Nothing was found.", tongue),
         "none_shown": show("Nothing of the kinds chosen above.", tongue),
         "close": show("close", tongue),
-        "made_with": show("Made with", tongue),
-        "no_script": show("Without JavaScript the cells do not open.", tongue),
+        "copy": show("copy", tongue),
+        "copied": show("copied", tongue),
+        "unfold": show("each release on its own", tongue),
+        "stands_for": show(
+            "They come to the same. Lines and texts below are those of verl {verl} on {package} {release}.", tongue
+        ),
+        "to_apply": show("Make the edits, in a checkout of verl {verl}:", tongue),
+        "to_check": show("Look at this pair by itself:", tongue),
+        "by_verl": show("All findings, by verl release", tongue),
+        "by_verl_lead": show("Each once, with the releases that show it and the record that repairs it.", tongue),
     }
 
 
-def _shown(cell: Cell | None) -> dict[str, str] | None:
+def _shown(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None:
         return None
     marks = {"works": "✓", "records": f"+{len(getattr(cell.state, 'records', ()))}", "breaks": f"×{cell.left}"}
@@ -179,6 +240,7 @@ def _shown(cell: Cell | None) -> dict[str, str] | None:
         "after_mark": marks[_name(cell)],
         "as_is": "breaks" if cell.breaks else "works",
         "as_is_mark": f"×{cell.breaks}" if cell.breaks else "✓",
+        "others": len(cell.findings) - cell.breaks,
     }
 
 
@@ -194,15 +256,3 @@ def _name(cell: Cell) -> str:
 
 def _at(pool: dict[Any, int], value: object) -> int:
     return pool.setdefault(value, len(pool))
-
-
-def _inline(path: Path) -> str:
-    """A script or style sheet that stands inside the page, where it must not end its own element."""
-    text = path.read_text(encoding="utf-8")
-    assert "</" not in text, path
-    return text
-
-
-def _hash(text: str) -> str:
-    """What a content security policy calls an inline script or style by."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

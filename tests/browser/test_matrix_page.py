@@ -12,7 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from patcher.records.load import load
 from patcher.reporting.matrix_page import render_page
 from tests.browser.conftest import Opened
-from tests.reporting.matrices import HOSTILE, HOSTILE_SYMBOL, VERL, VLLM, sample
+from tests.browser.looks import SCHEMES, contrast, faint, sideways, sized, without_scripts
+from tests.reporting.matrices import HOSTILE, HOSTILE_SYMBOL, VERL, VLLM, sample, wide
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement
@@ -25,6 +26,11 @@ Open = Callable[..., Opened]
 @pytest.fixture(scope="module")
 def text() -> str:
     return render_page(sample(), load(), command="uky-patch check --matrix", date="2026-11-20", lang="en")
+
+
+@pytest.fixture(scope="module")
+def wide_text() -> str:
+    return render_page(wide(), load(), command="uky-patch check --matrix", date="2026-11-20", lang="en")
 
 
 def cell(page: Opened, verl: str, vllm: str) -> WebElement:
@@ -204,13 +210,116 @@ def test_dark_and_light_both_have_readable_cells(opened: Open, text: str) -> Non
             assert contrast(*colours) >= 4.5, (scheme, verl, colours)
 
 
-def contrast(first: str, second: str) -> float:
-    """The contrast ratio of two CSS colours, by WCAG."""
-    high, low = sorted((luminance(first), luminance(second)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
+def shown(page: Opened, selector: str) -> list[str]:
+    return [one.text for one in page.browser.find_elements(By.CSS_SELECTOR, selector) if one.is_displayed()]
 
 
-def luminance(colour: str) -> float:
-    parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+def test_equal_neighbours_are_folded_and_can_be_unfolded(opened: Open, wide_text: str) -> None:
+    page = opened(wide_text, "?lang=en")
+    assert shown(page, "thead th[data-column]") == [
+        *("0.0.0 – 0.4.0", "0.5.0 – 0.9.0", "0.10.0 – 0.14.0"),
+        *("0.15.0 – 0.19.0", "0.20.0 – 0.24.0", "0.25.0 – 0.29.0"),
+    ]
+    assert shown(page, "tbody th") == ["0.6.0 – 0.6.1", "0.7.0"]
+    named = page.browser.find_element(By.CSS_SELECTOR, 'td[data-at="0,5"]').get_attribute("aria-label")
+    assert named is not None
+    assert named.startswith("verl 0.6.0 – 0.6.1 on vllm 0.5.0 – 0.9.0: works with the records (1)")
+    button = page.browser.find_element(By.CSS_SELECTOR, 'th[data-column="5"] button')
+    button.send_keys(Keys.ENTER)
+    assert shown(page, "thead th[data-column]")[1:6] == ["0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0"]
+    page.browser.find_element(By.CSS_SELECTOR, 'td[data-at="0,5"]').click()
+    press(page, Keys.ESCAPE, Keys.ARROW_RIGHT)
+    assert active(page) == "0,6"
+    button.click()
+    assert len(shown(page, "thead th[data-column]")) == 6
+    assert page.script("return document.querySelectorAll('td[tabindex=\"0\"]').length") == 1
+    page.browser.find_element(By.ID, "unfold").click()
+    assert len(shown(page, "thead th[data-column]")) == 30
+    assert len(shown(page, "tbody th")) == 3
+
+
+def test_the_keyboard_passes_over_what_is_folded(opened: Open, wide_text: str) -> None:
+    page = opened(wide_text, "?lang=en")
+    page.script("document.querySelector('td[tabindex=\"0\"]').focus()")
+    press(page, Keys.ARROW_RIGHT)
+    assert active(page) == "0,5"
+    press(page, Keys.END)
+    assert active(page) == "0,25"
+    press(page, Keys.ARROW_DOWN)
+    assert active(page) == "2,25"
+
+
+def test_a_link_to_a_folded_cell_unfolds_it(opened: Open, wide_text: str) -> None:
+    page = opened(wide_text, "?lang=en#0.6.1/0.7.0")
+    assert page.browser.find_element(By.CSS_SELECTOR, 'td[data-at="1,7"]').is_displayed()
+    assert "verl 0.6.1 on vllm 0.7.0" in panel(page).text
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_cells_hold_what_is_in_them_and_the_page_has_no_sideways_scroll(
+    opened: Open, wide_text: str, width: int
+) -> None:
+    page = opened(wide_text, "?lang=en")
+    with sized(page, width, 900):
+        page.browser.find_element(By.ID, "unfold").click()
+        over = page.script(
+            "return [...document.querySelectorAll('td')].filter(td => td.scrollWidth > td.clientWidth"
+            " || td.scrollHeight > td.clientHeight || [...td.children].some(one => {"
+            "   const [inner, outer] = [one.getBoundingClientRect(), td.getBoundingClientRect()];"
+            "   return inner.width && (inner.left < outer.left - .5 || inner.right > outer.right + .5); })).length"
+        )
+        assert over == 0
+        assert sideways(page) == 0
+        page.browser.find_element(By.CSS_SELECTOR, 'td[data-at="0,16"]').click()
+        assert sideways(page) == 0
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_the_table_stays_in_view_when_a_cell_opens(opened: Open, wide_text: str, width: int) -> None:
+    page = opened(wide_text, "?lang=en")
+    with sized(page, width, 900):
+        one = page.browser.find_element(By.CSS_SELECTOR, 'td[data-at="0,15"]')
+        page.script("arguments[0].scrollIntoView({block: 'center', inline: 'center'})", one)
+        before = page.script("return scrollY")
+        one.click()
+        there = page.script(
+            "const box = (one) => one.getBoundingClientRect();"
+            "const [td, panel] = [box(arguments[0]), box(document.getElementById('cell'))];"
+            "const frame = box(document.querySelector('.frame'));"
+            "return { apart: td.right <= panel.left || td.bottom <= panel.top,"
+            " down: td.top >= 0 && td.bottom <= innerHeight,"
+            " across: td.left >= frame.left && td.right <= frame.right + 1,"
+            " panel: panel.top >= 0 && panel.bottom <= innerHeight + 1 }",
+            one,
+        )
+        assert there == {"apart": True, "down": True, "across": True, "panel": True}
+        if width > 400:  # There the page moves up by as much as shows the cell above what has opened.
+            assert page.script("return scrollY") == before
+        assert panel(page).is_displayed()
+
+
+def test_the_commands_of_a_cell_are_for_its_pair(opened: Open, text: str) -> None:
+    page = opened(text, "?lang=en#0.7.0/0.20.2")
+    assert shown(page, "#cell pre") == [
+        "uky-patch --assume vllm==0.20.2 apply",
+        "uky-patch check --verl 0.7.0 --against vllm==0.20.2",
+    ]
+    cell(page, "0.8.0", "0.20.2").click()
+    assert shown(page, "#cell pre") == ["uky-patch check --verl 0.8.0 --against vllm==0.20.2"]
+
+
+def test_without_scripts_the_findings_unfold_by_verl_release(opened: Open, text: str) -> None:
+    page = opened(text)
+    with without_scripts(page):
+        page.browser.find_element(By.CSS_SELECTOR, "details summary").click()
+        told = page.browser.find_element(By.CSS_SELECTOR, "details").text
+        assert "vllm.lora.models" in told
+        assert "0.14.0 – 0.18.0, 0.20.2 · vllm-worker-wrapper-config" in told
+        assert shown(page, "button") == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_all_text_can_be_read(opened: Open, text: str, scheme: str) -> None:
+    page = opened(text, "?lang=en#0.7.0/0.20.2")
+    page.script("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert faint(page, scheme) == []

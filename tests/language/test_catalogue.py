@@ -6,6 +6,7 @@ import ast
 import errno
 import json
 import os
+import re
 import string
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from patcher.cli.examples import EXAMPLES
 from patcher.cli.help import paragraphs
 from patcher.cli.mistakes import _SENTENCES
 from patcher.compat.model import FindingKind, Severity
+from patcher.data import shipped
 from patcher.language import _catalogue, phrase, show
 from patcher.planning.outcome import Kind
 from tests.commands import commands, parameters
@@ -32,6 +34,7 @@ else:
 SAID_AT = {
     "phrase": 0,
     "show": 0,
+    "both": 0,
     "Mistake": 3,
     "note": 1,
     "tree_error": 1,
@@ -47,6 +50,7 @@ ELSEWHERE = {os.strerror(number) for number in errno.errorcode} | {
 }
 """What the operating system and Python's codecs say."""
 PARSERS = (Path(json.decoder.__file__), Path(json.scanner.__file__), Path(tomllib.__file__).with_name("_parser.py"))
+PAGES = sorted(shipped("templates").glob("*.html.j2"))
 SOURCES = sorted(Path(patcher.__file__).parent.rglob("*.py"))
 MISTAKES = {name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, errors.UkyError)}
 
@@ -91,6 +95,8 @@ def templates() -> dict[str, str]:
         for node in ast.walk(tree):
             for argument in arguments(node):
                 found |= dict.fromkeys(constants(argument, tree), f"{path.name}:{node.lineno}")
+    for path in PAGES:
+        found |= dict.fromkeys(re.findall(r'both\("([^"]+)"\)', path.read_text(encoding="utf-8")), path.name)
     return found
 
 

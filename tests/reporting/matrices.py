@@ -59,3 +59,14 @@ def sample() -> Matrix:
     ]
     gone = {"0.19.0": Missing("0.19.0", phrase("no release of {name} was found", name="vllm"))}
     return with_since(Matrix("vllm", VERL, VLLM, {(one.verl, one.release): one for one in cells}, missing=gone))
+
+
+def wide() -> Matrix:
+    """Thirty columns of six contents, two rows that are alike, and counts of three digits."""
+    verl, vllm = ("0.6.0", "0.6.1", "0.7.0"), tuple(f"0.{number}.0" for number in range(30))
+    many = [finding(f"vllm.a.Name{number}", line=number + 1) for number in range(207)]
+    many += [finding(f"vllm.b.Name{number}", "optional", line=number + 1) for number in range(134)]
+    contents = ([], [CONFIG], [CONFIG, METHOD], many, [METHOD], [HELPER])
+    cells = [cell(row, release, *contents[at // 5]) for row in verl[:2] for at, release in enumerate(vllm)]
+    cells += [cell("0.7.0", release) for release in vllm]
+    return with_since(Matrix("vllm", verl, vllm, {(one.verl, one.release): one for one in cells}))
