@@ -9,7 +9,7 @@ from typing import Any
 
 from _pytest.mark.expression import Expression
 
-LANES = {"slow": "make test-matrix", "hosts": "make test-hosts", "runtime": "make test-runtime"}
+LANES = {"slow": "make test-matrix", "hosts": "make test-hosts", "runtime": "make test-runtime", "ux": "make test-ux"}
 """Marks of tests that are part of a lane of their own, and the command that runs it."""
 PLAIN = "all others (make test)"
 _FILES = 3

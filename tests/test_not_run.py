@@ -33,7 +33,7 @@ def test_the_end_of_a_run_lists_it(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  hosts: x\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "-m", "not slow and not hosts and not runtime", str(tmp_path)],
+        [*command, "-m", "not slow and not hosts and not runtime and not ux", str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[1],
@@ -46,13 +46,19 @@ def test_the_end_of_a_run_lists_it(tmp_path: Path) -> None:
         "3  not installed: no-such-program",
         "1  there is no moon",
     ]
-    assert told[3] == "lanes not run: slow (make test-matrix), hosts (make test-hosts), runtime (make test-runtime)"
+    lanes = "slow (make test-matrix), hosts (make test-hosts), runtime (make test-runtime), ux (make test-ux)"
+    assert told[3] == f"lanes not run: {lanes}"
 
 
 def test_each_lane_names_the_others() -> None:
     plain = not_run.PLAIN
     assert not_run.lanes_left_out("") == []
-    assert not_run.lanes_left_out("hosts") == ["slow (make test-matrix)", "runtime (make test-runtime)", plain]
+    assert not_run.lanes_left_out("hosts") == [
+        "slow (make test-matrix)",
+        "runtime (make test-runtime)",
+        "ux (make test-ux)",
+        plain,
+    ]
     assert not_run.lines([], "") == []
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.language import Language, Phrase, Phrases, language, phrase, show
 from patcher.reporting.answers import show_json
+from patcher.reporting.commands import command_line
 from patcher.reporting.layout import NARROW, width, wrapped
 from patcher.terminal import room, say, style
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from patcher.compat.model import Finding, Report, Severity
     from patcher.operations.checking import Check
     from patcher.operations.drafting import Drafted
@@ -185,11 +185,18 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
 
 def _steps(done: Check) -> Iterator[Phrase]:
     """What to do about the findings, where the records or drafts of records can do something."""
+    known = done.session.versions
+    installed = all(known.get(name) == version for name, version in done.report.against.items())
     left = done.after.of("break")
-    if len(left) < len(done.report.of("break")):
-        known = done.session.versions
-        installed = all(known.get(name) == version for name, version in done.report.against.items())
-        yield phrase("Next: uky-patch apply") if installed else phrase("Once this is installed: uky-patch apply")
+    drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
+    command = None
+    if drafted:
+        command = command_line(done.session, "apply", "--diff", "--patches", str(Path(drafted[0]).parent))
+    elif len(left) < len(done.report.of("break")):
+        command = command_line(done.session, "apply")
+    if command is not None:
+        next_ = "Next: {command}" if installed else "Once this is installed: {command}"
+        yield phrase(next_, command=command)
     if left and done.drafted is None:
         yield phrase("Drafts of records for what is left: the same command with --draft drafts")
 

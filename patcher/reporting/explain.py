@@ -44,7 +44,7 @@ def show_explanation(session: Session, record: Record) -> int:
         say("")
         show_diff(unified(path, before, after))
     if outcome.kind == "pending":
-        say("", show(phrase("Next: uky-patch apply {id}", id=record.id), tongue))
+        say("", show(phrase("Next: {command}", command=command_line(session, "apply", record.id)), tongue))
     return code
 
 

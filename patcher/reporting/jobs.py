@@ -235,7 +235,7 @@ def _back(host: Host, job: Job) -> list[str]:
 
 
 def _command(host: Host, verb: str, job: Job) -> str:
-    return f"uky-patch job {verb} {host.words} --id {job.id}"
+    return " ".join(("uky-patch", "job", verb, host.words, "--id", job.id))
 
 
 def _tmux(host: Host, job: Job) -> str:

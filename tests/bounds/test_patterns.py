@@ -143,5 +143,5 @@ def test_a_log_of_one_hostile_line_ends(uky: Uky, tmp_path: Path) -> None:
         log = tmp_path / f"{number}.log"
         log.write_text(line + "\n")
         began = time.process_time()
-        assert uky("diagnose", log).code in (0, 1)
+        assert uky("diagnose", log).code in (0, 1, 2)  # 2: the line tells of no training run
         assert time.process_time() - began < 20, line[:40]

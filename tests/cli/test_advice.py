@@ -62,7 +62,7 @@ def commands_in(text: str) -> Iterator[str]:
         for word in re.split(r"[ ，。；、：）]", text[found.end() :]):
             bare = word.rstrip(".,;:)`。")
             inner = len(words) == 1 and f"{words[0]} {bare}" in PATHS
-            value = bool(words) and words[-1] in ("--level", "--from")
+            value = bool(words) and words[-1] in ("--level", "--from", "run")
             if words and not (inner or value or _WORD.fullmatch(bare)):
                 break
             words.append(bare)
@@ -106,12 +106,12 @@ def test_commands_are_found_in_sentences() -> None:
 
 
 def test_each_command_in_a_sentence_fits_the_command_line() -> None:
-    """But for two that sentences name as a thing: "Run uky-patch watch as root."."""
+    """But for those that sentences name as a thing, "Run uky-patch watch as root.", or that a target is put to."""
     wrong = {
         f"{place}: {command}": problem
         for text, place in sentences().items()
         for command in commands_in(text)
-        if command not in ("uky-patch watch", "uky-patch job attach")
+        if command not in ("uky-patch watch", "uky-patch diagnose", "uky-patch job attach")
         and (problem := mistake_in(shlex.split(filled(command))[1:]))
     }
     assert not wrong

@@ -128,7 +128,7 @@ def test_a_revert_of_a_file_that_was_changed(uky: Uky, tree: Path) -> None:
     answer = uky("revert", json=False)
     assert answer.code == 3
     assert "verl/server.py 又被改动过" in answer.out
-    assert not english_in(answer.out.partition("\n")[2] + answer.err, "uky-patch explain log-flag")
+    assert not english_in(answer.out.partition("\n")[2] + answer.err, str(tree.parent))
 
 
 def test_a_tree_that_another_run_holds(uky: Uky, tree: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from patcher.language import Language, language
 from patcher.reporting.table import width
 from tests.cli.test_chinese import english_in
 from tests.commands import commands, mistake_in, parameters
+from tests.environment.venvs import Venv
 
+LOG = Path(__file__).parents[1] / "data/train-0.8.0.log"
 PATHS = [path for path, _ in commands()]
 LOCALES: dict[Language, str] = {"en": "en_US.UTF-8", "zh": "zh_CN.UTF-8"}
 NEEDS_MORE = ("demo", "check", "pins", "migrate", "run", "job", "model", "watch", "probe backtrace", "bundle trainer")
@@ -63,11 +66,14 @@ def runnable() -> Iterator[str]:
 def test_an_example_runs(
     line: str, tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a small fork, as it stands there."""
+    """On a small fork, as it stands there, beside a vLLM."""
     monkeypatch.chdir(tree)
+    venv = Venv(tree.parent / "env")
+    venv.install("vllm", "0.20.2")
+    monkeypatch.setenv("VIRTUAL_ENV", str(venv.prefix))
     monkeypatch.setenv("XDG_STATE_HOME", str(tree.parent / "state"))
     for name in ("train.log", "good.log"):
-        (tree / name).write_text("INFO:root:started\n")
+        shutil.copy(LOG, tree / name)
     assert run(shlex.split(line)[1:]) in (0, 1)
     captured = capsys.readouterr()
     assert captured.out

@@ -118,7 +118,7 @@ def test_a_record_that_is_in_the_way_is_named_with_the_way_on(uky: Uky, follow: 
     drift(tree)
     told = uky("apply", json=False)
     assert told.code == 3
-    assert "log-flag: drifted; verl/server.py: expected 1 places, found 0" in told.err
+    assert "log-flag: drifted; verl/server.py: expected 1 place, found 0" in told.err
     assert "nearest: verl/server.py:11" in told.err
     assert "uky-patch explain log-flag " in told.err
     done = follow(told)

@@ -290,7 +290,7 @@ def test_diagnose_of_a_host_reads_the_log_of_its_job(tree: Path, capsys: pytest.
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)
 
-    assert "A job is started by uky-patch run" in ask("--root", str(tree), "diagnose", "here").err
+    assert "Start one with: uky-patch run debug" in ask("--root", str(tree), "diagnose", "here").err
     (tree / "mine.sh").write_text("echo dataset len: 3; echo 'ValueError: 3 rows, not 4'; exit 3")
     assert call(tree, "run", "debug", "--script", "mine.sh").returncode == 1
     told = ask("--root", str(tree), "--format", "json", "diagnose", "here")

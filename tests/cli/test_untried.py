@@ -100,7 +100,7 @@ def test_the_next_step_can_be_followed_literally(
 def test_programs_get_it_too(ask: Ask) -> None:
     told = ask("status", "--format", "json", verl="0.2.0.dev", vllm="0.20.2").json["untried"]
     assert told["check"] == {"break": 1, "optional": 0, "inert": 0}
-    assert told["next"].endswith("check --draft drafts")
+    assert told["next"].startswith("uky-patch check --draft drafts --root ")
     applied = ask("apply", "--dry-run", "--format", "json", verl="0.2.0.dev", vllm="0.20.2")
     assert (applied.code, applied.json["untried"]) == (1, told)
 

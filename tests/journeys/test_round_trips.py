@@ -53,7 +53,7 @@ CASES = {
         uncovered=(f"{trees.REWARD}:4", f"{trees.REWARD}:5", f"{trees.REWARD}:6", SERVER, SPMD),
     ),
     "stale": Case(lambda folder, _: trees.released(folder, "0.7.0"), "0.20.2", "0.12.0"),
-    "older": Case(lambda folder, _: trees.released(folder, "0.5.0"), "0.12.0", "0.20.2", SPMD, "class vLLMRollout("),
+    "older": Case(lambda folder, _: trees.released(folder, "0.6.0"), "0.12.0", "0.20.2", SPMD, "class vLLMRollout("),
     "installed": Case(_installed, "0.20.2", "0.12.0", in_git=False),
 }
 

@@ -47,7 +47,7 @@ def test_json_has_the_contract_s_keys_and_the_exit_code_tells_of_failures(
     options = ["--root", str(fork), "--python", sys.executable, "--format", "json"]
     assert run([*options, "verify", "--level", "env"]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert set(told) == {"checks", "nodes"}
+    assert set(told) == {"checks", "nodes", "next"}
     assert all(set(check) == {"name", "level", "status", "seconds", "detail", "fix"} for check in told["checks"])
     assert all(
         check["level"] in LEVELS and check["status"] in ("ok", "warn", "fail", "skip") for check in told["checks"]

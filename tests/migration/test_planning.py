@@ -109,6 +109,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fork:
     made = Fork(tmp_path, monkeypatch)
     made.here.install("numpy", "1.26.4")
     made.there.install("numpy", "2.3.5")
+    for venv in (made.here, made.there):
+        venv.install("torch", "2.8.0")  # Without it nobody knows that this is what trains.
     made.record("toy-for-here", 'numpy = "<2"', to="mended_for_one(1)")
     made.record("toy-for-there", 'numpy = ">=2"', to="mended_for_two(1)")
     return made

@@ -68,7 +68,9 @@ def test_a_line_stays_one(text: str) -> None:
     screen = Screen()
     before, sys.stdout = sys.stdout, guard(screen)
     try:
-        say(f"a {text} b")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("COLUMNS", "10000")  # Wide enough, so that nothing is folded.
+            say(f"a {text} b")
     finally:
         sys.stdout = before
     assert screen.getvalue().count("\n") == 1
