@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests import tools
@@ -33,10 +33,13 @@ class Machine:
     home: Path
     folder: Path
     """Keys, configuration, log: nothing of it is known to the host."""
-    pid: int = 0
-    """Of the sshd that it began with."""
     daemons: list[subprocess.Popen[bytes]] = field(default_factory=list, compare=False)
     """The sshd that listens now comes last."""
+
+    @property
+    def pid(self) -> int:
+        """Of the sshd that listens now, in whose namespaces the host is; 0 before there is one."""
+        return self.daemons[-1].pid if self.daemons else 0
 
     @property
     def shims(self) -> Path:
@@ -153,7 +156,7 @@ def machine(
             prefix += ["unshare", "--mount", "sh", "-c", f'{steps} && exec "$0" "$@"']
         found.daemons.append(subprocess.Popen([*prefix, *sshd]))
         _await(found, found.daemons[-1], waits=not within)
-        yield replace(found, pid=found.daemons[-1].pid)
+        yield found
     finally:
         for daemon in found.daemons:
             daemon.terminate()

@@ -86,8 +86,8 @@ EXAMPLES: Mapping[str, Examples] = {
     "run": (
         ("uky-patch run debug", "The smallest run, followed until it ends."),
         (
-            "uky-patch run standard --host trainer --detach -- trainer.total_epochs=1",
-            "On a host, left alone there, with one setting of Hydra.",
+            "uky-patch run standard --host trainer --detach",
+            "On a host, and left alone there.",
         ),
     ),
     "job": (

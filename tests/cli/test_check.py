@@ -164,7 +164,8 @@ def test_text_fits_a_hundred_columns(check: Uky, tree: Path, by: str) -> None:
     module = "vllm.model_executor.layers.quantization.compressed_tensors.schemes"
     (tree / f"verl/{'deep_' * 8}module.py").write_text(f"from {module} import {name}\n")
     text = check("--by", by, "--all", json=False).out
-    assert max(map(len, text.splitlines())) <= 100
+    lines = [line.partition(" Next: ")[0] for line in text.splitlines()]  # A command is not cut.
+    assert max(map(len, lines)) <= 100
     assert name in text
     assert "repaired by utils-moved" in text
     assert text.splitlines()[-1].startswith("Found: 1 break, 1 optional. After apply: 1 optional")
