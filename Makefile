@@ -55,7 +55,7 @@ test-runtime: $(READY)  ## Real verl on a real vLLM for the CPU: imports, findin
 	$(PYTEST) -n $(JOBS) --dist loadscope -m runtime
 
 test-ux: $(READY)  ## Every command in terminals of tmux, against the screens in tests/ux/golden; UPDATE=1 writes them anew
-	$(if $(UPDATE),UPDATE=1) $(PYTEST) -n $(JOBS) --dist loadgroup -m ux tests/ux
+	$(if $(UPDATE),UPDATE=1) $(PYTEST) -n $(JOBS) --dist loadgroup -m ux
 
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts

@@ -144,6 +144,7 @@ def machine(
     """
     user = f"{USERS}{os.getpid() % 100000}{name[:8]}"
     home = Path("/home") / user
+    remove_user(user)  # Of a run that was killed, whose process had the same number.
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", "--password", "*", user], check=True)
     found = Machine(name, address, _free_port(), user, home, folder)
     try:

@@ -58,7 +58,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["hand-edited", "stale"])
 def test_followed_to_the_letter_a_session_ends_where_it_began(name: str, tmp_path: Path) -> None:
     _session(CASES[name], tmp_path, with_pins=name == "hand-edited")
 

@@ -23,6 +23,9 @@ from tests.migration.test_end_to_end import job
 
 pytestmark = [pytest.mark.network, pytest.mark.hosts]
 
+BARE = ("--python", "/usr/bin/python3")
+"""For a host on which nothing for training is installed: the interpreter is named, so that the records are known."""
+
 
 def test_without_rsync_there_the_tree_goes_by_tar(site: Site, tmp_path: Path) -> None:
     with other_host(tmp_path, "bare", f"--bind /dev/null {shutil.which('rsync')}") as bare:
@@ -55,7 +58,7 @@ def test_without_rsync_here_the_tree_goes_by_tar(site: Site, tmp_path: Path) -> 
 def test_a_disk_that_is_too_small(site: Site, tmp_path: Path) -> None:
     with other_host(tmp_path, "tiny", "-t tmpfs -o size=500k,mode=777 tmpfs /mnt") as tiny:
         failed(
-            sent_to(site, tiny).mover.migrate("tiny", "--path", "/mnt/fork", *WORDS),
+            sent_to(site, tiny).mover.migrate("tiny", "--path", "/mnt/fork", *BARE, *WORDS),
             "tiny",
             "disk is full",
             "name another folder",
@@ -70,13 +73,13 @@ def test_a_disk_that_fills_up_meanwhile(site: Site, tmp_path: Path) -> None:
 
         with cutting.line(full, "slow") as slow:
             there = sent_to(site, full)
-            assert there.mover.migrate("full", "--path", "/mnt/fork", *WORDS).code == 0
+            assert there.mover.migrate("full", "--path", "/mnt/fork", *BARE, *WORDS).code == 0
             mounted = full.sees(Path("/mnt/fork"))
             old = moving.shape(mounted)
             (site.mover.tree / "noise.bin").write_bytes(noise)
             forks.edit(site.mover.tree / "README.md", lambda text: text + "more\n")
             slow.set(Fault(rate=2_000_000))
-            process = there.mover.start("migrate", "slow", "--path", "/mnt/fork", *WORDS)
+            process = there.mover.start("migrate", "slow", "--path", "/mnt/fork", *BARE, *WORDS)
             deadline = time.monotonic() + 30
             while slow.total < 2_000_000 and time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.02)
@@ -89,7 +92,7 @@ def test_a_disk_that_fills_up_meanwhile(site: Site, tmp_path: Path) -> None:
             assert moving.differing(moving.shape(mounted), old) == []
             full.do("rm", "/mnt/filler")
             slow.set()
-            again = there.mover.migrate("slow", "--path", "/mnt/fork", *WORDS)
+            again = there.mover.migrate("slow", "--path", "/mnt/fork", *BARE, *WORDS)
             assert again.code == 0, again.text
             assert (mounted / "noise.bin").read_bytes() == noise
 

@@ -41,9 +41,9 @@ def watched() -> Iterator[set[str]]:
 
     def watch() -> None:
         while not over.is_set():
-            for path in Path("/proc").glob("[0-9]*/cmdline"):
+            for process in Path("/proc").iterdir():
                 try:
-                    text = path.read_bytes().decode(errors="replace")
+                    text = (process / "cmdline").read_bytes().decode(errors="replace")
                 except OSError:
                     continue
                 if any(secret in text for secret in SECRETS):

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -118,9 +119,18 @@ def test_a_reason_that_many_rows_give_is_told_once_above_them(tree: Path) -> Non
     ]
 
 
+IN_MAKE_TEST = (("C.UTF-8", 80), ("zh_CN.UTF-8", 60))
+"""The other languages and widths are in the lane `ux`."""
+
+
 @pytest.mark.network
-@pytest.mark.parametrize("columns", [60, 80, 100, 140])
-@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+@pytest.mark.parametrize(
+    ("language", "columns"),
+    [
+        pytest.param(*screen, marks=() if screen in IN_MAKE_TEST else pytest.mark.ux)
+        for screen in product(("C.UTF-8", "zh_CN.UTF-8"), (60, 80, 100, 140))
+    ],
+)
 def test_nothing_is_cut_inside_a_word(tree: Path, columns: int, language: str) -> None:
     for arguments in (CHECK, ("status", "--assume", "vllm==0.20.2"), ("explain", "own-one"), ("list",)):
         wide = left(on_terminal(tree, 400, *arguments, LANG=language))

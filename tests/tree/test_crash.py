@@ -64,7 +64,7 @@ def test_a_run_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, ne
     assert ends == {"old", "new"}
 
 
-@pytest.mark.parametrize("act", [apply, revert])
+@pytest.mark.parametrize("act", [apply, pytest.param(revert, marks=pytest.mark.slow)])
 def test_a_recovery_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act):
     total = calls(tmp_path, act)
     struck = 0

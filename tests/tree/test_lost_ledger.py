@@ -142,9 +142,7 @@ def assert_comes_back(tree: Tree, name: str) -> None:
     assert contents(tree) == FILES
 
 
-SOME_AT_ONCE = [
-    how if how in ("removed", "garbage") else pytest.param(how, marks=pytest.mark.slow, id=how) for how in LOSSES
-]
+SOME_AT_ONCE = [how if how == "removed" else pytest.param(how, marks=pytest.mark.slow, id=how) for how in LOSSES]
 """Each costs seconds at every moment of a run; the rest is in the slow lane."""
 
 

@@ -14,7 +14,7 @@ LOOKING: dict[str, list[list[str]]] = {
     "list": [[]],
     "explain": [["vllm-utils-split"]],
     "status": [[], ["--format", "json"]],
-    "apply": [["--dry-run"], ["--diff"], [], ["--commit"]],
+    "apply": [["--dry-run"], ["--diff"], ["--show-diff"], ["--commit"]],
     "revert": [[], ["--force"]],
     "verify": [[]],
     "check": [["--no-since"]],
@@ -51,7 +51,7 @@ FIRST = [["run", "debug"], *([name, *LOOKING[name][0]] for name in HERE)]
 
 
 @pytest.mark.parametrize("words", calls(LOOKING), ids=" ".join)
-@pytest.mark.parametrize("module", [False, True], ids=["script", "module"])
+@pytest.mark.parametrize("module", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["script", "module"])
 def test_no_program_and_no_module_of_a_tree_is_run(tmp_path: Path, words: list[str], module: bool) -> None:
     planted = Planted(tmp_path).with_modules()
     done = planted.run(*[word.replace("{pid}", "1") for word in words], module=module)

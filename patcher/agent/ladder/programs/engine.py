@@ -26,4 +26,4 @@ if __name__ == "__main__":
         except Exception as error:
             here.fail(last_words(error), look_into_output=True)
         count = len(said[0].outputs[0].token_ids)
-        here.ok(phrase("ready in {ready:.1f} s, {count} {count:token|tokens} generated", ready=ready, count=count))
+        here.ok(phrase("ready in {ready:.1f} s, {count} tokens generated", ready=ready, count=count))

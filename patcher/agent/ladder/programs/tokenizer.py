@@ -30,7 +30,7 @@ with Check("tokenizer", fix=FIX) as here:
     count = len(tokenizer(text)["input_ids"])
     here.ok(
         phrase(
-            "{kind}, {size:,} {size:token|tokens}; a turn is {count} {count:token|tokens}",
+            "{kind}, {size:,} tokens; a turn is {count} tokens",
             kind=type(tokenizer).__name__,
             size=len(tokenizer),
             count=count,
