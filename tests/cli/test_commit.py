@@ -422,7 +422,7 @@ def test_a_commit_killed_at_any_moment_is_made_by_the_next_run(
     assert owing > 20 // every
 
 
-@pytest.mark.parametrize("kind", ["disk", "git", "interrupt"])
+@pytest.mark.parametrize("kind", ["disk", "git", pytest.param("interrupt", marks=pytest.mark.slow)])
 def test_a_commit_that_fails_at_any_moment_leaves_nothing_or_says_what(
     uky: Uky, checkout: Path, fresh: Fresh, kind: str
 ) -> None:

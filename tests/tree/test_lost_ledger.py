@@ -178,7 +178,9 @@ def test_the_ledger_is_lost_while_a_run_goes_on(tmp_path, name, how):
 
 
 @pytest.mark.parametrize("how", SOME_AT_ONCE)
-@pytest.mark.parametrize("name", ["apply", "revert", "merge"])
+@pytest.mark.parametrize(
+    "name", ["apply", *(pytest.param(name, marks=pytest.mark.slow) for name in ("revert", "merge"))]
+)
 def test_a_recovery_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
     act = ACTS[name]
     tree = start(tmp_path, name)
