@@ -106,7 +106,7 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
 
 def checks(folder: Path, rounds: int) -> Iterator[Figure]:
     """One pair, and a type checker on the same tree with the same sources of vLLM: an old fork, and the newest verl."""
-    from patcher.releases import sources, wheel
+    from patcher.packages.releases import sources, wheel
 
     for verl, vllm in ((VERL, VLLM), ("0.9.1", "0.24.0")):
         tree = folder / f"verl-{verl}"

@@ -60,10 +60,10 @@ def _watch(process: subprocess.Popen[str], peaks: dict[int, int]) -> None:
 def main() -> int:
     from packaging.version import Version
 
-    from patcher.operations.crossing import cross
-    from patcher.operations.matrix import Order, crossing_of
+    from patcher.check.crossing import cross
+    from patcher.check.pairs import Order, crossing_of
+    from patcher.packages.releases import versions
     from patcher.records.load import load
-    from patcher.releases import versions
 
     final = [version for version in map(Version, versions("vllm")) if not version.is_prerelease]
     chosen = sorted(final)[-int(sys.argv[1]) :]

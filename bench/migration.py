@@ -17,14 +17,14 @@ from bench.clock import Times
 from bench.figures import Amount, Figure, Unmeasured
 from tests import forks, machines
 from tests.machines import Machine
-from tests.migration.moving import packages
+from tests.migrate.moving import packages
 
 STEPS = ("transfer", "render", "verify", "environment")
 """With preflight, probe and plan, which they need: all but the job."""
 _LARGE = 100_000_000
 _COUNTED = (
     "import os, sys\n"
-    "from patcher.hosts import channel\n"
+    "from patcher.remote import channel\n"
     "ask = channel.Channel.ask\n"
     "def counted(self, verb, **how):\n"
     "    with open(os.environ['TRIPS'], 'a') as file: file.write(verb + '\\n')\n"

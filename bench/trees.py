@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from patcher.demo import options
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 
 VERL = "0.6.1"
 VLLM = "0.20.2"

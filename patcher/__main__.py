@@ -38,7 +38,7 @@ def _import_nothing_from_here() -> None:
 def _run() -> int:
     try:
         _import_nothing_from_here()
-        from patcher.reporting import output
+        from patcher.terminal import output
 
         output.secure()
         if sys.argv[1:] == ["--version"]:
@@ -69,7 +69,7 @@ def _leave(codes: list[int]) -> None:
     if codes:
         import os
 
-        from patcher.reporting import output
+        from patcher.terminal import output
 
         bugs = sys.modules.get("patcher.cli.bug")
         code = 70 if bugs is not None and bugs.found and codes[0] != interrupt.CODE else codes[0]

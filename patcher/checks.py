@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from patcher.language import Phrase, Phrases
+from patcher.i18n import Phrase, Phrases
 
 Status: TypeAlias = Literal["ok", "warn", "fail", "skip"]
 Level: TypeAlias = Literal["markers", "env", "data", "model", "engine", "job"]

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError
-from patcher.language import Phrase, phrase
+from patcher.i18n import Phrase, phrase
 
 if TYPE_CHECKING:
-    from patcher.releases import Progress
+    from patcher.packages.releases import Progress
 
 ASSUMED: Mapping[str, str] = {
     "transformers": "4.57.6",
@@ -74,7 +74,7 @@ def scratch(verl: str, keep: Path | None, progress: Progress) -> Iterator[Path]:
 
     Raises ReleaseError where the release cannot be had, UsageError where `keep` holds something already.
     """
-    from patcher.releases import wheel
+    from patcher.packages.releases import wheel
 
     source = wheel("verl", verl, progress=progress)
     progress("", 0, None)

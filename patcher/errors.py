@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from patcher.language import Phrase, Phrases
+    from patcher.i18n import Phrase, Phrases
 
 
 class ExitCode(IntEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from patcher.agent.resolving import home_folder
 from patcher.errors import UsageError
-from patcher.language import phrase
+from patcher.i18n import phrase
+from patcher.worktree.host.resolving import home_folder
 
 
 def home() -> Path:

@@ -60,7 +60,7 @@ def _end(*_: object) -> None:
 
 def _word() -> str:
     try:
-        from patcher.language import language, show
+        from patcher.i18n import language, show
 
         return show("interrupted", language())
     except Exception:  # What it imports may be the module whose import was interrupted.

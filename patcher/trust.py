@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from patcher.errors import TreeError
-from patcher.language import phrase
+from patcher.i18n import phrase
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 from patcher.worktree.within import lies_in

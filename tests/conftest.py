@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests import machines, not_run, pythons, tools
-from tests.hosts import namespaces
 from tests.machines import Machine
+from tests.remote import namespaces
 
 os.environ.setdefault("UKY_PATCH_TRACEBACK", "1")  # A bug that a test meets is shown by its traceback.
 os.environ["PATH"] = tools.search_path(os.environ.get("PATH", os.defpath))

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from patcher.releases import sources
+from patcher.packages.releases import sources
 
 IGNORED = (
     "**/*.pt **/checkpoints **/*.ckpt **/outputs **/*.tar.gz **/wandb __pycache__/ *.py[cod] dataset/* env/ build/ "

@@ -9,10 +9,10 @@ import click
 import pytest
 
 from patcher.cli.app import COMMANDS, uky_patch
-from patcher.config import _KEYS
 from patcher.errors import ExitCode
-from patcher.language import Language, show
-from patcher.planning.outcome import FAILED, SETTLED
+from patcher.i18n import Language, show
+from patcher.plan.outcome import FAILED, SETTLED
+from patcher.session.config import _KEYS
 
 ROOT = Path(__file__).parent.parent
 READMES: dict[str, Language] = {"README.md": "en", "README.zh-CN.md": "zh"}

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from patcher.operations.reverting import revert
-from patcher.planning.replay import Desk
+from patcher.patching.reverting import revert
+from patcher.plan.replay import Desk
 from patcher.records.load import load
 from patcher.records.model import Example, Record
-from patcher.rewriting import matches
-from patcher.rewriting.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Unparseable
-from patcher.session import Session
+from patcher.rewrite import matches
+from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Unparseable
+from patcher.session.session import Session
 from patcher.tree import Change, Ledger, Tree
 from patcher.tree.ledger import AppliedRecord, PatchedFile
 from patcher.tree.source import digest

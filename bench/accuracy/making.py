@@ -8,7 +8,7 @@ from bench.accuracy.environments import ENVIRONMENTS
 from bench.accuracy.labelling import answers
 from bench.accuracy.labels import PACKAGES, WORKS_WITH, Witnessed, witnessed, write
 from bench.accuracy.uses import uses
-from patcher.releases import sources
+from patcher.packages.releases import sources
 
 
 def make(names: list[str]) -> None:

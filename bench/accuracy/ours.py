@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.accuracy.labels import PACKAGES, WORKS_WITH, Label, labels, releases
-from patcher.compat.forest import Forest
-from patcher.compat.model import Finding, Report, Unresolved
-from patcher.compat.pair import check_pair
-from patcher.compat.target import Target
-from patcher.releases import sources
-from patcher.symbols import Symbols
+from patcher.analysis.forest import Forest
+from patcher.analysis.model import Finding, Report, Unresolved
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.pair import check_pair
+from patcher.packages.releases import sources
 
 Said = Literal["broken", "unresolved", "silent"]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bench.diagnosis.labels import Label
-from patcher.diagnosis.fixing import Fitting
-from patcher.diagnosis.judging import judge
-from patcher.diagnosis.model import UNKNOWN
-from patcher.diagnosis.scanning import Scanner
+from patcher.diagnose.fixing import Fitting
+from patcher.diagnose.judging import judge
+from patcher.diagnose.model import UNKNOWN
+from patcher.diagnose.scanning import Scanner
 from patcher.records.symptom_parse import load_symptoms
 
 _LAST = re.compile(r"Error|Exception")

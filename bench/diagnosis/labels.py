@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from patcher.diagnosis.milestones import PHASES
-from patcher.diagnosis.model import Verdict
-from patcher.records.toml import decode
+from patcher.diagnose.model import Verdict
+from patcher.records.milestones import PHASES
+from patcher.tables.toml import decode
 
 FOLDER = Path(__file__).parents[2] / "tests" / "corpus"
 Part: TypeAlias = Literal["tuning", "frozen"]

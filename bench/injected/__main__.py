@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 
 from bench.injected.breaks import Break, breaks
 from bench.injected.sites import sites
-from patcher.compat.forest import Forest
-from patcher.compat.model import Finding
-from patcher.compat.pair import check_pair
-from patcher.compat.target import Target
-from patcher.releases import sources, wheel
-from patcher.symbols import Symbols
+from patcher.analysis.forest import Forest
+from patcher.analysis.model import Finding
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.pair import check_pair
+from patcher.packages.releases import sources, wheel
 
 PACKAGE = "vllm"
 GOAL = 0.97

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from bench.injected.sites import Site
-from patcher.symbols import Class, Definition, External, Function, Module, Symbols
-from patcher.symbols.classes import linearise
+from patcher.analysis.symbols import Class, Definition, External, Function, Module, Symbols
+from patcher.analysis.symbols.classes import linearise
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -1,4 +1,4 @@
-"""Places where a tree uses a release, found by a plain walk that shares nothing with `patcher.compat`."""
+"""Places where a tree uses a release, found by a plain walk that shares nothing with `patcher.check`."""
 
 from __future__ import annotations
 

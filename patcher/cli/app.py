@@ -14,10 +14,10 @@ from patcher.cli.ending import as_error, error_report, tell
 from patcher.cli.help import CommandGroup
 from patcher.cli.options import shared
 from patcher.errors import ExitCode, UkyError, UsageError
-from patcher.language import phrase
-from patcher.reporting.answers import held
-from patcher.reporting.output import ReaderGoneError
-from patcher.terminal import guarded, say
+from patcher.i18n import phrase
+from patcher.report.answers import held
+from patcher.terminal.output import ReaderGoneError
+from patcher.terminal.printing import guarded, say
 from patcher.trust import search_only_outside
 
 COMPLETE = "_UKY_PATCH_COMPLETE"

@@ -11,11 +11,11 @@ from patcher.cli.completing import record_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
-from patcher.language import phrase
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.operations.nodes import Wanted
+    from patcher.cluster.nodes import Wanted
 
 
 @click.command("apply", cls=Command)
@@ -67,13 +67,13 @@ def command(
             raise UsageError(phrase("--diff and --commit are for one tree; with --ray there may be many"))
         if remember:
             raise UsageError(phrase("--remember is for one tree; with --ray there may be many"))
-        from patcher.operations.nodes import Wanted
+        from patcher.cluster.nodes import Wanted
 
         return _on_nodes(session, address, Wanted(ids, tags, skip, allow_dirty, merge), dry_run=dry_run, wait=wait)
-    from patcher.operations.applying import Order
-    from patcher.operations.remembering import apply_and_remember
-    from patcher.operations.untried import untried
-    from patcher.reporting.round import show_round
+    from patcher.check.untried import untried
+    from patcher.patching.applying import Order
+    from patcher.patching.remembering import apply_and_remember
+    from patcher.report.round import show_round
 
     dry_run = dry_run or diff
     request = session.request(ids, tags, skip)
@@ -84,8 +84,8 @@ def command(
 
 
 def _on_nodes(session: Session, address: str, wanted: Wanted, *, dry_run: bool, wait: float | None) -> int:
-    from patcher.operations.nodes import apply_nodes
-    from patcher.reporting.nodes import Progress, show_applied
+    from patcher.cluster.nodes import apply_nodes
+    from patcher.report.nodes import Progress, show_applied
 
     with Progress() as progress:
         done = apply_nodes(session, address, wanted, dry_run=dry_run, wait=wait, on_node=progress.take)

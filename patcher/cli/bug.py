@@ -22,7 +22,7 @@ found: list[BaseException] = []
 
 
 def place_of(error: BaseException) -> tuple[str, str]:
-    """The kind of the exception, and where in patcher it came up: `ValueError`, `patcher/session.py:120`."""
+    """The kind of the exception, and where in patcher it came up: `ValueError`, `patcher/session/session.py:120`."""
     place = "?"
     step: TracebackType | None = error.__traceback__
     while step is not None:

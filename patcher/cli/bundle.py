@@ -12,7 +12,7 @@ from patcher.cli.help import Command
 from patcher.cli.hosts import near_options
 from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("bundle", cls=Command)
@@ -49,13 +49,13 @@ def command(
     versions, GPUs, Ray, records, and environment variables by a closed list. Secrets are taken out, and the names of
     users and machines replaced. All is listed before anything is written.
     """
-    from patcher.bundling import archive
-    from patcher.bundling.model import Asked
-    from patcher.language import phrase
-    from patcher.operations.bundling import bundled, target
-    from patcher.operations.log_or_host import either
-    from patcher.reporting.asking import agreed
-    from patcher.reporting.bundle import show_bundle, show_listing
+    from patcher.bundle import archive
+    from patcher.bundle.bundling import bundled, target
+    from patcher.bundle.model import Asked
+    from patcher.i18n import phrase
+    from patcher.jobs.log_or_host import either
+    from patcher.report.asking import agreed
+    from patcher.report.bundle import show_bundle, show_listing
 
     meant = target(session, what, job, given)
     assert meant.host is not None

@@ -10,10 +10,10 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.reporting.check import By
+    from patcher.report.check import By
 
 
 @click.command("check", cls=Command)
@@ -64,27 +64,27 @@ def command(
     """Find every place where the tree uses something that a release no longer offers in that form."""
     place = None
     if html is not None:
-        from patcher.reporting.page import place_of
+        from patcher.report.page import place_of
 
         place = place_of(html)
     if matrix:
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
         return _matrix(session, verl, against, place)
-    from patcher.operations.checking import Order, check
-    from patcher.operations.targets import parse_all
-    from patcher.reporting.check import show_check
+    from patcher.check.checking import Order, check
+    from patcher.check.targets import parse_all
+    from patcher.report.check import show_check
 
     order = Order(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
     done = check(session, order)
     if sarif is not None:
-        from patcher.reporting.sarif import write_sarif
+        from patcher.report.sarif import write_sarif
 
         write_sarif(done, sarif)
     if place is not None:
         from datetime import date
 
-        from patcher.reporting.check_page import write_page
+        from patcher.report.check_page import write_page
 
         write_page(done, session, order, place, date=date.today().isoformat())
     show_check(done, by=by, everything=everything, of_tree=not verl, page=place)
@@ -92,16 +92,16 @@ def command(
 
 
 def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path | None) -> int:
-    from patcher.operations.matrix import Order, survey_releases
-    from patcher.reporting.matrix import show_matrix
-    from patcher.reporting.progress import progress
+    from patcher.check.pairs import Order, survey_releases
+    from patcher.report.matrix import show_matrix
+    from patcher.terminal.progress import progress
 
     order = Order(verl, against)
     found = survey_releases(session, order, progress)
     if place is not None:
         from datetime import date
 
-        from patcher.reporting.matrix_page import write_page
+        from patcher.report.matrix_page import write_page
 
         today = date.today().isoformat()
         write_page(found, session.records_anywhere, place, command=order.command, date=today)

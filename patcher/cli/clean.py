@@ -11,8 +11,8 @@ from patcher.cli.help import Command
 from patcher.cli.hosts import near_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.hosts.host import HERE
-from patcher.session import Session
+from patcher.remote.host import HERE
+from patcher.session.session import Session
 
 
 @click.command("clean", cls=Command)
@@ -42,12 +42,12 @@ def command(
     HOST is this machine without a name. All is listed first, with the reason why it is thought to be the job's; what
     others hold and stands in the way is shown and left alone.
     """
+    from patcher.i18n import phrase
+    from patcher.jobs.cleaning import Cleaned, clean, look
     from patcher.jobs.link import linked
-    from patcher.language import phrase
-    from patcher.operations.cleaning import Cleaned, clean, look
-    from patcher.reporting.asking import agreed
-    from patcher.reporting.clean import show_cleaned, show_left
-    from patcher.reporting.jobs import show_stopping
+    from patcher.report.asking import agreed
+    from patcher.report.clean import show_cleaned, show_left
+    from patcher.report.jobs import show_stopping
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:

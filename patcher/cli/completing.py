@@ -25,7 +25,7 @@ def symptom_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 def host_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """The hosts of the fork's uky-patch.toml; none where there is no fork, or its file has mistakes."""
     from patcher.errors import UkyError
-    from patcher.session import Session
+    from patcher.session.session import Session
 
     try:
         return [name for name in Session().config.hosts if name.startswith(incomplete)]
@@ -43,7 +43,7 @@ def complete(group: click.Group, variable: str) -> int:
     from click.shell_completion import shell_complete
 
     from patcher.errors import UsageError
-    from patcher.language import phrase
+    from patcher.i18n import phrase
 
     asked = os.environ[variable]
     if shell_complete(group, {}, "uky-patch", variable, asked) != 0:

@@ -7,7 +7,7 @@ import click
 from patcher.cli.help import CommandGroup
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.group("data", cls=CommandGroup)
@@ -21,8 +21,8 @@ def command() -> None:
 @with_session
 def report(session: Session, file: str | None, host: str | None) -> int:
     """Rows, columns and the first row of FILE, by default the train.parquet of the data folder."""
-    from patcher.operations.helping import report
-    from patcher.reporting.helping import show_data
+    from patcher.assets.assets import report
+    from patcher.report.helping import show_data
 
     show_data(report(session, host, file), session)
     return ExitCode.CLEAN
@@ -41,8 +41,8 @@ def report(session: Session, file: str | None, host: str | None) -> int:
 @with_session
 def tiny(session: Session, file: str | None, host: str | None, rows: int, to: str | None, force: bool) -> int:
     """Write the first rows of FILE as a data set of their own, which the debug run takes where it is there."""
-    from patcher.operations.helping import tiny
-    from patcher.reporting.helping import show_tiny
+    from patcher.assets.assets import tiny
+    from patcher.report.helping import show_tiny
 
     show_tiny(tiny(session, host, file, rows, to, force=force), session)
     return ExitCode.CLEAN

@@ -8,7 +8,7 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("demo", cls=Command)
@@ -18,6 +18,6 @@ from patcher.session import Session
 @with_session
 def command(session: Session, verl: str, vllm: str, keep: Path | None) -> int:
     """Fetch a verl release into a scratch folder and go the whole round there. Needs no GPU and installs nothing."""
-    from patcher.reporting.demo import show_demo
+    from patcher.cli.demo_report import show_demo
 
     return show_demo(verl, vllm, keep, output=session.output)

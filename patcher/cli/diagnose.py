@@ -11,8 +11,8 @@ from patcher.cli.help import Command
 from patcher.cli.hosts import near_options
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
-from patcher.language import phrase
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.session.session import Session
 
 
 @click.command("diagnose", cls=Command)
@@ -27,11 +27,11 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     LOG is a file, packed or not, a folder such as that of a Ray session, of which the newest run counts, or - for
     standard input. HOST has a job of this tree, "here" included: its log is fetched.
     """
-    from patcher.operations.diagnosing import diagnose
-    from patcher.operations.diagnosing_jobs import diagnose_job
-    from patcher.operations.log_or_host import either, log_or_host
-    from patcher.reporting.diagnose import show_diagnosis
-    from patcher.reporting.jobs import job_json
+    from patcher.diagnose.diagnosing import diagnose
+    from patcher.jobs.diagnosing import diagnose_job
+    from patcher.jobs.log_or_host import either, log_or_host
+    from patcher.report.diagnose import show_diagnosis
+    from patcher.report.jobs import job_json
 
     meant = log_or_host(session, target, given, "uky-patch diagnose")
     if meant.host is None:

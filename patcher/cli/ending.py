@@ -10,19 +10,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from patcher.errors import (
-    BugError,
-    ExitCode,
-    InterruptedByUserError,
-    MachineError,
-    UkyError,
-    UsageError,
-)
+from patcher.errors import BugError, ExitCode, InterruptedByUserError, MachineError, UkyError, UsageError
+from patcher.i18n import language, listed, phrase, show
 from patcher.interrupt import asks_for_json
-from patcher.language import language, listed, phrase, show
 
 if TYPE_CHECKING:
-    from patcher.reporting.answers import Report
+    from patcher.report.answers import Report
 
 TRACEBACK = "UKY_PATCH_TRACEBACK"
 """Where this variable is set, a bug's traceback is shown at once and no file is written: for work on uky-patch."""
@@ -73,7 +66,7 @@ def unexpected(error: BaseException) -> int:
             return ExitCode.BUG
         tell(found)
         if asks_for_json(sys.argv[1:]) and sys.stdout is not None:
-            from patcher.reporting.answers import encoded
+            from patcher.report.answers import encoded
 
             sys.stdout.write(encoded(error_report(found)))
             sys.stdout.flush()
@@ -84,7 +77,7 @@ def unexpected(error: BaseException) -> int:
 
 def tell(error: UkyError) -> None:
     """Title, cause and advice on standard error, in the reader's language; a bug on one line."""
-    from patcher.terminal import say, style
+    from patcher.terminal.printing import say, style
 
     tongue = language()
     label = style(show("error", tongue), "red", bold=True)
@@ -138,7 +131,7 @@ def _machine(error: OSError) -> MachineError:
 
     For example a folder that may not be searched, no descriptors left, or a file system that became read-only.
     """
-    from patcher.language.said import said
+    from patcher.error_messages import said
 
     try:
         os.getcwd()  # noqa: PTH109

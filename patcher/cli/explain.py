@@ -7,7 +7,7 @@ import click
 from patcher.cli.completing import record_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("explain", cls=Command)
@@ -15,6 +15,6 @@ from patcher.session import Session
 @with_session
 def command(session: Session, record_id: str) -> int:
     """Say what a record does and why, where it stands on this tree, and show its change or the nearest candidate."""
-    from patcher.reporting.explain import show_explanation
+    from patcher.report.explain import show_explanation
 
     return show_explanation(session, session.record(record_id))

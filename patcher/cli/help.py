@@ -16,8 +16,8 @@ import click
 
 from patcher.cli.examples import EXAMPLES
 from patcher.errors import UsageError
-from patcher.language import Language, language, phrase, show
-from patcher.reporting.table import width
+from patcher.i18n import Language, language, phrase, show
+from patcher.report.table import width
 
 _WIDEST = 100
 _NARROW = 72

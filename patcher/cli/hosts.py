@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from patcher.hosts.host import Host
-    from patcher.session import Session
+    from patcher.remote.host import Host
+    from patcher.session.session import Session
 
 _OPTIONS = (
     click.option("--ssh", metavar="TARGET", help="What ssh is given: alias, host or user@host."),
@@ -50,7 +50,7 @@ def ordered_host(session: Session, name: str, given: Mapping[str, Any]) -> Host:
 
     Raises UsageError for a name or value that is refused, RecordError for a bad table.
     """
-    from patcher.hosts.parse import host_named
+    from patcher.session.hosts import host_named
 
     named = {"output" if key == "results" else key: value for key, value in given.items() if value is not None}
     if session.python is not None:

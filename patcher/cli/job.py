@@ -10,7 +10,7 @@ from patcher.cli.completing import host_names
 from patcher.cli.help import CommandGroup
 from patcher.cli.hosts import ordered_host, reach_options
 from patcher.cli.options import with_session
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.group("job", cls=CommandGroup)
@@ -31,7 +31,7 @@ def status(session: Session, /, host: str, job: str | None, **given: Any) -> int
     """What became of it: phases, steps, processor and GPUs, Ray's dashboard, and the other jobs there."""
     from patcher.jobs.link import linked
     from patcher.jobs.status import status_of
-    from patcher.reporting.jobs import show_status
+    from patcher.report.jobs import show_status
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
@@ -50,7 +50,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
     """The last lines of its log; with -f also those to come. In JSON it is the last lines once it has ended."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.reporting.jobs import LastLines, show_end, show_log, show_text
+    from patcher.report.jobs import LastLines, show_end, show_log, show_text
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
@@ -77,8 +77,8 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
     """Follow it by its phases until its verdict. Ctrl-C leaves it running."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.operations.training import watch
-    from patcher.reporting.jobs import Live, exit_code, show_started, show_verdict
+    from patcher.jobs.training import watch
+    from patcher.report.jobs import Live, exit_code, show_started, show_verdict
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
@@ -101,7 +101,7 @@ def stop(session: Session, /, host: str, job: str | None, grace: float, **given:
     """Stop it: all of its processes, Ray's included, and no other."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.reporting.jobs import show_stopped, show_stopping
+    from patcher.report.jobs import show_stopped, show_stopping
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:

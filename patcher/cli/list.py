@@ -6,17 +6,17 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.reporting.answers import show_json
-from patcher.session import Session
+from patcher.report.answers import show_json
+from patcher.session.session import Session
 
 
 @click.command("list", cls=Command)
 @with_session
 def command(session: Session) -> int:
     """List the records, what each is for and whether it is on by default."""
-    from patcher.language import language
-    from patcher.reporting.records import record_json, record_rows
-    from patcher.reporting.table import show_rows
+    from patcher.i18n import language
+    from patcher.report.records import record_json, record_rows
+    from patcher.report.table import show_rows
 
     records = session.records_anywhere
     if session.output == "json":

@@ -11,9 +11,9 @@ from patcher.cli.help import Command
 from patcher.cli.hosts import host_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.migration.model import STEPS, Step, StepName
-from patcher.reporting.answers import show_json
-from patcher.session import Session
+from patcher.migrate.model import STEPS, Step, StepName
+from patcher.report.answers import show_json
+from patcher.session.session import Session
 
 
 @click.command("migrate", cls=Command)
@@ -43,9 +43,9 @@ def command(
     HOST is a name of [hosts] in uky-patch.toml, or whatever ssh is to be given. The steps are preflight, probe, plan,
     transfer, render, verify, environment and job.
     """
-    from patcher.migration.walk import Order
-    from patcher.operations.migrating import migrate
-    from patcher.reporting.migrate import as_json, listeners, show_end, show_preview, show_step
+    from patcher.migrate.migrating import migrate
+    from patcher.migrate.walk import Order
+    from patcher.report.migrate import as_json, listeners, show_end, show_preview, show_step
     from patcher.secrets.redacting import Redactor
 
     host = ordered_host(session, name, given)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from string import Formatter
 
-from patcher.language import Phrase, listed, phrase
+from patcher.i18n import Phrase, listed, phrase
 
 _SENTENCES = (
     "{message} Did you mean {names}?",

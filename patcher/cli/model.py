@@ -7,7 +7,7 @@ import click
 from patcher.cli.help import CommandGroup
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.group("model", cls=CommandGroup)
@@ -21,8 +21,8 @@ def command() -> None:
 @with_session
 def newest(session: Session, folder: str | None, host: str | None) -> int:
     """Print the newest model: the snapshot that refs/main names, else the latest by modification time."""
-    from patcher.operations.helping import newest
-    from patcher.reporting.helping import show_model
+    from patcher.assets.assets import newest
+    from patcher.report.helping import show_model
 
     show_model(newest(session, host, folder), session)
     return ExitCode.CLEAN
@@ -34,8 +34,8 @@ def newest(session: Session, folder: str | None, host: str | None) -> int:
 @with_session
 def warm(session: Session, folder: str | None, host: str | None) -> int:
     """Read the newest model's weights into the page cache, in parallel, so that the next load is fast."""
-    from patcher.operations.helping import warm
-    from patcher.reporting.helping import show_warm, show_warming
+    from patcher.assets.assets import warm
+    from patcher.report.helping import show_warm, show_warming
 
     done = warm(session, host, folder, show_warming)
     show_warm(done, session)

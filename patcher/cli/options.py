@@ -10,8 +10,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from patcher.errors import UsageError
-from patcher.language import phrase
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.session.session import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("pins", cls=Command)
@@ -22,8 +22,8 @@ def command(session: Session, file: Path | None, to: tuple[str, ...], since: boo
 
     Exit code 0 only if nothing breaks once the records are applied, and no record drifts.
     """
-    from patcher.operations.pinning import compare
-    from patcher.reporting.pins import show_pins
+    from patcher.check.pinning import compare
+    from patcher.report.pins import show_pins
 
     done = compare(session, file, to, since=since)
     show_pins(done, session)

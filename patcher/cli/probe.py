@@ -6,7 +6,7 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("probe", cls=Command)
@@ -38,10 +38,10 @@ def command(
 ) -> int:
     """Ask a live process for WHAT; without it, list what can be asked and what can be done."""
     from patcher.errors import ExitCode, UsageError
-    from patcher.hosts.target import target
-    from patcher.language import phrase
-    from patcher.operations.probing import read, write
-    from patcher.reporting.probe import agree, show_answers, show_questions
+    from patcher.i18n import phrase
+    from patcher.remote.target import target
+    from patcher.report.probe import agree, show_answers, show_questions
+    from patcher.watch.probe.probing import read, write
 
     if question is None:
         show_questions(session.output)

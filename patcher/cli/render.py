@@ -7,9 +7,9 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.hosts.host import Profile
-from patcher.reporting.answers import show_json
-from patcher.session import Session
+from patcher.remote.host import Profile
+from patcher.report.answers import show_json
+from patcher.session.session import Session
 
 
 @click.command("render", cls=Command)
@@ -30,8 +30,8 @@ def command(
     profile: Profile | None,
 ) -> int:
     """Print git_ignore.py, run_standard.sh, run_debug.sh or run_fast_load.sh as this machine or HOST needs it."""
-    from patcher.operations.rendering import render
-    from patcher.reporting.render import as_json, show_difference, show_text, show_written
+    from patcher.migrate.rendering import render
+    from patcher.report.render import as_json, show_difference, show_text, show_written
 
     shown = render(session, name, host, sets, profile, write=write)
     if session.output == "json":

@@ -10,11 +10,11 @@ from patcher.cli.completing import record_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
-from patcher.language import phrase
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.operations.survey import Tampering
+    from patcher.session.survey import Tampering
 
 
 @click.command("revert", cls=Command)
@@ -33,8 +33,8 @@ def command(
     session: Session, ids: tuple[str, ...], dry_run: bool, diff: bool, show_diff: bool, force: bool, merge: bool
 ) -> int:
     """Put files back as they were, byte for byte: of all records, or of the IDs named."""
-    from patcher.operations.reverting import revert
-    from patcher.reporting.round import show_round
+    from patcher.patching.reverting import revert
+    from patcher.report.round import show_round
 
     if force and merge:
         raise click.UsageError("--force and --merge exclude each other")

@@ -9,10 +9,10 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.hosts import ordered_host, reach_options
 from patcher.cli.options import with_session
-from patcher.session import Session
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.hosts.host import Profile
+    from patcher.remote.host import Profile
 
 
 @click.command("run", cls=Command)
@@ -42,8 +42,8 @@ def command(
     Hydra overrides come after --.
     """
     from patcher.jobs.link import linked
-    from patcher.operations.training import Wanted, launch, watch
-    from patcher.reporting.jobs import Live, exit_code, show_job, show_started, show_unset, show_verdict
+    from patcher.jobs.training import Wanted, launch, watch
+    from patcher.report.jobs import Live, exit_code, show_job, show_started, show_unset, show_verdict
 
     host = ordered_host(session, name, given)
     if host.here and host.python is None and (script or host.script) is None:

@@ -7,7 +7,7 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("status", cls=Command)
@@ -18,9 +18,9 @@ def command(session: Session, everything: bool) -> int:
 
     Also where it is not known which environment trains, and where check finds what no record was made for.
     """
-    from patcher.operations.standing import standing
-    from patcher.operations.untried import untried
-    from patcher.reporting.status import show_status
+    from patcher.check.untried import untried
+    from patcher.patching.status import standing
+    from patcher.report.status import show_status
 
     found, beyond = standing(session), untried(session)
     show_status(found, beyond, session, everything=everything)

@@ -7,8 +7,8 @@ import click
 from patcher.cli.completing import symptom_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.reporting.answers import show_json
-from patcher.session import Session
+from patcher.report.answers import show_json
+from patcher.session.session import Session
 
 
 @click.command("symptoms", cls=Command)
@@ -17,9 +17,9 @@ from patcher.session import Session
 @with_session
 def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
     """The decision tree over all symptom records, or one of them in full."""
-    from patcher.language import language
-    from patcher.operations.symptoms import chosen
-    from patcher.reporting.symptoms import show_card, show_symptom, show_tree, symptom_json
+    from patcher.diagnose.symptom_records import chosen
+    from patcher.i18n import language
+    from patcher.report.symptoms import show_card, show_symptom, show_tree, symptom_json
 
     symptoms = chosen(session, symptom_id)
     if session.output == "json":

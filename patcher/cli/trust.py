@@ -7,7 +7,7 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.session import Session
+from patcher.session.session import Session
 
 
 @click.command("trust", cls=Command)
@@ -19,7 +19,7 @@ def command(session: Session, forget: bool) -> int:
     Without that they are never started; --python and an activated environment count anyway. It is remembered in your
     state folder, not in the tree.
     """
-    from patcher.reporting.trust import show_trust
+    from patcher.report.trust import show_trust
     from patcher.trust import distrust, trust
 
     root = session.tree.root

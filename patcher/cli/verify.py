@@ -11,11 +11,11 @@ from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode, UsageError
 from patcher.homes import expanded
-from patcher.language import phrase
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.ladder import Wish
+    from patcher.preflight import Wish
 
 
 @click.command("verify", cls=Command)
@@ -54,7 +54,7 @@ def command(
 
     With --level also that what is installed works, in the interpreter that trains, here or on a host.
     """
-    from patcher.ladder import Wish
+    from patcher.preflight import Wish
 
     if address is None and wait is not None:
         raise UsageError(phrase("--wait goes with --ray"))
@@ -62,18 +62,18 @@ def command(
         if name is not None:
             raise UsageError(phrase("--host and --ray do not go together"))
         return _on_nodes(session, address, level, Wish(data, model, budget), wait)
-    from patcher.reporting.checks import Report
+    from patcher.report.checks import Report
 
     host = _host(session, name) if name is not None or level != "markers" else None
     report = Report(session, level, host)
     if host is None:
-        from patcher.operations.verifying import checks_here
+        from patcher.patching.verifying import checks_here
 
         checks = checks_here(session)
         for check in checks:
             report.take(check)
     else:
-        from patcher.operations.climbing import climb_to
+        from patcher.migrate.verify import climb_to
 
         checks = climb_to(session, level, host, Wish(data, model, budget), report.take)
     report.end(checks)
@@ -82,9 +82,9 @@ def command(
 
 def _host(session: Session, name: str | None) -> Any:
     """The host of that name; without one this machine."""
-    from patcher.hosts.host import HERE
-    from patcher.hosts.parse import host_named
-    from patcher.operations.climbing import local
+    from patcher.migrate.verify import local
+    from patcher.remote.host import HERE
+    from patcher.session.hosts import host_named
 
     if name is None or name == HERE:
         return local(session)
@@ -93,8 +93,8 @@ def _host(session: Session, name: str | None) -> Any:
 
 
 def _on_nodes(session: Session, address: str, level: Level, wish: Wish, wait: float | None) -> int:
-    from patcher.operations.nodes import verify_nodes
-    from patcher.reporting.nodes import Progress, show_verified
+    from patcher.cluster.nodes import verify_nodes
+    from patcher.report.nodes import Progress, show_verified
 
     with Progress() as progress:
         nodes = verify_nodes(session, address, level, wish, wait=wait, on_node=progress.take)

@@ -12,11 +12,11 @@ from patcher.cli.help import Command
 from patcher.cli.hosts import reach_options
 from patcher.cli.options import with_session
 from patcher.errors import UsageError
-from patcher.language import phrase
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.hosts.host import Profile
+    from patcher.remote.host import Profile
 
 
 @click.command("watch", cls=Command)
@@ -56,9 +56,9 @@ def command(
     """
     from contextlib import ExitStack
 
-    from patcher.operations.log_or_host import STANDARD_INPUT, either, log_or_host
-    from patcher.operations.watching import Asked, watch
-    from patcher.reporting.watch import Watching, exit_code, show_report
+    from patcher.jobs.log_or_host import STANDARD_INPUT, either, log_or_host
+    from patcher.report.watch import Watching, exit_code, show_report
+    from patcher.watch.watching import Asked, watch
 
     if (pid is None) == (not targets):
         raise UsageError(phrase("name a log, a host, or a process with --pid"))

@@ -21,8 +21,8 @@ from patcher.cluster import driver, worker
 from patcher.cluster.model import Node
 from patcher.cluster.reading import named, node_of
 from patcher.errors import HostError, UsageError
-from patcher.hosts.payload import agent_sources
-from patcher.language import phrase
+from patcher.i18n import phrase
+from patcher.remote.payload import agent_sources
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"

@@ -9,7 +9,7 @@ from patcher.checks import Check
 from patcher.cluster import machines, software
 from patcher.cluster.model import Node
 from patcher.cluster.verdicts import LEVEL, Verdict, verdict
-from patcher.language import NOTHING, Phrase, Phrases, phrase
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 
 
 @dataclass(frozen=True, slots=True)

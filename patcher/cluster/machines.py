@@ -9,7 +9,7 @@ from statistics import median
 from patcher.cluster.majority import grouped
 from patcher.cluster.model import Facts, Node
 from patcher.cluster.verdicts import Verdict, names, verdict
-from patcher.language import Phrase, Phrases, phrase
+from patcher.i18n import Phrase, Phrases, phrase
 
 NONE = "–"
 SKEW = 1.0

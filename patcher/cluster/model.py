@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from patcher.checks import Check
-from patcher.language import NOTHING, Phrase, Phrases
+from patcher.i18n import NOTHING, Phrase, Phrases
 
 State = Literal["answered", "died", "late", "failed"]
 """`died`: the node left the cluster; `late`: no answer within the limit; `failed`: its worker or our program did."""

@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from patcher.agent import disks, gpus
-from patcher.agent.collecting.variables import shown
-from patcher.agent.facts import Fact, gather
 from patcher.cluster.cargo import OWN
 from patcher.cluster.saying import say, say_check, say_error
 from patcher.cluster.trees import contents, identity
 from patcher.errors import UkyError, UsageError
-from patcher.language import phrase
-from patcher.operations.waiting import at_most
-from patcher.session import Session
+from patcher.i18n import phrase
+from patcher.remote.agent import disks, gpus
+from patcher.remote.agent.facts import Fact, gather
+from patcher.remote.agent.variables import shown
+from patcher.session.lock_wait import at_most
+from patcher.session.session import Session
 
 _SHORT = 2.0
 _SHARE = 3
@@ -82,7 +82,7 @@ def _machine(root: str | None) -> dict[str, Any]:
 
 
 def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
-    from patcher.operations.standing import standing
+    from patcher.patching.status import standing
 
     if session.root_option is None:
         raise UsageError(
@@ -104,7 +104,7 @@ def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
 
 def _round(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     """What an apply came to, or would come to."""
-    from patcher.operations.applying import Order, apply, preview
+    from patcher.patching.applying import Order, apply, preview
 
     request = session.request(tuple(ask["ids"]), tuple(ask["tags"]), tuple(ask.get("skip", ())))
     order = Order(request, allow_dirty=ask["allow_dirty"], merge=ask["merge"])
@@ -120,12 +120,12 @@ def _checks(session: Session, ask: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The checks of the level. Those of the markers that hold are not told."""
     level = ask["level"]
     if ask["verb"] != "look" or level == "markers":
-        from patcher.operations.verifying import marker_checks
+        from patcher.patching.verifying import marker_checks
 
         checks = marker_checks(session)
     else:
-        from patcher.ladder import Wish
-        from patcher.operations.climbing import climb_to, local
+        from patcher.migrate.verify import climb_to, local
+        from patcher.preflight import Wish
 
         wish = Wish(ask.get("data"), ask.get("model"), ask.get("budget"))
         checks = climb_to(session, level, local(session), wish, lambda _: None)

@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 from patcher.cluster.model import Clock, Facts, Identity, Node, Room, Round, State
 from patcher.cluster.saying import hear_check
-from patcher.language import NOTHING, Phrases, phrase
-from patcher.language.heard import heard
+from patcher.i18n import NOTHING, Phrases, phrase
+from patcher.i18n.decoding import heard
 
 
 def node_of(told: Mapping[str, Any], end: Mapping[str, Any]) -> Node:

@@ -6,8 +6,8 @@ from typing import Any
 
 from patcher.checks import Check
 from patcher.errors import UkyError
-from patcher.language import Phrase, Phrases
-from patcher.language.heard import heard
+from patcher.i18n import Phrase, Phrases
+from patcher.i18n.decoding import heard
 
 
 def say(value: object) -> Any:

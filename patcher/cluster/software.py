@@ -11,7 +11,7 @@ from patcher.checks import Check
 from patcher.cluster.majority import grouped
 from patcher.cluster.model import Facts, Node
 from patcher.cluster.verdicts import Verdict, names, some, verdict
-from patcher.language import Phrases, phrase
+from patcher.i18n import Phrases, phrase
 
 VARYING = ("RAY_", "SLURM_", "NVIDIA_VISIBLE", "CUDA_VISIBLE", "LOCAL_", "GROUP_", "ROLE_", "OMPI_COMM_WORLD_")
 """What the names of variables begin with that Ray or a launcher sets for each worker."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patcher.agent import disk, disks
-from patcher.agent.hashing import digests
+from patcher.remote.agent import disks
+from patcher.worktree.host import disk
+from patcher.worktree.host.hashing import digests
 
 FOLDERS = ("verl", "recipe")
 """The packages of a fork that workers import."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from patcher.checks import Check, Status
 from patcher.cluster.model import Node
-from patcher.language import NOTHING, Phrase, Phrases, phrase
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 
 LEVEL = "nodes"
 NAMED = 3

@@ -104,7 +104,7 @@ class Eye:
                 exec(compile(sources[module.__name__], module.__name__, "exec"), module.__dict__)  # noqa: S102
 
         sys.meta_path.insert(0, Sent())
-        self._eye = import_module("patcher.agent.stacks.eye").Eye()
+        self._eye = import_module("patcher.watch.agent.eye").Eye()
 
     def ask(self, verb: str, args: dict[str, Any]) -> Any:
         return self._eye.ask(verb, args)

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from patcher.errors import CutError, HostError, LoginError, UnreachableError
-from patcher.hosts.channel import RefusedError
+from patcher.i18n import Phrase, language, phrase, show
 from patcher.jobs.reading import Reading
 from patcher.jobs.starting import tail
-from patcher.language import Phrase, language, phrase, show
-from patcher.terminal import say
+from patcher.remote.channel import RefusedError
+from patcher.terminal.printing import say
 
 if TYPE_CHECKING:
-    from patcher.diagnosis.lines import Line
-    from patcher.diagnosis.milestones import Milestone
-    from patcher.hosts.channel import Answer
-    from patcher.hosts.connection import Connection
-    from patcher.hosts.host import Host
     from patcher.jobs.model import Job, Verdict
+    from patcher.records.log_lines import Line
+    from patcher.records.milestones import Milestone
+    from patcher.remote.channel import Answer
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host
 
 PAUSES = (0.5, 2.0, 5.0, 10.0, 30.0)
 """Seconds before each further try to reach the host again; the last one from then on."""

@@ -6,13 +6,13 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patcher.diagnosis.naming import name
+from patcher.diagnose.naming import name
+from patcher.i18n import Phrase, phrase
 from patcher.jobs.model import Verdict
-from patcher.language import Phrase, phrase
 
 if TYPE_CHECKING:
-    from patcher.diagnosis.milestones import Milestones
     from patcher.jobs.model import Job, Kind
+    from patcher.records.milestones import Milestones
     from patcher.secrets.redacting import Redactor
 
 FULL = 1 << 20

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from patcher.hosts.connection import Connection
     from patcher.jobs.model import Job, Verdict
-    from patcher.migration.model import Cargo
+    from patcher.migrate.model import Cargo
+    from patcher.remote.connection import Connection
 
 
 def save_working(connection: Connection, job: Job, cargo: Cargo | None = None, verdict: Verdict | None = None) -> str:

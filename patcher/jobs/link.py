@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from patcher.hosts.connection import Connection, connect
-from patcher.hosts.opening import begin
+from patcher.remote.connection import Connection, connect
+from patcher.remote.opening import begin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from patcher.hosts.host import Host
-    from patcher.hosts.survey import Place
+    from patcher.remote.host import Host
+    from patcher.remote.survey import Place
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from patcher.diagnosis.milestones import Phase, Telling
-from patcher.language import Phrase, Phrases
+from patcher.i18n import Phrase, Phrases
+from patcher.records.milestones import Phase, Telling
 
 State: TypeAlias = Literal["starting", "running", "ended", "stopped", "lost"]
 """`lost`: gone, and nobody has noted how it ended."""

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from patcher.diagnosis.lines import Line, Lines
-from patcher.diagnosis.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
 from patcher.jobs.clock import Clock
 from patcher.jobs.judging import judge
 from patcher.jobs.model import Job, Verdict, job_of
+from patcher.records.log_lines import Line, Lines
+from patcher.records.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
 from patcher.secrets.redacting import Following, Redactor
 
 if TYPE_CHECKING:
-    from patcher.hosts.connection import Connection
-    from patcher.hosts.host import Host
     from patcher.jobs.following import Ears
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host
 
 
 _PIECES = re.compile(r"[^\n]{0,16383}\n|[^\n]{1,16383}")

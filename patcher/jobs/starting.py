@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from patcher.jobs.model import Job, Usage, job_of
 
 if TYPE_CHECKING:
-    from patcher.hosts.connection import Connection
-    from patcher.hosts.host import Host, Profile
-    from patcher.hosts.survey import Survey
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host, Profile
+    from patcher.remote.survey import Survey
 
 
 def script_of(profile: Profile) -> str:

@@ -11,7 +11,7 @@ from patcher.jobs.model import Job, Usage, Verdict, job_of
 from patcher.jobs.starting import all_jobs
 
 if TYPE_CHECKING:
-    from patcher.hosts.connection import Connection
+    from patcher.remote.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)

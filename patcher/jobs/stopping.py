@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.jobs.model import Job, State, job_of
 
 if TYPE_CHECKING:
-    from patcher.hosts.connection import Connection
+    from patcher.remote.connection import Connection
 
 GRACE = 20.0
 

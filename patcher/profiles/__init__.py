@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from patcher.homes import home
 
 if TYPE_CHECKING:
-    from patcher.hosts.host import Host
-    from patcher.hosts.survey import Survey
-    from patcher.migration.model import Rendered
+    from patcher.migrate.model import Rendered
     from patcher.profiles.layout import Layout
+    from patcher.remote.host import Host
+    from patcher.remote.survey import Survey
 
 NAMES = ("git_ignore.py", "run_standard.sh", "run_debug.sh", "run_fast_load.sh")
 """All files that are rendered, below the tree's root. They belong to each host and are not sent."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from patcher.errors import RecordError
-from patcher.hosts.host import Host
-from patcher.language import phrase
+from patcher.i18n import phrase
+from patcher.remote.host import Host
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
 

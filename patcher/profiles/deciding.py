@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from patcher.environment.versions import Kind, No, satisfies
-from patcher.hosts.host import Profile
-from patcher.hosts.survey import Survey
-from patcher.language import phrase
-from patcher.migration.model import Text
+from patcher.i18n import phrase
+from patcher.migrate.model import Text
+from patcher.packages.versions import Kind, No, satisfies
 from patcher.records.settings import Override, Setting, load_settings
+from patcher.remote.host import Profile
+from patcher.remote.survey import Survey
 
 _ENOUGH = 16
 """CPUs that Ray is told of at most, unless the GPUs need more: it starts a Python process for each of them."""

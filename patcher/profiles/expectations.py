@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from patcher.diagnosis.milestones import Phase
-from patcher.hosts.host import Profile
+from patcher.records.milestones import Phase
+from patcher.remote.host import Profile
 
 Span: TypeAlias = tuple[float, float]
 """The usual seconds, low and high. Up to the second a phase is normal; for `loop` they are those of one step."""

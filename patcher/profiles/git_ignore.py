@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from patcher.agent.snapshots import newest_snapshot
 from patcher.errors import RecordError
-from patcher.hosts.host import Host
-from patcher.language import Phrase, phrase
-from patcher.migration.model import Rendered, Text
+from patcher.i18n import Phrase, phrase
+from patcher.migrate.model import Rendered, Text
 from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, plain_value, refers, tail
 from patcher.profiles.layout import Layout, derived, left_to_default
 from patcher.profiles.marked import marked
 from patcher.profiles.templates import fill
+from patcher.remote.agent.snapshots import newest_snapshot
+from patcher.remote.host import Host
 from patcher.worktree.python import parse
 
 NAME = "git_ignore.py"

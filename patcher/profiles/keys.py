@@ -32,7 +32,7 @@ class Config:
 @lru_cache(maxsize=1)
 def config_of(tree_root: Path) -> Config:
     """The config of the tree at `tree_root`."""
-    from patcher.compat.composition import compose
+    from patcher.analysis.composition import compose
 
     made = compose((tree_root / "verl/trainer/config",), "ppo_trainer", {})
     return Config(made.config if made is not None else None)

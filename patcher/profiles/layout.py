@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from patcher.errors import RecordError
-from patcher.hosts.host import Host
-from patcher.language import Phrase, phrase
+from patcher.i18n import Phrase, phrase
+from patcher.remote.host import Host
 
 QWEN = "models--Qwen--Qwen2.5-VL-3B-Instruct/snapshots"
 TRAIN = "train.parquet"

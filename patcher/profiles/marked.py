@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from patcher import __version__
-from patcher.agent.rendered import PREFIX, digest
+from patcher.profiles.agent.rendered import PREFIX, digest
 
 _GAP = f"{PREFIX}@\n"
 """Where a template wants the line."""

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import get_args
 
-from patcher.agent.snapshots import newest_snapshot
 from patcher.errors import RecordError
-from patcher.hosts.host import Host, Profile
-from patcher.hosts.survey import Survey
-from patcher.language import phrase
-from patcher.migration.model import Rendered, Text
+from patcher.i18n import phrase
+from patcher.migrate.model import Rendered, Text
 from patcher.profiles import deciding, values
 from patcher.profiles.checked import override, variable
 from patcher.profiles.git_ignore import source_of
@@ -21,6 +18,9 @@ from patcher.profiles.keys import Config, config_of
 from patcher.profiles.layout import TINY, TRAIN, VALIDATION, Layout
 from patcher.profiles.marked import marked
 from patcher.profiles.templates import fill
+from patcher.remote.agent.snapshots import newest_snapshot
+from patcher.remote.host import Host, Profile
+from patcher.remote.survey import Survey
 
 NAMES: Mapping[str, Profile] = {f"run_{profile.replace('-', '_')}.sh": profile for profile in get_args(Profile)}
 """Each run script and its profile."""

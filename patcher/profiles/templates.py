@@ -24,7 +24,7 @@ def fill(template: str, **values: object) -> str:
     from jinja2 import TemplateError
 
     from patcher.errors import RecordError
-    from patcher.language import phrase
+    from patcher.i18n import phrase
 
     try:
         return _environment().get_template(template).render(**values)

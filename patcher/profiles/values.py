@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from patcher.hosts.host import Profile
-from patcher.hosts.survey import Survey
-from patcher.language import phrase
-from patcher.migration.model import Text
+from patcher.i18n import phrase
+from patcher.migrate.model import Text
+from patcher.remote.host import Profile
+from patcher.remote.survey import Survey
 
 ACTOR = "actor_rollout_ref.actor"
 MODEL = "actor_rollout_ref.model"

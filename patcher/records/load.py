@@ -9,9 +9,9 @@ from pathlib import Path
 
 from patcher.data import shipped
 from patcher.errors import RecordError
-from patcher.language import Phrases, listed, phrase
-from patcher.records.mistakes import Mistake
+from patcher.i18n import Phrases, listed, phrase
 from patcher.records.model import Record
+from patcher.tables.mistakes import Mistake
 from patcher.worktree import files
 
 

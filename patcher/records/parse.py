@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from patcher.language import phrase
-from patcher.language.said import said
+from patcher.error_messages import said
+from patcher.i18n import phrase
 from patcher.records import rules
-from patcher.records.lines import KeyPath
-from patcher.records.mistakes import Checker, Mistake
 from patcher.records.model import (
     AddArgument,
     Edit,
@@ -30,7 +28,9 @@ from patcher.records.model import (
     When,
     Where,
 )
-from patcher.records.toml import decode
+from patcher.tables.lines import KeyPath
+from patcher.tables.mistakes import Checker, Mistake
+from patcher.tables.toml import decode
 
 DISTRIBUTIONS = (
     "verl",
@@ -154,7 +154,7 @@ def _edits(check: Checker, data: Mapping[str, Any]) -> tuple[Edit, ...]:
 
 
 def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) -> Edit:
-    from patcher.rewriting import check_code, check_pattern, check_value
+    from patcher.rewrite import check_code, check_pattern, check_value
 
     def text(key: str, test: Callable[[str], object] | None = None, *, required: bool = True) -> str:
         value = check.string(table, path, key, required=required)
@@ -210,7 +210,7 @@ def _edit(check: Checker, table: Mapping[str, Any], path: KeyPath, kind: str) ->
 
 
 def _bound(check: Checker, path: KeyPath, text: str, pattern: str) -> None:
-    from patcher.rewriting import metavariables
+    from patcher.rewrite import metavariables
 
     for name in sorted(metavariables(text) - metavariables(pattern)):
         anchor = "${name} is bound by no metavariable of the anchor"
@@ -219,7 +219,7 @@ def _bound(check: Checker, path: KeyPath, text: str, pattern: str) -> None:
 
 
 def _resolved(check: Checker, data: Mapping[str, Any]) -> tuple[str, ...]:
-    from patcher.rewriting import check_pattern
+    from patcher.rewrite import check_pattern
 
     if "resolved" not in data:
         return ()

@@ -13,10 +13,10 @@ from typing import Any, Literal, get_args
 
 from patcher.data import shipped
 from patcher.errors import RecordError
-from patcher.language import Phrases, phrase
-from patcher.records.mistakes import Checker, Mistake
+from patcher.i18n import Phrases, phrase
 from patcher.records.parse import DISTRIBUTIONS
-from patcher.records.toml import decode
+from patcher.tables.mistakes import Checker, Mistake
+from patcher.tables.toml import decode
 from patcher.worktree import files
 
 Profile = Literal["standard", "debug", "fast-load", "fault"]

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from patcher.diagnosis.milestones import PHASES, Phase
-from patcher.diagnosis.needles import needles, width
 from patcher.errors import RecordError
-from patcher.language import Phrases, phrase
+from patcher.i18n import Phrases, phrase
 from patcher.records import rules
-from patcher.records.lines import KeyPath
 from patcher.records.load import read, symptom_files
-from patcher.records.mistakes import Checker, Mistake
+from patcher.records.milestones import PHASES, Phase
+from patcher.records.needles import needles, width
 from patcher.records.parse import DISTRIBUTIONS
 from patcher.records.symptoms import (
     TOPICS,
@@ -30,7 +28,9 @@ from patcher.records.symptoms import (
     Wait,
     Words,
 )
-from patcher.records.toml import decode
+from patcher.tables.lines import KeyPath
+from patcher.tables.mistakes import Checker, Mistake
+from patcher.tables.toml import decode
 
 _TOP = (
     *("id", "title", "cause", "kind", "topic", "part", "phase", "follows", "times", "source", "note", "zh", "when"),

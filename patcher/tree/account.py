@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
-from patcher.language import Phrase, phrase
+from patcher.i18n import Phrase, phrase
 from patcher.tree import disk, notes
 from patcher.tree.ledger import AppliedRecord, DamagedLedgerError, Ledger, PatchedFile, is_digest
 from patcher.tree.paths import FOLDER, resolve

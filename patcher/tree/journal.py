@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher import __version__
+from patcher.error_messages import said
 from patcher.errors import TreeError
-from patcher.language import phrase
-from patcher.language.said import said
+from patcher.i18n import phrase
 from patcher.tree import disk
 from patcher.tree.ledger import is_digest
 from patcher.tree.notes import SUFFIX

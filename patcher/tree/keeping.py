@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.language import phrase
+from patcher.i18n import phrase
 from patcher.tree import disk
 from patcher.tree.ledger import Ledger, dump
 from patcher.tree.paths import FOLDER, parts

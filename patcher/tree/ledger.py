@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from patcher import __version__
+from patcher.error_messages import said
 from patcher.errors import TreeError
-from patcher.language import phrase
-from patcher.language.said import said
+from patcher.i18n import phrase
 from patcher.tree.source import digest
 from patcher.worktree.json_text import parse_json
 

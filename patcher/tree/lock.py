@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
-from patcher.language import Phrase, listed, phrase
+from patcher.i18n import Phrase, listed, phrase
 from patcher.tree import disk
 from patcher.tree.ledger import now
 from patcher.tree.trouble import tree_error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from patcher.errors import TreeError
-from patcher.language import Phrase, phrase
+from patcher.i18n import Phrase, phrase
 from patcher.tree import disk
 from patcher.tree.trouble import tree_error
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from patcher.errors import TreeError
-from patcher.language import phrase
+from patcher.i18n import phrase
 
 
 def digest(content: bytes) -> str:

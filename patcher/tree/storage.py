@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.errors import TreeError
-from patcher.language import phrase
+from patcher.i18n import phrase
 from patcher.tree import disk
 from patcher.tree.keeping import move_aside
 from patcher.tree.ledger import DamagedLedgerError, Ledger, parse

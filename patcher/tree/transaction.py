@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.error_messages import said
 from patcher.errors import TreeError
-from patcher.language import Phrase, phrase
-from patcher.language.said import said
+from patcher.i18n import Phrase, phrase
 from patcher.tree import disk, journal, lock, notes
 from patcher.tree.account import Account, account
 from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step

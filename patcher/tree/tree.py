@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher.errors import UsageError
-from patcher.language import phrase
+from patcher.i18n import phrase
 from patcher.tree import disk, scan
 from patcher.tree.paths import resolve
 from patcher.tree.reading import Reading, reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from patcher.errors import TreeError
-from patcher.language import Phrase, Phrases, listed, phrase
+from patcher.i18n import Phrase, Phrases, listed, phrase
 from patcher.worktree.files import IrregularFileError, TooLargeError
 
 _CAUSES: dict[int, tuple[Phrase | Phrases, Phrase | str]] = {

@@ -10,12 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from patcher.agent import disk
-from patcher.agent.said import Refusal
-from patcher.agent.serve import VERBS
-from patcher.hosts.channel import Answer, Channel, RefusedError, heard
-from patcher.hosts.connection import Connection
-from patcher.hosts.host import HERE, Host
+from patcher.agent import VERBS
+from patcher.messages import Refusal
+from patcher.remote.channel import Answer, Channel, RefusedError, heard
+from patcher.remote.connection import Connection
+from patcher.remote.host import HERE, Host
+from patcher.worktree.host import disk
 
 CHANGING = frozenset(
     "write fsync replace link unlink mkdir rmdir symlink chmod fchmod chown ftruncate utime".split()  # noqa: SIM905

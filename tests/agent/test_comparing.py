@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from patcher.agent import inside, manifest, receiving
-from patcher.agent.manifest import Entry, Manifest
-from patcher.hosts.channel import RefusedError
-from patcher.migration.comparing import compare
-from patcher.migration.model import Difference
-from patcher.migration.sending import send
+from patcher.migrate.agent import receiving
+from patcher.migrate.comparing import compare
+from patcher.migrate.model import Difference
+from patcher.migrate.sending import send
+from patcher.remote.channel import RefusedError
 from patcher.tree import Tree
+from patcher.worktree.host import inside, manifest
+from patcher.worktree.host.manifest import Entry, Manifest
 from tests.agent.direct import direct
-from tests.migration.toys import cargo, contents, fork, git, write
+from tests.migrate.toys import cargo, contents, fork, git, write
 
 PLAIN = {"verl/a.py": "a", "verl/b.py": "b", "verl/c.py": "c"}
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.agent import inside
-from patcher.agent.replacing import JOURNAL
-from patcher.hosts.channel import RefusedError
-from patcher.migration.comparing import compare
-from patcher.migration.model import Item
-from patcher.migration.sending import send
+from patcher.migrate.comparing import compare
+from patcher.migrate.model import Item
+from patcher.migrate.sending import send
+from patcher.remote.channel import RefusedError
+from patcher.worktree.host import inside
+from patcher.worktree.host.replacing import JOURNAL
 from tests.agent.direct import direct, faults
-from tests.migration.toys import cargo, contents, fork, git, write
+from tests.migrate.toys import cargo, contents, fork, git, write
 from tests.tree.faults import fork as forked
 from tests.tree.faults import wait_for
 

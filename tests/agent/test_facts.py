@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from patcher.agent.facts import Fact, Untold, gather, run
-from patcher.agent.said import phrase, spoken
+from patcher.messages import phrase, spoken
+from patcher.remote.agent.facts import Fact, Untold, gather, run
 
 
 def test_a_fact_that_hangs_is_told_as_missing_and_the_rest_is_there() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.agent.facts import Output, Untold
-from patcher.agent.gpus import parse_driver, parse_gpus, parse_kernel_module, parse_processes
-from patcher.agent.said import spoken
+from patcher.messages import spoken
+from patcher.remote.agent.facts import Output, Untold
+from patcher.remote.agent.gpus import parse_driver, parse_gpus, parse_kernel_module, parse_processes
 
 MIB = 1 << 20
 UUID = "GPU-1d6e1ab9-6923-b0fb-5480-9af45f057536"

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 import patcher
-from patcher.agent.serve import VERBS
-from patcher.hosts import payload
+from patcher.agent import VERBS
+from patcher.remote import payload
 from tests import tools
 
 FOLDER = Path(patcher.__file__).parent
-PROGRAMS = FOLDER / "agent" / "ladder" / "programs"
+PROGRAMS = FOLDER / "preflight" / "agent" / "programs"
 """These run in the Python that trains, and import what they check."""
-SOURCES = [
-    path for room in payload.SENT for path in sorted((FOLDER / room).rglob("*.py")) if PROGRAMS not in path.parents
-]
-SENT = tuple(f"patcher.{room}" for room in payload.SENT)
+SOURCES = [path for path in payload.agent_files() if PROGRAMS not in path.parents]
+SENT = frozenset(payload.agent_sources())
 LATER = {"tomllib", "zoneinfo", "graphlib"}
 """In the standard library since 3.9 or later."""
 
@@ -35,7 +33,7 @@ def test_each_source_is_python_3_8_and_stays_among_its_own(path: Path) -> None:
         names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
         for name in names:
-            own = name.startswith(SENT)
+            own = name in SENT
             assert own or (name.split(".")[0] in sys.stdlib_module_names and name not in LATER), name
 
 

@@ -14,9 +14,9 @@ from bench.accuracy.figures import Score, scores
 from bench.accuracy.labels import FOLDER, Label, labels
 from bench.accuracy.ours import Checker, judged, pairs
 from bench.accuracy.uses import uses
-from patcher.compat.model import Finding, Unresolved
-from patcher.language import phrase
-from patcher.releases import sources
+from patcher.analysis.model import Finding, Unresolved
+from patcher.i18n import phrase
+from patcher.packages.releases import sources
 
 WITNESS = Path(kept.__file__).parent
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from bench import wide
-from patcher.compat.forest import Forest, Known
-from patcher.compat.model import Report
-from patcher.compat.pair import check_pair
-from patcher.compat.target import Target
-from patcher.symbols import Symbols
+from patcher.analysis.forest import Forest, Known
+from patcher.analysis.model import Report
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.pair import check_pair
 
 
 def _checked(root: Path, vllm: Path, most: int | None) -> tuple[Report, Known]:

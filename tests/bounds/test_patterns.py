@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnosis.searching import MOST_SECONDS, Search, taken_apart
+from patcher.diagnose.searching import MOST_SECONDS, Search, taken_apart
 from patcher.records.symptom_parse import load_symptoms
 from tests.bounds.conftest import Done
 from tests.bounds.hostile_lines import hostile

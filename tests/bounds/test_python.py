@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from patcher.worktree.python import DEEPEST, UnreadableError, parse
 from tests.bounds.conftest import Done
 from tests.bounds.hostile_python import readable, unreadable

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patcher.agent.frames import MOST_LINE, Splitter
-from patcher.compat.composition import compose
-from patcher.compat.scripts import script_uses
-from patcher.compat.yaml_text import documents, load
+from patcher.analysis.composition import compose
+from patcher.analysis.yaml_text import documents, load
+from patcher.check.scripts import script_uses
 from patcher.errors import HostError, ReleaseError
-from patcher.hosts.channel import understood
-from patcher.hosts.opening import place_of
-from patcher.hosts.probing import survey_of
-from patcher.releases import unpack
+from patcher.packages.releases import unpack
+from patcher.remote.agent.frames import MOST_LINE, Splitter
+from patcher.remote.channel import understood
+from patcher.remote.opening import place_of
+from patcher.remote.probing import survey_of
 from patcher.worktree.json_text import parse_json
 from tests.bounds.conftest import Done
 

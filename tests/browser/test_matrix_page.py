@@ -10,10 +10,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from patcher.records.load import load
-from patcher.reporting.matrix_page import render_page
+from patcher.report.matrix_page import render_page
 from tests.browser.conftest import Opened
 from tests.browser.looks import SCHEMES, contrast, faint, sideways, sized, without_scripts
-from tests.reporting.matrices import HOSTILE, HOSTILE_SYMBOL, VERL, VLLM, sample, wide
+from tests.report.matrices import HOSTILE, HOSTILE_SYMBOL, VERL, VLLM, sample, wide
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement

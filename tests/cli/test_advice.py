@@ -16,8 +16,8 @@ from packaging.requirements import Requirement
 
 import patcher
 from patcher.cli.app import COMMANDS, run
-from patcher.diagnosis.fixing import Fitting, offers
-from patcher.language import _catalogue
+from patcher.diagnose.fixing import Fitting, offers
+from patcher.i18n import _catalogue
 from patcher.records.symptom_parse import load_symptoms
 from tests.cli.conftest import Uky
 from tests.commands import commands, mistake_in

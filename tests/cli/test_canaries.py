@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.migration.listing import listing
-from patcher.tree.checkout import checkout
-from patcher.tree.git_settings import _KEPT
+from patcher.git.checkout import checkout
+from patcher.git.settings import _KEPT
+from patcher.migrate.listing import listing
 from tests.cli.conftest import SERVER, Uky
 
 HOOKS = (

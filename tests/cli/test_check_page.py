@@ -12,7 +12,7 @@ import pytest
 
 from patcher.cli.app import run
 from tests.cli.conftest import MOVED, Answer, Uky
-from tests.reporting.matrices import sample
+from tests.report.matrices import sample
 
 TOKEN = "ghp_" + "q7Rk2mXw9LtB4vNz8CyD1sFh6JgP3aEu5oTi"
 UPSTREAM = 'upstream = "https://github.com/volcengine/verl/pull/1"\n'
@@ -114,7 +114,7 @@ def test_what_the_page_says_to_paste_leads_to_a_clean_check(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("patcher.operations.targets._released", lambda *_: sources / "vllm")
+    monkeypatch.setattr("patcher.check.targets._released", lambda *_: sources / "vllm")
     monkeypatch.chdir(tmp_path)
     assert uky("check", "--against", "vllm==2.1", "--html", "page.html", "--no-since").code == 1
     (apply,) = Page((tmp_path / "page.html").read_text()).commands
@@ -233,7 +233,7 @@ def test_a_fork_with_400_findings_has_a_small_page(page_of: Callable[..., tuple[
 
 
 def test_a_matrix_has_its_own_page(uky: Uky, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.operations.matrix.survey_releases", lambda *_: sample())
+    monkeypatch.setattr("patcher.check.pairs.survey_releases", lambda *_: sample())
     monkeypatch.chdir(tmp_path)
     answer = uky("check", "--matrix", "--html", "matrix.html")
     assert answer.code == 1

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
-from patcher.environment import probe
 from patcher.errors import TreeError
-from patcher.language import show
+from patcher.i18n import show
+from patcher.packages import probe
 from patcher.tree import Tree
 from tests.cli.conftest import Uky
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.tree import disk, owed
-from patcher.tree.git_process import Process
+from patcher.git import owed
+from patcher.git.process import Process
+from patcher.tree import disk
 from tests import tools
 from tests.cli.conftest import SERVER, Uky
 from tests.tree.faults import Faults, fork, wait_for
@@ -457,7 +458,7 @@ def test_a_commit_that_fails_at_any_moment_leaves_nothing_or_says_what(
 def test_a_file_that_was_changed_since_is_left_out(uky: Uky, checkout: Path) -> None:
     def killed() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("patcher.tree.publishing.Publication.finish", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+            patch.setattr("patcher.git.publishing.Publication.finish", lambda _: os.kill(os.getpid(), signal.SIGKILL))
             uky("apply", "--commit")
 
     assert wait_for(fork(killed)) == -signal.SIGKILL
@@ -472,7 +473,7 @@ def test_a_file_that_was_changed_since_is_left_out(uky: Uky, checkout: Path) -> 
 def test_what_was_committed_by_hand_is_not_committed_again(uky: Uky, checkout: Path) -> None:
     def killed() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("patcher.tree.publishing.Publication.finish", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+            patch.setattr("patcher.git.publishing.Publication.finish", lambda _: os.kill(os.getpid(), signal.SIGKILL))
             uky("apply", "--commit")
 
     assert wait_for(fork(killed)) == -signal.SIGKILL
@@ -488,7 +489,7 @@ def test_records_taken_out_are_committed_by_the_next_run_too(uky: Uky, checkout:
 
     def killed() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("patcher.tree.publishing.Publication.finish", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+            patch.setattr("patcher.git.publishing.Publication.finish", lambda _: os.kill(os.getpid(), signal.SIGKILL))
             uky("apply", "--commit", vllm="1.0")
 
     assert wait_for(fork(killed)) == -signal.SIGKILL

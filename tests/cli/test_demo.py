@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher import releases
 from patcher.cli.app import run
 from patcher.demo import fingerprint
+from patcher.packages import releases
 
 COMMANDS = ["status", "apply --show-diff", "status", "verify", "check --against vllm --no-since", "apply", "revert"]
 

@@ -15,7 +15,7 @@ from patcher.cli.app import run
 from patcher.records.symptom_parse import load_symptoms, parse_symptom
 from patcher.records.symptoms import Symptom
 from tests.cli.conftest import Answer, Uky
-from tests.diagnosis.diagnosed import LOGS, SYMPTOMS, TRACEBACK, healthy, unfinished
+from tests.diagnose.diagnosed import LOGS, SYMPTOMS, TRACEBACK, healthy, unfinished
 
 FLAG = """\
 id = "flag-gone"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from patcher.cli.app import run
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 
 pytestmark = pytest.mark.network
 

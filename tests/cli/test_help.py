@@ -14,11 +14,11 @@ import pytest
 
 from patcher.cli.app import COMMANDS, HEADINGS, run
 from patcher.cli.examples import EXAMPLES
-from patcher.language import Language, language
-from patcher.reporting.table import width
+from patcher.i18n import Language, language
+from patcher.report.table import width
 from tests.cli.test_chinese import english_in
 from tests.commands import commands, mistake_in, parameters
-from tests.environment.venvs import Venv
+from tests.packages.venvs import Venv
 
 LOG = Path(__file__).parents[1] / "data/train-0.8.0.log"
 PATHS = [path for path, _ in commands()]

@@ -140,7 +140,7 @@ def test_an_interpreter_without_pyarrow(tmp_path: Path) -> None:
     """What the program itself says where neither reader can be imported."""
     import subprocess
 
-    import patcher.agent.parquet as program
+    import patcher.assets.agent.parquet as program
 
     source = Path(program.__file__).read_text()
     task = json.dumps({"do": "report", "file": "x"})
@@ -160,8 +160,8 @@ def test_an_interpreter_without_pyarrow(tmp_path: Path) -> None:
 )
 def test_an_interpreter_that_hangs_or_dies(tmp_path: Path, program: str, said: str) -> None:
     from patcher.errors import HostError
-    from patcher.hosts.connection import connect
-    from patcher.hosts.host import HERE, Host
+    from patcher.remote.connection import connect
+    from patcher.remote.host import HERE, Host
 
     (tmp_path / "x.parquet").touch()
     started = time.monotonic()
@@ -217,7 +217,7 @@ def test_warm_reads_what_is_not_in_memory(uky: Uky, tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_into_memory_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.agent import warming
+    from patcher.assets.agent import warming
 
     class Asked:
         def __init__(self, **args: object) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher import releases
 from patcher.cli.app import run
+from patcher.packages import releases
 from tests.cli.conftest import Answer
 
 Pins = Callable[..., Answer]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from tests.cli.conftest import SERVER, Uky
 from tests.forks import git
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from patcher.cli.app import run
-from patcher.language import Language
+from patcher.i18n import Language
 from patcher.records.symptom_parse import load_symptoms
-from patcher.reporting.symptoms import show_symptom, words
+from patcher.report.symptoms import show_symptom, words
 
 SYMPTOMS = load_symptoms()
 

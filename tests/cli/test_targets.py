@@ -19,7 +19,7 @@ import pytest
 from patcher.cli.app import run
 from tests.cli.conftest import Answer
 from tests.cli.test_job import call, tree
-from tests.diagnosis.diagnosed import SYMPTOMS, TRACEBACK, healthy, unfinished
+from tests.diagnose.diagnosed import SYMPTOMS, TRACEBACK, healthy, unfinished
 
 __all__ = ["tree"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from patcher.check import checking
+from patcher.check.untried import tried
 from patcher.cli.app import run
 from patcher.errors import ReleaseError
-from patcher.operations import checking
-from patcher.operations.untried import tried
 from patcher.records.load import load
-from patcher.reporting.matrix_document import asked_in
+from patcher.report.matrix_document import asked_in
 from tests.cli.conftest import Answer, write_tree
 from tests.cli.test_which_environment import environment
 
@@ -90,7 +90,7 @@ def test_where_records_were_not_tried(ask: Ask, verl: str, vllm: str, told: str)
 def test_the_next_step_can_be_followed_literally(
     ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("patcher.releases.versions", lambda *_, **__: [])
+    monkeypatch.setattr("patcher.packages.releases.versions", lambda *_, **__: [])
     last = ask("status", verl="0.2.0.dev", vllm="0.20.2").out.splitlines()[-1]
     words = shlex.split(last.partition("Next: uky-patch ")[2])
     assert run(words) == 1
@@ -119,7 +119,7 @@ def test_where_check_cannot_be_made_it_is_not_known(ask: Ask, monkeypatch: pytes
     def offline(*_: object, **__: object) -> Path:
         raise ReleaseError("vllm 0.99.0 is not in the cache", advice="Give the release from elsewhere.")
 
-    monkeypatch.setattr("patcher.operations.targets.release_folder", offline)
+    monkeypatch.setattr("patcher.check.targets.release_folder", offline)
     for command in ("status", "apply", "verify"):
         answer = ask(command, "--assume", "vllm==0.99.0", verl="0.7.0", vllm="0.20.2")
         assert answer.code == 1

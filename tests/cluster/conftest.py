@@ -17,7 +17,7 @@ from tests.cluster import raylets
 from tests.cluster.processes import wait_for
 from tests.cluster.raylets import RealCluster
 from tests.conftest import require
-from tests.hosts import namespaces
+from tests.remote import namespaces
 from tests.runtime.environment import interpreter
 
 

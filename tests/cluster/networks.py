@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cluster.processes import MARK, end
-from tests.hosts import namespaces
+from tests.remote import namespaces
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.cluster import networks
 from tests.cluster.particular import HELD, Node
 from tests.cluster.processes import MARK, NODE, end, marked, wait_for
-from tests.hosts import namespaces
+from tests.remote import namespaces
 
 STORE = 80_000_000
 """Bytes of an object store, about the least that Ray takes."""

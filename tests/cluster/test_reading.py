@@ -10,8 +10,8 @@ from patcher.checks import Check
 from patcher.cluster.reading import node_of
 from patcher.cluster.saying import hear_check, say, say_check, say_error
 from patcher.errors import UsageError
-from patcher.language import Phrases, phrase, show
-from patcher.language.heard import heard
+from patcher.i18n import Phrases, phrase, show
+from patcher.i18n.decoding import heard
 
 ASKED = {
     "id": "ab12",

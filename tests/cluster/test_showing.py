@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from patcher.cluster.model import Node, Round
-from patcher.operations.nodes import Applied
-from patcher.reporting.nodes import show_applied, show_verified
+from patcher.cluster.nodes import Applied
+from patcher.report.nodes import show_applied, show_verified
 from tests.cluster.made import alike, facts, identity, node
 
 if TYPE_CHECKING:

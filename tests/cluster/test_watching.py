@@ -84,7 +84,7 @@ def test_a_cluster_that_cannot_be_joined(
     cluster: RealCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with cluster.nodes("near"), hanging(cluster, "near") as pid:
-        monkeypatch.setattr("patcher.operations.nodes.interpreter", lambda _: tmp_path / "python")
+        monkeypatch.setattr("patcher.cluster.nodes.interpreter", lambda _: tmp_path / "python")
         (tmp_path / "python").write_text("#!/bin/sh\nexit 3\n")
         (tmp_path / "python").chmod(0o755)
         groups, told = look(cluster, pid, capsys)

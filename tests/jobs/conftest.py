@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from patcher import jobs
-from patcher.diagnosis.milestones import Milestone
-from patcher.hosts.connection import Connection
-from patcher.hosts.host import HERE, Host
-from patcher.hosts.opening import begin
 from patcher.jobs import Job, Verdict
 from patcher.jobs.link import Link
+from patcher.records.milestones import Milestone
+from patcher.remote.connection import Connection
+from patcher.remote.host import HERE, Host
+from patcher.remote.opening import begin
 from tests.machines import Machine
 
 LOGS = Path(__file__).with_name("logs")

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from patcher.errors import CutError, HostError, LoginError, UnreachableError
-from patcher.hosts.host import Host
 from patcher.jobs import following
 from patcher.jobs.following import Lasting
+from patcher.remote.host import Host
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import log_of
 from tests.machines import Machine
-from tests.migration.conftest import host, site, templates
-from tests.migration.moving import Site as Place
+from tests.migrate.conftest import host, site, templates
+from tests.migrate.moving import Site as Place
 
 __all__ = ["host", "site", "templates"]
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
-from patcher.hosts.host import HERE, Host
 from patcher.jobs import Job
-from patcher.operations.cleaning import Cleaned, Left, clean, look
+from patcher.jobs.cleaning import Cleaned, Left, clean, look
+from patcher.remote.host import HERE, Host
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, wait_for
 

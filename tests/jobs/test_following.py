@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from patcher import jobs
-from patcher.hosts.host import Host
-from patcher.hosts.opening import begin
 from patcher.jobs import following
 from patcher.jobs.link import Link
-from tests.hosts import cutting
-from tests.hosts.cutting import Fault
+from patcher.remote.host import Host
+from patcher.remote.opening import begin
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import log_of
 from tests.machines import Machine
+from tests.remote import cutting
+from tests.remote.cutting import Fault
 
 WRITER = """
 import os, random, sys, time

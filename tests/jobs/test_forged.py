@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from patcher import jobs
-from patcher.agent.jobs import processes, sealing
-from patcher.agent.jobs.runner import start_of
-from patcher.agent.jobs.traces import seal
+from patcher.jobs.agent import processes, sealing
+from patcher.jobs.agent.runner import start_of
+from patcher.jobs.agent.traces import seal
 from tests.jobs.conftest import Site
 from tests.jobs.test_cleaning import paths, see, take, whats
 from tests.jobs.test_running import alive, wait_for

@@ -16,7 +16,7 @@ import pytest
 from patcher import jobs
 from patcher.cli.app import run
 from patcher.jobs import Job
-from patcher.operations.cleaning import clean, look
+from patcher.jobs.cleaning import clean, look
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, log_of, wait_for
 from tests.machines import REQUIRED

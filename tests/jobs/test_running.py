@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from patcher import jobs
-from patcher.agent.jobs.processes import MARK, mark_of
-from patcher.hosts.channel import RefusedError
-from patcher.hosts.host import Host
 from patcher.jobs import Job
+from patcher.jobs.agent.processes import MARK, mark_of
+from patcher.remote.channel import RefusedError
+from patcher.remote.host import Host
 from tests import pythons, tools
 from tests.jobs.conftest import LOGS, Site
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patcher import jobs
-from patcher.hosts.channel import RefusedError
+from patcher.remote.channel import RefusedError
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, wait_for
 

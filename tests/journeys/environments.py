@@ -9,11 +9,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from patcher.environment.model import MODULES
 from patcher.homes import cache_folder
-from patcher.releases import sources
-from patcher.releases.cache import cache_root
-from tests.environment.venvs import Venv
+from patcher.packages.model import MODULES
+from patcher.packages.releases import sources
+from patcher.packages.releases.cache import cache_root
+from tests.packages.venvs import Venv
 
 FREEZES = Path(__file__).parent / "freezes"
 """Written by `uv pip compile` for Linux and Python 3.12: vLLM, what it pins, and what verl asks for beside it."""

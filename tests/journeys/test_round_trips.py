@@ -11,11 +11,11 @@ import pytest
 
 from patcher.demo import fingerprint
 from tests.cli.test_hand_edited_fork import SERVER, SPMD
-from tests.environment.venvs import Venv
 from tests.forks import edit, git
 from tests.journeys import trees
 from tests.journeys.environments import activated, environment, freeze, pinned
 from tests.journeys.journey import Stranger
+from tests.packages.venvs import Venv
 
 pytestmark = pytest.mark.network
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from tests.cli.test_hand_edited_fork import EDITS, SERVER, SPMD, STUBS
-from tests.environment.venvs import Venv
 from tests.forks import commit, edit, git
+from tests.packages.venvs import Venv
 
 REWARD = "verl/utils/reward_score/mcq.py"
 _IGNORED = "__pycache__/\n*.py[cod]\noutputs/\n/git_ignore.py\n*.parquet\n"

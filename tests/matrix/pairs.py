@@ -10,9 +10,9 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from patcher.planning.need import SymbolLookup
-from patcher.releases import versions, wheel
-from patcher.session import Session
+from patcher.packages.releases import versions, wheel
+from patcher.plan.need import SymbolLookup
+from patcher.session.session import Session
 
 VERL = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.7.0.dev0")
 """The verl releases, and a fork whose version lies between two of them and whose files are 0.6.1's."""

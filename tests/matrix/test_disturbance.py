@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.operations.applying import Order, preview
-from patcher.operations.round import Round
+from patcher.patching.applying import Order, preview
+from patcher.patching.result import Round
 from patcher.records.load import load
 from tests.disturb import comment_every, disturb
 from tests.matrix.pairs import VERL, copy_of, parsed, session

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from patcher.compat.matrix import Matrix
-from patcher.operations.matrix import survey_releases
-from patcher.reporting.matrix_document import DOCUMENTS, asked_in, render
-from patcher.session import Session
+from patcher.check.matrix import Matrix
+from patcher.check.pairs import survey_releases
+from patcher.report.matrix_document import DOCUMENTS, asked_in, render
+from patcher.session.session import Session
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

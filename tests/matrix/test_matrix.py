@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.operations.applying import Order, apply
-from patcher.operations.reverting import revert
-from patcher.operations.standing import standing
+from patcher.patching.applying import Order, apply
+from patcher.patching.reverting import revert
+from patcher.patching.status import standing
 from tests.matrix.pairs import VERL, contents, copy_of, parsed, session, vllm_releases
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]

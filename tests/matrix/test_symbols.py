@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.environment.versions import Yes, satisfies
+from patcher.analysis.symbols import Symbols
+from patcher.packages.releases import sources
+from patcher.packages.versions import Yes, satisfies
 from patcher.records.load import load
-from patcher.releases import sources
-from patcher.symbols import Symbols
 from tests.matrix.pairs import vllm_releases
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]

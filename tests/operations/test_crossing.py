@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.compat.matrix import Missing, Works
+from patcher.check import fetching
+from patcher.check.crossing import Crossing, cross
+from patcher.check.fetching import fetch_sources
+from patcher.check.matrix import Missing, Works
 from patcher.errors import EnvironmentProbeError
-from patcher.operations import fetching
-from patcher.operations.crossing import Crossing, cross
-from patcher.operations.fetching import fetch_sources
+from patcher.packages.releases import sources
 from patcher.records.load import load
-from patcher.releases import sources
-from patcher.reporting.matrix import matrix_json
+from patcher.report.matrix import matrix_json
 
 
 def silent(_message: object, _done: int = 0, _total: int | None = None) -> None:
@@ -60,7 +60,7 @@ def test_two_processes_find_what_one_finds(crossing: Crossing) -> None:
 
 
 def test_a_killed_process_is_one_clear_mistake(crossing: Crossing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.operations.crossing._start", _die)
+    monkeypatch.setattr("patcher.check.crossing._start", _die)
     with pytest.raises(EnvironmentProbeError, match="ended from outside"):
         cross(crossing, silent, processes=2)
 

@@ -9,11 +9,11 @@ import pytest
 
 from patcher import jobs
 from patcher.checks import Check
-from patcher.hosts.host import HERE, Host
 from patcher.jobs.link import linked
-from patcher.ladder import Wish
-from patcher.operations.proving import job_check
-from patcher.session import Session
+from patcher.preflight import Wish
+from patcher.preflight.debug_job import job_check
+from patcher.remote.host import HERE, Host
+from patcher.session.session import Session
 from tests.agent.ladder.standins import tree
 
 LOG = Path(__file__).parents[1] / "data" / "train-0.8.0.log"

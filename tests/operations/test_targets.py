@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patcher.operations.targets import as_installed
-from patcher.session import Session
-from tests.environment.venvs import Venv
+from patcher.check.targets import as_installed
+from patcher.session.session import Session
+from tests.packages.venvs import Venv
 
 
 def asked(venv: Venv, **assume: str) -> list[tuple[str, str]]:

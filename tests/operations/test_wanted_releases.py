@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.check.wanted_releases import known_to_records, parse_against, wanted_releases
 from patcher.errors import UsageError
-from patcher.operations.wanted_releases import known_to_records, parse_against, wanted_releases
 from patcher.records.load import load
 
 KNOWN = ("0.10.0", "0.9.0", "0.9.1rc1", "0.9.1", "0.20.2", "0.21.0.dev3", "0.8.5.post1")

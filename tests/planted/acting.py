@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.cli.app import run
-from patcher.hosts import payload
+from patcher.remote import payload
 
 MEMORY = 4 << 30
 """Bytes of address space that a command and each process of it may have."""

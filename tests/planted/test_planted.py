@@ -19,7 +19,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from patcher.hosts.host import HERE
+from patcher.remote.host import HERE
 from tests.planted import site
 from tests.planted.acting import act
 

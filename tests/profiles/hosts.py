@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.hosts.survey import Gpu, Interpreter, Place, Survey
+from patcher.remote.survey import Gpu, Interpreter, Place, Survey
 
 VERSIONS = {"verl": "0.7.0", "vllm": "0.20.2", "torch": "2.11.0", "triton": "3.6.0"}
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import HostError
-from patcher.hosts import payload
-from patcher.hosts.channel import Channel, RefusedError
-from patcher.migration.model import Rendered
+from patcher.migrate.model import Rendered
 from patcher.profiles.marked import marked
+from patcher.remote import payload
+from patcher.remote.channel import Channel, RefusedError
 
 
 def ended(code: int | None, said: str, greeted: bool) -> HostError:
@@ -87,7 +87,7 @@ def test_stacks(channel: Channel, tmp_path: Path, old_python: str) -> None:
 
     (tmp_path / "hook").mkdir()
     (tmp_path / "stacks").mkdir()
-    source = import_module("patcher.agent.stacks.hooked").__file__
+    source = import_module("patcher.jobs.agent.hooked").__file__
     (tmp_path / "hook" / "sitecustomize.py").write_text(Path(str(source)).read_text())
     given = {"PYTHONPATH": str(tmp_path / "hook"), "UKY_PATCH_STACKS": str(tmp_path / "stacks"), "RANK": "3"}
     code = "print('up', flush=True); import time; time.sleep(60)"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from patcher.agent.snapshots import newest_snapshot
-from patcher.hosts.host import HERE, Host
-from patcher.migration.model import Rendered
+from patcher.migrate.model import Rendered
 from patcher.profiles import render_all
+from patcher.remote.agent.snapshots import newest_snapshot
+from patcher.remote.host import HERE, Host
 from tests.profiles.hosts import VERSIONS, survey
 
 EXAMPLE = '''\

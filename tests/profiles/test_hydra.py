@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from patcher.hosts.host import Host
+from patcher.packages.releases import sources
 from patcher.profiles import render_all
 from patcher.profiles.hydra import hydra_text
-from patcher.releases import sources
+from patcher.remote.host import Host
 from tests.profiles.hosts import survey
 from tests.profiles.test_releases import VERL
 from tests.profiles.test_run_script import run

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from patcher.compat.forest import Forest
-from patcher.compat.judging import judge
-from patcher.compat.meaning import Universe
-from patcher.compat.model import Broken, Undecided
-from patcher.compat.registry.options import options_of
-from patcher.compat.scripts.collect import script_uses
-from patcher.compat.target import Target
-from patcher.hosts.host import Host
-from patcher.migration.model import Rendered
+from patcher.analysis.forest import Forest
+from patcher.analysis.meaning import Universe
+from patcher.analysis.model import Broken, Undecided
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.registry.options import options_of
+from patcher.check.rules import judge
+from patcher.check.scripts.collect import script_uses
+from patcher.migrate.model import Rendered
+from patcher.packages.releases import sources
 from patcher.profiles import NAMES, render_all
-from patcher.releases import sources
-from patcher.symbols import Symbols
+from patcher.remote.host import Host
 from tests.profiles.hosts import survey
 
 pytestmark = pytest.mark.network

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from patcher.agent.rendered import is_untouched
 from patcher.errors import RecordError
-from patcher.hosts.host import HERE, Host
-from patcher.migration.model import Rendered
+from patcher.migrate.model import Rendered
 from patcher.profiles import render_all
+from patcher.profiles.agent.rendered import is_untouched
+from patcher.remote.host import HERE, Host
 from tests import tools
 from tests.profiles.hosts import VERSIONS, survey
 

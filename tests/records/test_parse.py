@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.records.mistakes import Mistake
 from patcher.records.model import MoveImport, Record
 from patcher.records.parse import parse
+from patcher.tables.mistakes import Mistake
 
 GOOD = """\
 id = "good"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from tests.runtime.environment import BUILDS
 from tests.runtime.lane.document import DOCUMENTS, stale
 from tests.runtime.lane.model import RELEASES, Result

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patcher.language import Phrase, phrase, show
-from patcher.language.heard import heard
+from patcher.i18n import Phrase, phrase, show
+from patcher.i18n.decoding import heard
 from tests.terminal.hostile import TEXTS, steering
 
 EVIL = (
@@ -62,7 +62,7 @@ def test_programs_get_values_as_they_are() -> None:
 
 
 def test_a_sentence_in_a_sentence_keeps_its_lines() -> None:
-    from patcher.language import Phrases
+    from patcher.i18n import Phrases
 
     told = phrase("{cause}", cause=Phrases((phrase("{x}", x="a\nb"), "c"), "\n  "))
     assert told.render("en") == "a\\nb\n  c"

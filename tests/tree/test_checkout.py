@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 import patcher
 from patcher.errors import TreeError
-from patcher.tree import Ledger, Tree, git_process
-from patcher.tree.checkout import checkout
-from patcher.tree.git_settings import dump, parse
-from patcher.tree.head import head
+from patcher.git import process as git_process
+from patcher.git.checkout import checkout
+from patcher.git.head import head
+from patcher.git.settings import dump, parse
+from patcher.tree import Ledger, Tree
 from tests.tree.toys import TARGETS, apply, revert
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from patcher.errors import TreeError
-from patcher.language import phrase
+from patcher.i18n import phrase
 from patcher.tree.ledger import AppliedRecord, Ledger, PatchedFile, dump, parse
 from tests.tree.toys import FILES, TARGETS, apply, contents, revert
 

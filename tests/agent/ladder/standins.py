@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patcher.agent.ladder.climbing import environment
-from patcher.agent.ladder.running import Launch, Program, run
-from patcher.agent.said import spoken
+from patcher.messages import spoken
+from patcher.preflight.agent.climbing import environment
+from patcher.preflight.agent.running import Launch, Program, run
 
 TORCH = """
 import types

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from patcher.agent.ladder import ending
-from patcher.agent.ladder.engine_errors import first_error, fix_of
-from patcher.agent.said import spoken
+from patcher.messages import spoken
+from patcher.preflight.agent import ending
+from patcher.preflight.agent.engine_errors import first_error, fix_of
 
 KV = """INFO 11-21 01:41:02 [core.py:93] Initializing a V1 LLM engine
 (Worker pid=29394) ERROR 11-21 01:41:18 [multiproc_executor.py:1047] Traceback (most recent call last):

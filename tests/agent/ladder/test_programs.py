@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from patcher.agent.ladder.running import Program
+from patcher.preflight.agent.running import Program
 from tests.agent.ladder.standins import Told, told
 
 ROW: dict[str, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.agent.ladder.running import Program
+from patcher.preflight.agent.running import Program
 from tests.agent.ladder.standins import ENGINES, TORCH, alive, told, tree
 
 PLACES = Program(["places"], ["git_ignore.py", "data"], {"data": None, "model": None, "usual": {}})

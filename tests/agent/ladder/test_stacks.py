@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.agent.ladder.stacks import place
+from patcher.preflight.agent.stacks import place
 
 CRASH = """Fatal Python error: Segmentation fault
 

@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from patcher.agent.jobs import processes
-from patcher.agent.stacks import hook
-from patcher.agent.stacks.hooked import SIGNAL
-from tests.watching.conftest import Stalled
-from tests.watching.conftest import stalled as stalled
+from patcher.jobs.agent import hook, processes
+from patcher.jobs.agent.hooked import SIGNAL
+from tests.watch.conftest import Stalled
+from tests.watch.conftest import stalled as stalled
 
 Start = Callable[..., Stalled]
 
@@ -26,7 +25,7 @@ def run(code: str, *folders: Path, stacks: Path | None = None) -> subprocess.Com
 
 
 def hooked(folder: Path) -> Path:
-    from patcher.agent.stacks import hooked as module
+    from patcher.jobs.agent import hooked as module
 
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(Path(module.__file__).read_text())

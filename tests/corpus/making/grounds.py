@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from tests.corpus.making.standing_in import stand_in
 from tests.runtime.environment import interpreter
 

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from tests.runtime import environment
 from tests.runtime.lane.document import DOCUMENTS, blocks, with_block
 from tests.runtime.lane.model import RELEASES, Result

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from patcher.compat.conditions.guards import guards_of
-from patcher.compat.forest import Forest
-from patcher.compat.meaning import Universe
-from patcher.compat.model import Finding
-from patcher.compat.pair import check_pair
-from patcher.compat.target import Target
-from patcher.operations.repairing import repair
-from patcher.operations.targets import locate, parse_all, target_of
-from patcher.session import Session
-from patcher.symbols import Symbols
+from patcher.analysis.conditions.guards import guards_of
+from patcher.analysis.forest import Forest
+from patcher.analysis.meaning import Universe
+from patcher.analysis.model import Finding
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.pair import check_pair
+from patcher.check.repairing import repair
+from patcher.check.targets import locate, parse_all, target_of
+from patcher.session.session import Session
 
 AGAINST = ("vllm", "transformers")
 """The packages whose findings are executed: those that bench/accuracy labels."""

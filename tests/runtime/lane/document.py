@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from patcher.language import Language
+from patcher.i18n import Language
 from tests.runtime.lane.model import ENTRIES, Failure, Result, State
 from tests.runtime.lane.reasons import missing_package
 

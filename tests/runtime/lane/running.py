@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from patcher.releases import wheel
+from patcher.packages.releases import wheel
 from tests.runtime import environment
 from tests.runtime.lane.asking import Said, ask, claim_of
 from tests.runtime.lane.model import ENTRIES, STATES, Claim, Failure, Pair, Result, State

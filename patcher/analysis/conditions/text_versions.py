@@ -1,0 +1,118 @@
+"""Versions compared as text: `"0.9.2" > "0.11.0"` is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from patcher.analysis.conditions.evaluator import Evaluator
+from patcher.analysis.conditions.guards import Guards, guards_of
+from patcher.analysis.conditions.operators import COMPARISONS
+from patcher.analysis.conditions.outside import Outside
+from patcher.analysis.conditions.scoping import Place
+from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Term
+from patcher.analysis.meaning import Universe
+from patcher.analysis.model import Finding
+from patcher.analysis.outlining.outline import Body, Outline
+from patcher.i18n import phrase
+
+_VERSION = re.compile(r"\d+(\.\d+)+\w*")
+_ORDER = re.compile(rb"[<>]")
+
+
+def text_comparisons(universe: Universe, files: Iterable[str]) -> Iterator[Finding]:
+    """Comparisons by order of versions of the target's packages, or of two texts that look like versions, as text."""
+    guards = guards_of(universe)
+    anywhere = Evaluator(guards.tree, _Anywhere())
+    for file in files:
+        content = universe.forest.content(file) or b""
+        if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
+            continue
+        outline = guards.tree.file(file)
+        for body in outline.bodies.values() if outline is not None else ():
+            for step in body.steps:
+                for test in step.orderings:
+                    found = _finding(test, outline, body, anywhere, guards, universe) if outline is not None else None
+                    if found is not None:
+                        yield found
+
+
+class _Anywhere(Outside):
+    """Has every distribution, in some version: enough to tell what is the text of a version."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def version(self, distribution: str) -> Known | None:
+        return Known("0.0.0", distribution.replace("-", "_"))
+
+
+def _finding(
+    test: ast.Compare, outline: Outline, body: Body, anywhere: Evaluator, guards: Guards, universe: Universe
+) -> Finding | None:
+    if len(test.ops) != 1:
+        return None
+    local: dict[str, Term] = {}
+    for name in body.parameters:
+        if name in body.defaults:
+            local[name] = anywhere.term(body.defaults[name], Place(outline))
+    place = Place(outline, body.qualname, local)
+    left, right = _side(test.left, place, anywhere), _side(test.comparators[0], place, anywhere)
+    texts = [side for side in (left, right) if _is_text(side)]
+    packages = {side.package for side in texts if isinstance(side, Known) and side.package}
+    if len(texts) != 2 or (packages and packages.isdisjoint(universe.target.against)):
+        return None
+    package = packages.pop() if packages else ""
+    told = meant = None
+    here = Place(outline, body.qualname)
+    one, other = _side(test.left, here, guards.target), _side(test.comparators[0], here, guards.target)
+    if _is_text(one) and _is_text(other):
+        compare = COMPARISONS[type(test.ops[0])]
+        told, meant = compare(one, other), compare(_version(one), _version(other))
+    written = ast.unparse(test)
+    wrong = told is not None and meant is not None and told is not meant
+    if wrong:
+        detail = phrase("{test} compares versions as text: here it is {told}", test=written, told=str(told))
+    else:
+        detail = phrase("{test} compares versions as text", test=written)
+    return Finding(
+        outline.file,
+        test.lineno,
+        f"{package}.__version__" if package else "packaging.version",
+        "version-compared-as-text",
+        "break" if wrong and guards.runs_plainly((outline.file, body.qualname)) else "optional",
+        detail,
+        phrase("compare them with packaging.version.Version"),
+        function=body.qualname,
+    )
+
+
+def _side(node: ast.expr, place: Place, evaluator: Evaluator) -> Term:
+    try:
+        return evaluator.term(node, place)
+    except Raised:
+        return UNKNOWN
+
+
+def _is_text(term: Term) -> bool:
+    """Whether it is the text of a version, or its parts as texts."""
+    match term:
+        case Known(value=str() as text):
+            return bool(_VERSION.fullmatch(text))
+        case Known(value=tuple() as parts):
+            return len(parts) > 1 and all(isinstance(part, str) and part[:1].isdigit() for part in parts)
+        case _:
+            return False
+
+
+def _version(term: Term) -> Term:
+    from packaging.version import InvalidVersion, Version
+
+    if isinstance(term, Known):
+        text = ".".join(term.value) if isinstance(term.value, tuple) else str(term.value)
+        try:
+            return Known(Version(text))
+        except InvalidVersion:
+            pass
+    return UNKNOWN

@@ -1,0 +1,34 @@
+"""What symbols mean on one set of releases: dotted names and symbolic values -> definitions and instances."""
+
+from patcher.analysis.meaning.meanings import (
+    Container,
+    InstanceOf,
+    Meaning,
+    Meanings,
+    Method,
+    Outside,
+    SuperOf,
+    TreeClass,
+    TreeFunction,
+    TreeModule,
+    TypeOf,
+)
+from patcher.analysis.meaning.universe import Universe
+from patcher.analysis.symbols import Class, Function
+
+__all__ = [
+    "Class",
+    "Container",
+    "Function",
+    "InstanceOf",
+    "Meaning",
+    "Meanings",
+    "Method",
+    "Outside",
+    "SuperOf",
+    "TreeClass",
+    "TreeFunction",
+    "TreeModule",
+    "TypeOf",
+    "Universe",
+]

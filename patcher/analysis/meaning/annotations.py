@@ -1,0 +1,185 @@
+"""What an annotation in a target's sources says of a value."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from patcher.analysis.meaning.frame import Frame
+from patcher.analysis.meaning.meanings import Container, InstanceOf, Meanings, Outside, TreeClass, TypeOf, united
+from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
+from patcher.analysis.symbols.scope import Imported
+from patcher.worktree.python import UnreadableError, parse_expression
+
+if TYPE_CHECKING:
+    from patcher.analysis.meaning.universe import Universe
+
+_UNTOLD = Unknown("not annotated with a class")
+_THROUGH = frozenset({"Optional", "Union", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar",
+                      "Awaitable", "ContextManager", "AbstractContextManager", "AsyncContextManager",
+                      "AbstractAsyncContextManager"})  # fmt: skip
+_FIRST = frozenset({"Annotated"})
+_LAST = frozenset({"Coroutine"})
+_MANY = frozenset({"list", "List", "Sequence", "Iterable", "Iterator", "Collection", "AsyncIterable", "AsyncIterator",
+                   "MutableSequence", "set", "Set", "frozenset", "FrozenSet", "AbstractSet", "deque",
+                   "Deque"})  # fmt: skip
+_STREAMS = frozenset({"Generator", "AsyncGenerator"})
+_MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"})
+_ANYTHING = frozenset({"typing.Any", "typing_extensions.Any", "builtins.object"})
+
+
+def annotated_as(universe: Universe, annotation: ast.expr, module: str, frame: Frame | None = None) -> Meanings:
+    """What a value with that annotation is; `None` among alternatives is left out."""
+    frame = frame or Frame(module)
+    return universe.once(("annotated", annotation, frame), lambda: _read(universe, annotation, frame), (_UNTOLD,))
+
+
+def _read(universe: Universe, annotation: ast.expr, frame: Frame) -> Meanings:
+    match annotation:
+        case ast.Constant(value=None):
+            return ()
+        case ast.Constant(value=str() as text):
+            try:
+                return _read(universe, parse_expression(text.strip()), frame)
+            except UnreadableError:
+                return (_UNTOLD,)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return united(_read(universe, left, frame), _read(universe, right, frame))
+        case ast.Name() | ast.Attribute():
+            return _named(universe, annotation, frame)
+        case ast.Subscript(value=value, slice=inner):
+            return _subscripted(universe, value, inner, frame)
+        case _:
+            return (_UNTOLD,)
+
+
+def _named(universe: Universe, node: ast.Name | ast.Attribute, frame: Frame) -> Meanings:
+    if (node.attr if isinstance(node, ast.Attribute) else node.id) == "Self" and frame.receiver is not None:
+        return (_as_instance(frame),)
+    return _as_class(universe, type_named(universe, node, frame), frame)
+
+
+def _as_instance(frame: Frame) -> InstanceOf:
+    receiver = frame.receiver
+    assert receiver is not None
+    match receiver:
+        case InstanceOf():
+            return receiver
+        case TypeOf(of=of):
+            return InstanceOf(of)
+        case _:
+            return InstanceOf(receiver, exact=True)
+
+
+def _as_class(universe: Universe, definition: Definition, frame: Frame) -> Meanings:
+    match definition:
+        case Class():
+            return (InstanceOf(definition),)
+        case External(name=name):
+            if name in _ANYTHING:
+                return (_UNTOLD,)
+            return (Outside(name),)
+        case Variable(module=module, value=ast.Call(func=func) as call) if _tail(func) == "TypeVar":
+            if (own := _own_variable(definition, frame)) is not None:
+                return own
+            for word in call.keywords:
+                if word.arg == "bound":
+                    return annotated_as(universe, word.value, module)
+            return (_UNTOLD,)
+        case Variable(value=ast.Call(func=func)) if _tail(func) == "NewType":
+            return (Outside("typing.NewType"),)
+        case Variable(module=module, value=ast.expr() as value) if isinstance(
+            value, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.Constant
+        ):
+            return annotated_as(universe, value, module)
+        case Unknown() | Absent():
+            return (Unknown("its annotation is not known"),)
+        case _:
+            return (_UNTOLD,)
+
+
+def _own_variable(variable: Variable, frame: Frame) -> Meanings | None:
+    """A type variable that stands for the receiver: `self: T`, `cls: type[T]`."""
+    if frame.function is None or frame.receiver is None:
+        return None
+    arguments = [*frame.function.args.posonlyargs, *frame.function.args.args]
+    if arguments and arguments[0].annotation is not None:
+        names = {node.id for node in ast.walk(arguments[0].annotation) if isinstance(node, ast.Name)}
+        if variable.qualname in names:
+            return (_as_instance(frame),)
+    return None
+
+
+def _subscripted(universe: Universe, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
+    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    kind = _tail(value)
+    if kind in _THROUGH:
+        return united(*(_read(universe, part, frame) for part in parts))
+    if kind in _FIRST:
+        return _read(universe, parts[0], frame)
+    if kind in _LAST:
+        return _read(universe, parts[-1], frame)
+    if kind in ("type", "Type"):
+        found = united(*(_read(universe, part, frame) for part in parts))
+        return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else one for one in found)
+    if kind in _MANY or kind in ("tuple", "Tuple"):
+        return (Container(united(*(_read(universe, part, frame) for part in parts if not _is_dots(part)))),)
+    if kind in _STREAMS:
+        return (Container(_read(universe, parts[0], frame)),)
+    if kind in _MAPPINGS:
+        return (Container(_read(universe, parts[-1], frame)),)
+    if kind in ("Literal", "Callable"):
+        return (Outside(f"typing.{kind}"),)
+    if isinstance(value, ast.Name | ast.Attribute):
+        return _named(universe, value, frame)
+    return (_UNTOLD,)
+
+
+def type_named(universe: Universe, node: ast.expr, frame: Frame) -> Definition:
+    """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
+    from patcher.analysis.meaning.inference import local_import
+
+    symbols = universe.symbols(frame.module)
+    match node:
+        case ast.Name(id=name):
+            home = symbols.modules.find(frame.module)
+            scope = symbols.modules.scope(home) if isinstance(home, Module) else None
+            if scope is not None and not isinstance(scope, Unknown):
+                for binding in scope.for_checkers.get(name, ()):
+                    if isinstance(binding.made_by, Imported):
+                        found = symbols.imported(frame.module, binding.made_by).definition
+                        if not isinstance(found, Absent):
+                            return _across(universe, found)
+            if frame.function is not None and (imported := local_import(frame.function, name)) is not None:
+                return _across(universe, symbols.imported(frame.module, imported).definition)
+            if frame.owner is not None:
+                inner = symbols.member(frame.owner, name).definition
+                if isinstance(inner, Class):
+                    return inner
+            return _across(universe, symbols.expression(frame.module, node).definition)
+        case ast.Attribute(value=value, attr=attribute):
+            owner = type_named(universe, value, frame)
+            if isinstance(owner, External):
+                return _across(universe, External(f"{owner.name}.{attribute}"))
+            if not isinstance(owner, Module | Class):
+                return Unknown("its owner is no module or class")
+            where = owner.name if isinstance(owner, Module) else owner.module
+            return _across(universe, universe.symbols(where).member(owner, attribute).definition)
+        case _:
+            return Unknown("computed")
+
+
+def _across(universe: Universe, definition: Definition) -> Definition:
+    return universe.resolve(definition.name).definition if isinstance(definition, External) else definition
+
+
+def _tail(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _is_dots(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def class_of(meaning: InstanceOf | TypeOf | Class | TreeClass) -> Class | TreeClass:
+    return meaning.of if isinstance(meaning, InstanceOf | TypeOf) else meaning

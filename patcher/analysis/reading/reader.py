@@ -1,0 +1,118 @@
+"""Read one file: a single walk over its syntax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from patcher.analysis.facts import FileFacts
+from patcher.analysis.reading.branches import BRANCHES
+from patcher.analysis.reading.calls import CALLS
+from patcher.analysis.reading.definitions import DEFINITIONS, LAMBDAS
+from patcher.analysis.reading.engine_flags import engine_flag_uses
+from patcher.analysis.reading.environment import environment_uses
+from patcher.analysis.reading.expressions import EXPRESSIONS
+from patcher.analysis.reading.imports import IMPORTS
+from patcher.analysis.reading.statements import STATEMENTS
+from patcher.analysis.reading.walk import Walk
+from patcher.analysis.reading.ways import one_of
+from patcher.analysis.syntax import module_name
+from patcher.analysis.values import Named, OneOf
+from patcher.worktree.python import UnreadableError, parse
+
+_EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
+_EXECUTORS = {**IMPORTS, **STATEMENTS, **BRANCHES, **DEFINITIONS}
+_GLOBAL = re.compile(r"^[ \t]+global[ \t]+(.*)$", re.MULTILINE)
+
+
+def read_file(content: bytes, file: str) -> FileFacts:
+    """What the file says. One that is no Python says so in `problem`."""
+    try:
+        return read_syntax(parse(content), content, file)
+    except UnreadableError as error:
+        return unreadable(file, error)
+
+
+def unreadable(file: str, error: UnreadableError) -> FileFacts:
+    """What is known of a file that is no Python."""
+    return FileFacts(file, module_name(file), problem=str(error))
+
+
+def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = True) -> FileFacts:
+    """What the file of this text and syntax says; without its `uses` where nobody asks about them."""
+    walk = Walk(file, module_name(file), _EVALUATORS, _EXECUTORS)
+    walk.silent = not uses
+    try:
+        _visit(walk, tree, content)
+        if uses:
+            walk.uses += environment_uses(content, tree, file, walk.context_of)
+            walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
+    except RecursionError:
+        return unreadable(file, UnreadableError("it nests too deeply", walk.line))
+    return FileFacts(
+        file,
+        walk.module,
+        tuple(walk.uses),
+        {name: tuple(bounds) for name, bounds in walk.bindings.items()},
+        {key: draft.facts() for key, draft in walk.classes.items()},
+        walk.functions,
+        tuple(walk.stars),
+    )
+
+
+def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
+    counted = Counter(_bound_names(tree.body))
+    walk.again = frozenset(name for name, count in counted.items() if count > 1)
+    walk.annotations_run = not any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
+        for node in tree.body[:3]
+    )
+    walk.run(tree.body)
+    walk.assume_nothing()
+    statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
+    _settle(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
+    while walk.later:
+        walk.later.popleft()()
+    while walk.last:
+        known = next((dotted for dotted in walk.last if dotted in walk.patched), None)
+        walk.last.pop(known or next(iter(walk.last)))()
+
+
+def _settle(walk: Walk, shared: set[str]) -> None:
+    """Give the module's names the values that functions see: those that are bound in several ways, or by functions too
+    (`shared`), stand for themselves, so that each release takes its own."""
+    for name, bounds in walk.bindings.items():
+        value = one_of((bound.value, ()) for bound in bounds)
+        if name in shared or (len(bounds) > 1 and isinstance(value, OneOf)):
+            walk.scope.names[name] = Named(walk.dotted(name))
+        elif len(bounds) > 1:
+            walk.scope.names[name] = value
+
+
+def _bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that a module's body binds, once for each time."""
+    for node in block:
+        match node:
+            case (
+                ast.FunctionDef(name=name, decorator_list=decorators)
+                | ast.AsyncFunctionDef(name=name, decorator_list=decorators)
+            ):
+                if not any(isinstance(each, ast.Name) and each.id == "overload" for each in decorators):
+                    yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+                for part in ("body", "orelse", "finalbody"):
+                    yield from _bound_names(getattr(node, part, ()))
+                for handler in getattr(node, "handlers", ()):
+                    yield from _bound_names(handler.body)
+            case _:
+                pass

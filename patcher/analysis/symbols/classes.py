@@ -1,0 +1,266 @@
+"""Members of classes: own, inherited, fields, and attributes that methods set on `self`."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
+from patcher.analysis.symbols.literals import literal_table
+from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, read_scope
+
+if TYPE_CHECKING:
+    from patcher.analysis.symbols.resolver import Symbols
+
+Base: TypeAlias = Class | External | Unknown
+
+# Modules of the standard library that base classes come from and that cost nothing to look into.
+_STANDARD = frozenset(
+    {"abc", "builtins", "collections", "collections.abc", "contextlib", "enum", "threading", "typing"}
+)
+# Others, whose instances may have more than their classes show.
+_HARMLESS = frozenset(
+    {"argparse", "asyncio", "concurrent", "json", "logging", "multiprocessing", "queue", "socketserver"}
+)
+# What pydantic's BaseModel has besides `model_…`.
+_MODEL_NAMES = frozenset(
+    {"construct", "copy", "dict", "from_orm", "json", "parse_obj", "parse_raw", "schema", "validate"}
+)
+_CLASS_NAMES = frozenset({*dir(type), "__dataclass_fields__", "__annotations__", "__slots__"})
+
+
+def member_of_class(symbols: Symbols, owner: Class, name: str) -> Resolution:
+    """Look `name` up on the class and its bases, in Python's order."""
+    found = _search(symbols, owner, name)
+    if isinstance(found.definition, Absent) and name in _CLASS_NAMES and name.startswith("__"):
+        return Resolution(External(f"builtins.type.{name}"))
+    return found
+
+
+def _search(symbols: Symbols, owner: Class, name: str) -> Resolution:
+    unsure: Unknown | None = None
+    for base in linearise(symbols, owner):
+        match base:
+            case Class():
+                if (found := own_member(symbols, base, name)) is not None:
+                    return found
+                if (values := set_on_self(symbols, base).get(name)) is not None:
+                    first = values[0]
+                    return Resolution(Variable(base.module, f"{base.qualname}.{name}", first.value, first.annotation))
+                if (outside := symbols.set_from_outside(base, name)) is not None:
+                    return Resolution(outside)
+                if unsure is None and (reason := is_open(symbols, base)):
+                    unsure = Unknown(reason)
+            case External(name=dotted):
+                there = external_has(dotted, name)
+                if there:
+                    return Resolution(External(f"{dotted}.{name}"))
+                if there is None and unsure is None:
+                    unsure = Unknown(f"{owner.qualname} inherits from {dotted}")
+            case Unknown():
+                unsure = unsure or base
+    return Resolution(unsure or Absent(f"{owner.module}.{owner.qualname}", name))
+
+
+def linearise(symbols: Symbols, owner: Class) -> list[Base]:
+    """The class and its bases in the order in which Python asks them."""
+    return _merge(symbols, owner, ())
+
+
+def _merge(symbols: Symbols, owner: Class, path: tuple[str, ...]) -> list[Base]:
+    here = f"{owner.module}.{owner.qualname}"
+    if here in path:
+        return []
+    found: list[Base] = []
+    for base in owner.node.bases:
+        match symbols.expression(owner.module, base).definition:
+            case Class() as inner:
+                found += _merge(symbols, inner, (*path, here))
+            case External() as outer:
+                found.append(outer)
+            case Unknown() as unknown:
+                found.append(unknown)
+            case _:
+                found.append(Unknown(f"{owner.qualname} inherits from {ast.unparse(base)}"))
+    last = {_key(base): index for index, base in enumerate(found)}
+    return [owner, *(base for index, base in enumerate(found) if last[_key(base)] == index)]
+
+
+def _key(base: Base) -> object:
+    return (base.module, base.qualname) if isinstance(base, Class) else base
+
+
+def class_scope(symbols: Symbols, owner: Class) -> Scope:
+    """What the class's body binds."""
+    if owner.node not in symbols.class_scopes:
+        symbols.class_scopes[owner.node] = read_scope(owner.node.body, annotations_bind=True)
+    return symbols.class_scopes[owner.node]
+
+
+def own_member(symbols: Symbols, owner: Class, name: str) -> Resolution | None:
+    """What the class's own body binds the name to; None if it does not."""
+    for binding in class_scope(symbols, owner).bindings(name):
+        if (found := _bound(symbols, owner, binding, name)) is not None:
+            return found
+    return None
+
+
+def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resolution | None:
+    qualname = f"{owner.qualname}.{name}"
+    match binding.made_by:
+        case ast.ClassDef() as node:
+            return Resolution(Class(owner.module, qualname, node))
+        case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
+            return Resolution(Function(owner.module, qualname, node, owner))
+        case Assigned(value=value, annotation=annotation):
+            if isinstance(value, ast.Name) and annotation is None and value.id != name:
+                for inner in class_scope(symbols, owner).bindings(value.id):
+                    if (found := _bound(symbols, owner, inner, value.id)) is not None:
+                        return found
+            return Resolution(Variable(owner.module, qualname, value, annotation))
+        case imported:
+            found = symbols.imported(owner.module, imported)
+            return None if isinstance(found.definition, Absent) else found
+
+
+def methods(symbols: Symbols, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a class's body, those under conditions included."""
+    for bindings in class_scope(symbols, owner).names.values():
+        for binding in bindings:
+            if isinstance(binding.made_by, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield binding.made_by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOnSelf:
+    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
+
+    value: ast.expr | None
+    annotation: ast.expr | None = None
+    method: FunctionNode | None = None
+
+
+def set_on_self(symbols: Symbols, owner: Class) -> Mapping[str, list[SetOnSelf]]:
+    """Attributes that methods set on their first parameter, in the order of the source."""
+    return _attributes(symbols, owner)[0]
+
+
+def _attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
+    """Also tells whether some attributes are set by computed names."""
+    if owner.node not in symbols.set_attributes:
+        symbols.set_attributes[owner.node] = _read_attributes(symbols, owner)
+    return symbols.set_attributes[owner.node]
+
+
+def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
+    found: dict[str, list[SetOnSelf]] = {}
+    computed = False
+
+    def note(name: str, value: ast.expr | None, annotation: ast.expr | None, method: FunctionNode | None) -> None:
+        found.setdefault(name, []).append(SetOnSelf(value, annotation, method))
+
+    for method in methods(symbols, owner):
+        arguments = [*method.args.posonlyargs, *method.args.args]
+        if not arguments:
+            continue
+        me, annotations = arguments[0].arg, {argument.arg: argument.annotation for argument in arguments}
+        annotations |= {argument.arg: argument.annotation for argument in method.args.kwonlyargs}
+        for node in _statements(method):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        plain = isinstance(target, ast.Attribute)
+                        for name in _on(target, me):
+                            annotation = annotations.get(value.id) if isinstance(value, ast.Name) and plain else None
+                            note(name, value if plain else None, annotation, method)
+                case ast.AnnAssign(target=target, value=value, annotation=annotation):
+                    for name in _on(target, me):
+                        note(name, value, annotation, method)
+                case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=target), key, value])) if (
+                    target == me
+                ):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        note(key.value, value, None, method)
+                    else:
+                        computed = True
+                case ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(
+                            value=ast.Attribute(value=ast.Name(id=target), attr="__dict__"), attr="update"
+                        )
+                    )
+                ) if target == me:
+                    computed = True
+                case ast.With(items=items) | ast.AsyncWith(items=items):
+                    for item in items:
+                        for name in _on(item.optional_vars, me):
+                            note(name, None, None, method)
+                case ast.For(target=target):
+                    for name in _on(target, me):
+                        note(name, None, None, method)
+                case _:
+                    pass
+    if (slots := literal_table(owner.node.body, "__slots__")) is not None:
+        for name in slots.entries:
+            if name not in found:
+                note(name, None, None, None)
+    return found, computed
+
+
+def _statements(function: FunctionNode) -> Iterator[ast.stmt]:
+    """All statements of a function, those of functions inside it included."""
+    waiting: list[ast.AST] = list(reversed(function.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        inner: list[ast.AST] = []
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner += getattr(node, part, [])
+        waiting += reversed(inner)
+
+
+def _on(target: ast.expr | None, me: str) -> list[str]:
+    match target:
+        case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == me:
+            return [name]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return [name for part in parts for name in _on(part, me)]
+        case _:
+            return []
+
+
+def is_open(symbols: Symbols, owner: Class) -> str:
+    """Why the class may have attributes that its syntax does not show; "" if it may not."""
+    if any(method.name in ("__getattr__", "__getattribute__") for method in methods(symbols, owner)):
+        return f"{owner.qualname} has a __getattr__"
+    if _attributes(symbols, owner)[1]:
+        return f"{owner.qualname} sets attributes by computed names"
+    for keyword in owner.node.keywords:
+        if keyword.arg == "metaclass" and ast.unparse(keyword.value).rpartition(".")[2] not in ("ABCMeta", "EnumMeta"):
+            return f"{owner.qualname} has a metaclass"
+    return ""
+
+
+def external_has(dotted: str, name: str) -> bool | None:
+    """Whether a class from outside has an attribute; None where only importing it could tell."""
+    module, _, attribute = dotted.rpartition(".")
+    if module == "typing_extensions":
+        module = "typing"
+    if attribute == "TypedDict":
+        return hasattr(dict, name)
+    if module.partition(".")[0] in _HARMLESS:
+        found = getattr(importlib.import_module(module), attribute, None) if module else None
+        return True if hasattr(found, name) else None
+    if module in _STANDARD:
+        found = getattr(importlib.import_module(module) if module != "builtins" else builtins, attribute, None)
+        return None if found is None else hasattr(found, name)
+    if dotted in ("pydantic.BaseModel", "pydantic.main.BaseModel"):
+        return name in _MODEL_NAMES or name.startswith(("model_", "__"))
+    if dotted in ("msgspec.Struct", "msgspec.structs.Struct"):
+        return name.startswith("__")
+    return None

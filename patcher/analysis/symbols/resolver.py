@@ -1,0 +1,287 @@
+"""Static look-up of symbols in one package's sources: `has` for records, definitions for whoever needs to know more."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from pathlib import Path
+
+from patcher.analysis.symbols.annotations import class_expression, is_property
+from patcher.analysis.symbols.classes import SetOnSelf, member_of_class
+from patcher.analysis.symbols.definition import (
+    Absent,
+    Class,
+    Definition,
+    External,
+    Function,
+    Module,
+    Resolution,
+    Unknown,
+    Variable,
+    behind,
+    full_name,
+)
+from patcher.analysis.symbols.handed_back import before, handed_back
+from patcher.analysis.symbols.lazy import served_member
+from patcher.analysis.symbols.literals import literal_table
+from patcher.analysis.symbols.modules import Modules
+from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope
+from patcher.analysis.symbols.signature import Signature, signature_of
+from patcher.analysis.symbols.text import Text
+
+_QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
+_MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__", "__builtins__")
+
+
+class Symbols:
+    """The symbols of the package whose folder is given, as they are after import, found without importing it."""
+
+    def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
+        """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
+        self.modules = Modules(package)
+        self.text: Text = Text(package, earlier.text if earlier is not None else None)
+        self.class_scopes: dict[ast.ClassDef, Scope] = {}
+        self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
+        self._members: dict[tuple[str, str], Resolution] = {}
+        self._active: set[tuple[str, str]] = set()
+        self._cuts = 0
+
+    def has(self, symbol: str) -> bool | None:
+        """Whether `pkg.mod.Class.attribute` or `pkg.mod.function(parameter)` is there; None: undecidable."""
+        query = _QUERY.fullmatch(symbol)
+        if query is None:
+            raise ValueError(f"{symbol!r} is neither a dotted name nor one with a parameter in parentheses")
+        found = self.resolve(query[1])
+        definition = found.definition
+        if query[2] is not None and not isinstance(definition, Absent):
+            answers = {self._takes(one, query[2]) for one in (definition, *found.alternatives)}
+            return answers.pop() if len(answers) == 1 else None
+        match definition:
+            case Absent():
+                return False
+            case Unknown():
+                return None
+            case External():
+                return True if self._binds(query[1]) else None
+            case _:
+                return True
+
+    def resolve(self, symbol: str) -> Resolution:
+        """Follow a dotted name to its definition, through re-exports, inheritance and lazily served names."""
+        first, *rest = symbol.split(".")
+        if first != self.modules.name:
+            return Resolution(External(symbol))
+        root = self.modules.find(first)
+        definition: Definition = root if root is not None else Absent("", first)
+        chain: tuple[str, ...] = ()
+        alternatives: tuple[Definition, ...] = ()
+        for name in rest:
+            found = self.member(definition, name)
+            definition, chain = found.definition, chain + found.chain
+            alternatives = found.alternatives
+        return Resolution(definition, chain, alternatives)
+
+    def member(self, of: Definition, name: str) -> Resolution:
+        """The attribute `name` of a definition."""
+        match of:
+            case Module():
+                return self.module_member(of, name)
+            case Class():
+                return member_of_class(self, of, name)
+            case External(name=dotted):
+                return Resolution(External(f"{dotted}.{name}"))
+            case Unknown() | Absent():
+                return Resolution(of)
+            case Variable(annotation=annotation, value=value, module=module):
+                return self._instance_member(module, annotation, value, name, full_name(of))
+            case Function(node=node, module=module):
+                if is_property(node):
+                    return self._instance_member(module, node.returns, None, name, full_name(of))
+                if hasattr(is_property, name) or self.set_from_outside(of, name) is not None:
+                    return Resolution(Variable(module, f"{of.qualname}.{name}"))
+                if node.decorator_list:
+                    return Resolution(Unknown(f"{of.qualname} is decorated"))
+                return Resolution(Absent(full_name(of), name))
+
+    def signature(self, definition: Definition) -> Signature | Unknown:
+        """The parameters that a call of the definition takes, without `self`; a class's are its constructor's."""
+        return signature_of(self, definition)
+
+    def expression(self, module: str, node: ast.expr) -> Resolution:
+        """What a dotted expression at a module's top level stands for; subscripts (`Base[T]`) are looked through."""
+        match node:
+            case ast.Name(id=name):
+                home = self.modules.find(module)
+                if not isinstance(home, Module):
+                    return Resolution(Unknown(f"{module} is not there"))
+                found = self.module_member(home, name)
+                if isinstance(found.definition, Absent) and hasattr(builtins, name):
+                    return Resolution(External(f"builtins.{name}"))
+                return found
+            case ast.Attribute(value=value, attr=name):
+                return self.member(self.expression(module, value).definition, name)
+            case ast.Subscript(value=value):
+                return self.expression(module, value)
+            case _:
+                return Resolution(Unknown(f"{ast.unparse(node)} in {module} is computed"))
+
+    def imported(self, module: str, binding: Imported) -> Resolution:
+        """What an import statement in `module` binds."""
+        home = self.modules.find(module)
+        if not isinstance(home, Module):
+            return Resolution(Unknown(f"{module} is not there"))
+        target = self.modules.absolute(home, binding.module)
+        if not self.modules.inside(target):
+            return Resolution(External(target if binding.name is None else f"{target}.{binding.name}"))
+        found = self.modules.find(target)
+        if found is None:
+            return Resolution(Absent(*target.rpartition(".")[::2]))
+        if isinstance(found, Unknown) or binding.name is None:
+            return Resolution(found)
+        if found.name == home.name:
+            return self._submodule(home, binding.name) or Resolution(Absent(home.name, binding.name))
+        return self.module_member(found, binding.name)
+
+    def set_from_outside(self, owner: Class | Function, name: str) -> Variable | None:
+        """An attribute that the module of a class or function sets on it after its definition."""
+        home = self.modules.find(owner.module)
+        scope = self.modules.scope(home) if isinstance(home, Module) else None
+        if scope is None or isinstance(scope, Unknown):
+            return None
+        for binding in scope.bindings(f"{owner.qualname}.{name}"):
+            value = binding.made_by.value if isinstance(binding.made_by, Assigned) else None
+            return Variable(owner.module, f"{owner.qualname}.{name}", value)
+        return None
+
+    def _takes(self, definition: Definition, parameter: str) -> bool | None:
+        found = self.signature(definition)
+        if isinstance(found, Unknown):
+            return None
+        if any(own.name == parameter for own in found.parameters):
+            return True
+        return None if found.any_keyword else False
+
+    def _binds(self, symbol: str) -> bool:
+        """Whether the last part of the name is bound in the package, if only to something from outside."""
+        parent = symbol.rpartition(".")[0]
+        return self.modules.inside(symbol) and not isinstance(self.resolve(parent).definition, External)
+
+    def module_member(self, module: Module, name: str) -> Resolution:
+        """The attribute `name` of a module."""
+        key = (module.name, name)
+        if key in self._members:
+            return self._members[key]
+        if key in self._active:
+            self._cuts += 1
+            return Resolution(Absent(module.name, name))
+        self._active.add(key)
+        cuts = self._cuts
+        try:
+            found = self._look_in(module, name)
+        finally:
+            self._active.discard(key)
+        if self._cuts == cuts or not self._active:
+            self._members[key] = found
+        return found
+
+    def _look_in(self, module: Module, name: str) -> Resolution:
+        scope = self.modules.scope(module)
+        if isinstance(scope, Unknown):
+            return self._submodule(module, name) or Resolution(scope)
+        if name in _MODULE_NAMES or (name == "__path__" and module.folder):
+            return Resolution(Variable(module.name, name))
+        every = [self.bound(module, binding, name) for binding in scope.bindings(name)]
+        if there := [found for found in every if not isinstance(found.definition, Absent)]:
+            others = [found.definition for found in there[1:] if not _is_none(found.definition)]
+            return Resolution(there[0].definition, there[0].chain, (*there[0].alternatives, *others))
+        unsure: Unknown | None = None
+        for written in reversed(scope.stars):
+            found = self._through_star(module, written, name)
+            if isinstance(found.definition, Unknown):
+                unsure = unsure or found.definition
+            elif not isinstance(found.definition, Absent):
+                return found
+        if (submodule := self._submodule(module, name)) is not None:
+            return submodule
+        if not name.startswith("__"):
+            for binding in scope.bindings("__getattr__"):
+                if isinstance(binding.made_by, ast.FunctionDef):
+                    found = served_member(self, module, binding.made_by, name)
+                    if not isinstance(found.definition, Absent):
+                        return found
+        if unsure is None and not name.startswith("__") and self.modules.binds_dynamically(module):
+            unsure = Unknown(f"{module.name} binds names that its statements do not show")
+        return Resolution(unsure or Absent(module.name, name))
+
+    def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
+        """What one binding of a name in a module's body gives."""
+        match binding.made_by:
+            case ast.ClassDef() as node:
+                return Resolution(Class(module.name, name, node))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
+                return Resolution(Function(module.name, name, node))
+            case Imported() as imported:
+                found = self.imported(module.name, imported)
+                return behind(module, name, found)
+            case Assigned(value=value, annotation=annotation):
+                if isinstance(value, ast.Name | ast.Attribute):
+                    found = self.expression(module.name, value)
+                    if isinstance(found.definition, Class | Function | Module):
+                        return behind(module, name, found)
+                elif (given := handed_back(self, module, value)) is not None:
+                    same = before(self, module, name, binding) if given.id == name else None
+                    found = same or self.expression(module.name, given)
+                    if isinstance(found.definition, Class | Function):
+                        return found
+                return Resolution(Variable(module.name, name, value, annotation))
+
+    def _submodule(self, module: Module, name: str) -> Resolution | None:
+        if module.folder is None:
+            return None
+        found = self.modules.find(f"{module.name}.{name}")
+        return None if found is None else Resolution(found)
+
+    def _through_star(self, module: Module, written: str, name: str) -> Resolution:
+        target = self.modules.absolute(module, written)
+        if not self.modules.inside(target) and self.modules.find(f"{module.name}.{target}") is not None:
+            target = f"{module.name}.{target}"  # a dot forgotten where type checkers alone look
+        if not self.modules.inside(target):
+            return Resolution(Unknown(f"{module.name} imports everything from {target}"))
+        found = self.modules.find(target)
+        if not isinstance(found, Module):
+            return Resolution(found or Absent(module.name, name))
+        if self.modules.cannot_bind(found, name):
+            return Resolution(Absent(module.name, name))
+        tree = self.modules.tree(found)
+        exported = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
+        if exported is None and name.startswith("_"):
+            return Resolution(Absent(module.name, name))
+        if exported is not None and exported.complete and name not in exported.entries:
+            return Resolution(Absent(module.name, name))
+        resolved = self.module_member(found, name)
+        if (
+            exported is None
+            and isinstance(resolved.definition, Module)
+            and resolved.definition.name == f"{found.name}.{name}"
+        ):
+            return Resolution(Absent(module.name, name))
+        return behind(module, name, resolved)
+
+    def _instance_member(
+        self, module: str, annotation: ast.expr | None, value: ast.expr | None, name: str, asked: str
+    ) -> Resolution:
+        """An attribute of a value whose class its annotation or its constructor call tells."""
+        told = class_expression(annotation) if annotation is not None else None
+        if told is None and isinstance(value, ast.Call):
+            told = value.func
+        if told is not None:
+            found = self.expression(module, told).definition
+            if isinstance(found, Class):
+                return member_of_class(self, found, name)
+        return Resolution(Unknown(f"the class of {asked} is not known"))
+
+
+def _is_none(definition: Definition) -> bool:
+    value = definition.value if isinstance(definition, Variable) else None
+    return isinstance(value, ast.Constant) and value.value is None

@@ -1,0 +1,63 @@
+"""Data sets and models of a host, this machine among them: reports, tiny copies, warm-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from patcher.errors import HostError
+from patcher.i18n import phrase
+from patcher.profiles.layout import TRAIN
+from patcher.remote.channel import Answer
+from patcher.session.host import Reached, named_host, reached
+from patcher.session.session import Session
+
+OnRead = Callable[[int, int], None]
+"""Told the bytes read so far and the bytes to read."""
+
+
+def report(session: Session, host: str | None, file: str | None) -> Mapping[str, Any]:
+    """Rows, columns and first row of a data set; train.parquet of the host without a name. Raises HostError."""
+    with reached(session, named_host(session, host)) as found:
+        return _ask(found, "data-report", file).values
+
+
+def tiny(
+    session: Session, host: str | None, file: str | None, rows: int, to: str | None, *, force: bool
+) -> Mapping[str, Any]:
+    """Write the first rows of a data set to a file beside it. Raises HostError."""
+    with reached(session, named_host(session, host)) as found:
+        return _ask(found, "data-tiny", file, rows=rows, to=to, force=force).values
+
+
+def newest(session: Session, host: str | None, folder: str | None) -> Mapping[str, Any]:
+    """The newest model in a folder; where the host's profile says, without one. Raises HostError."""
+    with reached(session, named_host(session, host)) as found:
+        return found.connection.channel.ask("model-newest", bases=_bases(found, folder)).values
+
+
+def warm(session: Session, host: str | None, folder: str | None, on_read: OnRead) -> Mapping[str, Any]:
+    """Read that model's weights into the page cache. Raises HostError."""
+
+    def hear(event: Mapping[str, Any], _: bytes) -> None:
+        on_read(event["read"], event["total"])
+
+    with reached(session, named_host(session, host)) as found:
+        return found.connection.channel.ask("model-warm", bases=_bases(found, folder), on_event=hear).values
+
+
+def _ask(found: Reached, verb: str, file: str | None, **args: Any) -> Answer:
+    if found.python is None:
+        raise HostError(
+            phrase("{host}: there is no Python to read data with", host=found.host.name),
+            advice=phrase("Name one with --python: an interpreter or an environment."),
+        )
+    folder = str(Path.cwd()) if found.host.here and file is not None else found.layout.data
+    return found.connection.channel.ask(verb, file=file or TRAIN, folder=folder, python=found.python, **args)
+
+
+def _bases(found: Reached, folder: str | None) -> list[str]:
+    if folder is None:
+        return [found.layout.paths["QWEN_VL_3B_BASE"], found.layout.models]
+    return [str(Path.cwd() / folder) if found.host.here and not folder.startswith("~") else folder]

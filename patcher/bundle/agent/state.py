@@ -1,0 +1,225 @@
+"""The run itself as this machine has it: its processes, what they were started as and with, and who it runs beside."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from patcher.bundle.agent import rays
+from patcher.jobs.agent import devices, folder, login, processes
+from patcher.remote.agent import gpus, variables
+from patcher.remote.agent.environs import search
+from patcher.remote.agent.facts import Fact, gather, run
+from patcher.secrets.known import values_here
+from patcher.secrets.redacting import Redactor
+from patcher.worktree.host import place
+
+if TYPE_CHECKING:
+    from patcher.jobs.agent.processes import Process, Table
+    from patcher.remote.agent.serving import Request
+
+GROUPS = 6
+"""Environments that differ and are told."""
+_COMMAND = 8192
+_LIMITS = "/proc/self/limits"
+
+
+def state(request: Request) -> dict[str, Any]:
+    """What is known of the run: of the job `id`, of whoever writes the file `log`, or of neither.
+
+    `python` is the interpreter that trains. Answers `job` as `look` does, `processes`, `environments` (see
+    `variables.told`), `command`, `script`, `devices`, `smi`, `limits`, `ray` (see `rays`), `others`: the tree's other
+    jobs, `names` (users, hosts, homes), `hidden`: how many secrets were taken out, `missing`: why what is not there.
+    """
+    args = request.args
+    job = _job(request, args) if "job" in args else None
+    everything = processes.table()
+    mine = _mine(job, args.get("log"), everything)
+    environments = {process.pid: variables.of_process(process.pid) for process in mine}
+    known = values_here(dict(os.environ))
+    for environment in environments.values():
+        known |= values_here(environment)
+    redactor = Redactor(known)
+    found, missing = gather(
+        {
+            "devices": Fact(devices.devices, 2 * gpus.SECONDS),
+            "smi": Fact(_smi, gpus.SECONDS + 0.5),
+            "ray": Fact(
+                lambda: rays.rays(job, args.get("log"), mine, environments, args.get("python"), redactor),
+                rays.SECONDS + 5.0,
+            ),
+        }
+    )
+    told = {
+        "job": job,
+        "processes": [dict(process._asdict(), command=_command(process.pid, redactor)) for process in mine],
+        "command": redactor.text(_started_as(job, mine)),
+        "environments": _environments(job, mine, environments, redactor),
+        "devices": found.get("devices", []),
+        "script": _script(job, redactor),
+        "smi": redactor.text(found.get("smi", "")),
+        "ray": found.get("ray", {"logs": [], "asked": []}),
+        "limits": _read(_LIMITS),
+        "others": _others(request, job),
+        "names": _names(),
+        "missing": missing,
+    }
+    told["hidden"] = redactor.count
+    return told
+
+
+def _job(request: Request, args: dict[str, Any]) -> dict[str, Any]:
+    return folder.look(folder.folder_of(place.root(request), args["job"]))
+
+
+def _others(request: Request, job: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The newest jobs of the tree beside this one, newest first."""
+    if job is None:
+        return []
+    root = place.root(request)
+    names = [name for name in folder.ids(root) if name != job["id"]][:-10:-1]
+    found = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in names]
+    keys = ("id", "state", "script", "arguments", "now", "end")
+    return [{key: other.get(key) for key in keys} for other in found]
+
+
+def _mine(job: dict[str, Any] | None, log: str | None, everything: Table) -> list[Process]:
+    if job is not None:
+        return processes.of_job(job, everything) if job["elsewhere"] is None else []
+    return _writers(log, everything) if log else []
+
+
+def _writers(log: str, everything: Table) -> list[Process]:
+    """The processes that have the file open for writing, and those of their groups: what is piped into `tee`."""
+    try:
+        wanted = os.stat(log)
+    except OSError:
+        return []
+    groups = set()
+    for pid in everything:
+        if pid != os.getpid() and _writes(pid, wanted):
+            groups.add(_group(pid))
+    groups.discard(_group(os.getpid()))
+    seeds = [pid for pid in everything if _group(pid) in groups]
+    return [
+        everything[pid]
+        for pid in sorted(processes.descendants(seeds, everything))
+        if processes.owner_of(pid) == os.getuid()
+    ]
+
+
+def _writes(pid: int, wanted: os.stat_result) -> bool:
+    folder_of = f"/proc/{pid}/fd"
+    try:
+        for name in os.listdir(folder_of):
+            status = os.stat(os.path.join(folder_of, name))
+            if (status.st_dev, status.st_ino) != (wanted.st_dev, wanted.st_ino):
+                continue
+            with open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as stream:
+                flags = next(line for line in stream if line.startswith("flags:"))
+            if int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY:
+                return True
+    except (OSError, StopIteration, ValueError):
+        pass
+    return False
+
+
+def _group(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return -pid
+
+
+def _environments(
+    job: dict[str, Any] | None, mine: list[Process], environments: dict[int, dict[str, str]], redactor: Redactor
+) -> list[dict[str, Any]]:
+    """What may be shown of the environments that differ, the one that most Python processes share first."""
+    groups: dict[Any, list[Process]] = {}
+    for process in mine:
+        if environments[process.pid]:
+            groups.setdefault(tuple(variables.shown(environments[process.pid]).items()), []).append(process)
+    found = []
+    ordered = sorted(groups.values(), key=lambda group: (-sum(_trains(one) for one in group), group[0].pid))
+    for group in ordered[:GROUPS]:
+        names = ", ".join(sorted({process.name for process in group})[:4])
+        found.append(variables.told(environments[group[0].pid], names, [process.pid for process in group]))
+    if not found and job is not None and "variables" in job:
+        found = [{"whose": "start", "pids": [], "variables": job["variables"], "others": job.get("others", 0)}]
+    if not found and job is not None:
+        found = [variables.told(login.login()[0], "login", [])]
+    for one in found:
+        one["variables"] = {name: redactor.text(value) for name, value in one["variables"].items()}
+    return found
+
+
+def _trains(process: Process) -> bool:
+    return process.name.startswith(("python", "pt_main", "torchrun", "main_ppo"))
+
+
+def _started_as(job: dict[str, Any] | None, mine: list[Process]) -> str:
+    """The whole command line: of the job, else of the first Python that writes the log."""
+    import shlex
+
+    trains = next((process for process in mine if _trains(process)), None)
+    parts = _words(trains.pid) if trains is not None else []
+    if job is not None and job.get("argv"):
+        order = " ".join(shlex.quote(word) for word in job["argv"])
+        return order + ("\n" + " ".join(shlex.quote(word) for word in parts) if parts else "")
+    return " ".join(shlex.quote(word) for word in parts)
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as stream:
+            content = stream.read(_COMMAND * 8)
+    except OSError:
+        return []
+    return [word.decode("utf-8", "replace") for word in content.rstrip(b"\0").split(b"\0")]
+
+
+def _command(pid: int, redactor: Redactor) -> str:
+    return redactor.text(" ".join(_words(pid)))[:_COMMAND]
+
+
+def _script(job: dict[str, Any] | None, redactor: Redactor) -> dict[str, str] | None:
+    """What the job ran, as it was then."""
+    if job is None or not job.get("script"):
+        return None
+    name = os.path.basename(job["script"])
+    text = _read(os.path.join(job["folder"], name))
+    return {"name": name, "text": redactor.text(text)} if text else None
+
+
+def _smi() -> str:
+    """What nvidia-smi shows a person."""
+    places = search(os.environ.get("PATH", ""), "/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib")
+    program = shutil.which("nvidia-smi", path=places)
+    return run([program], gpus.SECONDS).out if program else ""
+
+
+def _names() -> dict[str, list[str]]:
+    """Who and where this is: what a report does not say."""
+    import pwd
+
+    users, homes = [], [os.path.expanduser("~")]
+    try:
+        entry = pwd.getpwuid(os.getuid())
+        users.append(entry.pw_name)
+        homes.append(entry.pw_dir)
+        users += [entry.pw_gecos.split(",")[0]] if " " in entry.pw_gecos.split(",")[0] else []
+    except KeyError:
+        pass
+    users += [os.environ[name] for name in ("USER", "LOGNAME", "SUDO_USER") if os.environ.get(name)]
+    hosts = [platform.node()] + [os.environ[n] for n in ("HOSTNAME", "SLURMD_NODENAME") if os.environ.get(n)]
+    return {"users": users, "homes": homes, "hosts": hosts}
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(1 << 16)
+    except OSError:
+        return ""

@@ -1,0 +1,232 @@
+"""Check: every use that a tree makes of some packages, held against releases of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.analysis.conditions import ways_ahead
+from patcher.analysis.forest import Forest
+from patcher.analysis.model import Finding, Report
+from patcher.check.history import Past, dated
+from patcher.check.pair import check_pair
+from patcher.check.repairing import Repaired, repair
+from patcher.check.scripts import uses_of_scripts
+from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
+from patcher.errors import ReleaseError, UsageError
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.terminal.progress import progress
+
+if TYPE_CHECKING:
+    from patcher.analysis.target import Target
+    from patcher.check.drafts.proposing import Drafted
+    from patcher.session.config import Acceptance
+    from patcher.session.session import Session
+
+_AT_LINE = re.compile(r" \(line (\d+)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What check was asked for. `verl` is a release to fetch; "" means the session's tree."""
+
+    against: tuple[Against, ...]
+    """Empty: the vLLM that is installed or assumed."""
+    verl: str = ""
+    baseline: tuple[Against, ...] = ()
+    """Releases that the tree runs on today: what they show already is not the upgrade's doing."""
+    since: bool = True
+    scripts: tuple[str, ...] = ()
+    """Globs of run scripts, settings and launchers, below the tree's root."""
+    drafts: Path | None = None
+    """The folder for drafts of records; None: none are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of the tree that is no Python; `line` is 0 where none is told."""
+
+    file: str
+    line: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check came to."""
+
+    report: Report
+    after: Report
+    """Once the records are applied."""
+    session: Session
+    """Of the tree that was checked."""
+    repaired: Repaired
+    """What the records do about it."""
+    standing: tuple[Finding, ...] = ()
+    """Left out of the report: the baseline that was asked for shows them too."""
+    accepted: tuple[Accepted, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    notes: tuple[Phrase | Phrases, ...] = ()
+    drafted: Drafted | None = None
+
+    @property
+    def clean(self) -> bool:
+        """Every file was read, and nothing is left but what is guarded or accepted."""
+        return not self.unreadable and not self.report.of("break", "optional", "inert")
+
+
+def check(session: Session, order: Order) -> Check:
+    """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
+    session = session_on(session, order.verl)
+    located = tuple(locate(one, session) for one in order.against or as_installed(session))
+    target = target_of(located, session)
+    baseline = _baseline(order, located, session)
+    forest = Forest(session.tree.root, words=target.words)
+    further, misread = uses_of_scripts(session.tree.root, order.scripts)
+    verl = session.environment.version("verl") or ""
+    past = Past(forest, target, baseline, session.tree.root)
+    with ways_ahead(forest, target):
+        report = check_pair(forest, target, verl=verl, baseline=baseline, further=further, tell=_tell)
+        progress("")
+        repaired = repair(session, forest, target, report, baseline)
+    unreadable = _unreadable(report)
+    before, after = repaired.repairs.before, repaired.repairs.after
+    standing: tuple[Finding, ...] = ()
+    if order.baseline and baseline is not None:
+        today = check_pair(forest, baseline, verl=verl, further=further)
+        before, standing = _without_todays(before, today)
+        after, _ = _without_todays(after, today)
+    if order.since:
+        before, after = _both_dated(before, after, located, past)
+    before, accepted, unused = _accept(before, session.config.accept)
+    after, _, _ = _accept(after, session.config.accept)
+    notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    drafted = None
+    if order.drafts is not None:
+        from patcher.check.drafts.proposing import draft
+
+        standing_texts = {path: file.text for path, file in repaired.plan.files.items()}
+        drafted = draft(before, located, past, session, order.drafts, standing_texts)
+    return Check(before, after, session, repaired, standing, accepted, unreadable, notes, drafted)
+
+
+def _tell(done: int, total: int) -> None:
+    """Once in so many files: drawing a line takes as long as judging a small one."""
+    if done % 20 == 0:
+        progress(phrase("checking: {done} of {total} {total:file|files}", done=done, total=total))
+
+
+def session_on(session: Session, verl: str) -> Session:
+    """The session itself, or one on the tree of a released verl. Raises ReleaseError."""
+    if not verl:
+        return session
+    from patcher.packages.releases import wheel
+
+    try:
+        folder = wheel("verl", verl, progress=progress)
+    finally:
+        progress("")
+    assume = {name: version for name, version in session.assume.items() if name != "verl"}
+    return replace(session, root_option=folder, assume=assume)
+
+
+def _baseline(order: Order, located: Sequence[Located], session: Session) -> Target | None:
+    """What the tree is known to work with: as asked for, else what is installed and is not the target itself."""
+    asked = {one.module: one for one in order.baseline}
+    for module in asked.keys() - {one.asked.module for one in located}:
+        raise UsageError(
+            phrase("--baseline names {name}, which is not checked against", name=asked[module].known_as),
+            advice=phrase("Name it with --against too."),
+        )
+    known = []
+    for one in located:
+        name, installed = one.asked.known_as, session.environment.packages.get(one.asked.known_as)
+        if one.asked.module in asked:
+            known.append(locate(asked[one.asked.module], session))
+        elif installed is not None and one.version and installed.version != one.version:
+            try:
+                known.append(locate(Against(name, AsInstalled()), session))
+            except ReleaseError:
+                continue
+    found = {one.asked.module: one for one in known}
+    return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
+
+
+def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
+    """The report without what today's releases show as well, and that. A finding that only now matters stays."""
+    known = {(one.key, one.severity == "guarded") for one in today.findings}
+    left: list[Finding] = []
+    standing: list[Finding] = []
+    for one in report.findings:
+        matters = one.severity != "guarded"
+        there = (one.key, False) in known or (not matters and (one.key, True) in known)
+        (standing if there else left).append(one)
+    return replace(report, findings=tuple(left)), tuple(standing)
+
+
+def _both_dated(before: Report, after: Report, located: Sequence[Located], past: Past) -> tuple[Report, Report]:
+    """Both with `since`; what is left after the records began when it did before."""
+    told = dated(before, located, past)
+    known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
+    left = [(one, known.get(one.key)) for one in after.findings]
+    return told, replace(
+        after, findings=tuple(replace(one, since=now.since, kind=now.kind) if now else one for one, now in left)
+    )
+
+
+def _unreadable(report: Report) -> tuple[Unreadable, ...]:
+    found = []
+    for file, why in report.unreadable:
+        line = _AT_LINE.search(why)
+        found.append(Unreadable(file, int(line[1]) if line else 0, _AT_LINE.sub("", why)))
+    return tuple(found)
+
+
+def _accept(
+    report: Report, acceptances: Sequence[Acceptance]
+) -> tuple[Report, tuple[Accepted, ...], tuple[Acceptance, ...]]:
+    """The report without what the fork accepts, what that is, and the acceptances that match nothing."""
+    left, accepted, used = [], [], set()
+    for finding in report.findings:
+        match = next((one for one in acceptances if _matches(one, finding)), None)
+        if match is None:
+            left.append(finding)
+        else:
+            used.add(match)
+            accepted.append(Accepted(finding, match.reason))
+    asked = [one for one in acceptances if one.symbol.partition(".")[0] in report.against]
+    unused = tuple(one for one in asked if one not in used)
+    return replace(report, findings=tuple(left)), tuple(accepted), unused
+
+
+def _matches(acceptance: Acceptance, finding: Finding) -> bool:
+    return fnmatchcase(finding.symbol, acceptance.symbol) and fnmatchcase(finding.file, acceptance.file)
+
+
+def _unmatched(acceptance: Acceptance) -> Phrase:
+    text = "uky-patch.toml accepts {symbol} in {file}, and no finding is about it: take the entry out"
+    return phrase(text, symbol=acceptance.symbol, file=acceptance.file)
+
+
+def _about_records(repaired: Repaired) -> list[Phrase]:
+    """What deserves saying of the records: those that cannot be applied, and those that would break something."""
+    failed = [
+        phrase("the record {id} cannot be applied here: {why}", id=outcome.id, why=outcome.detail)
+        for outcome in repaired.plan.failed
+    ]
+    new = "the record {id} would bring in a finding: {file}:{line}, {symbol}"
+    return failed + [
+        phrase(new, id=record, file=one.file, line=one.line, symbol=one.symbol)
+        for record, one in repaired.repairs.introduced
+        if one.severity != "guarded"
+    ]

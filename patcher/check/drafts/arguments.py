@@ -1,0 +1,140 @@
+"""Repairs of calls that pass what is no longer taken: by its new name, or not at all."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+
+from patcher.analysis.model import Finding
+from patcher.check.drafts.callees import Callee, callee_of
+from patcher.check.drafts.calls import Site, call_sites, keyword_sites, split_symbol
+from patcher.check.drafts.dropping import droppable
+from patcher.check.drafts.fitting import fitted
+from patcher.check.drafts.model import Ground, Repair
+from patcher.check.drafts.positions import without_position
+from patcher.check.drafts.renaming import Renamed, renamed
+from patcher.check.drafts.values import opposite
+from patcher.i18n import Phrase, phrase
+from patcher.records.model import Edit, RemoveArgument, RenameArgument
+
+
+def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+    """What to do with an argument that the target no longer takes; nothing unless the sources speak for it."""
+    parts, symbols = split_symbol(finding.symbol), ground.symbols(finding.package)
+    if parts is None or symbols is None:
+        return []
+    callee, parameter = parts
+    new = callee_of(symbols, callee)
+    before = ground.before(finding)
+    old = callee_of(before, callee) if before is not None else None
+    sites = keyword_sites(finding, parameter, ground)
+    if not sites:
+        return _by_position(finding, callee, parameter, old, new, ground)
+    if len(sites) != 1 or (keyword := sites[0].keyword) is None:
+        return []
+    site = sites[0]
+    title: Phrase
+    edit: Edit
+    has: tuple[str, ...] = ()
+    name = callee.rpartition(".")[2]
+    if new is not None and (found := renamed(parameter, old, new)) is not None:
+        if found.name in {word.arg for word in site.call.keywords}:
+            return []
+        value = _value(found, parameter, keyword.value, site, ground, finding)
+        edit = RenameArgument(file=finding.file, call=site.tail, old=parameter, new=found.name, value=value)
+        title = phrase("Pass {new} to {callee} in place of {old}", new=found.name, callee=name, old=parameter)
+        verb, evidence, has = f"{parameter}.renamed", found.evidence, (f"{callee}({found.name})",)
+    else:
+        why = droppable(parameter, keyword.value, old, new, symbols, _methods(site))
+        if why is None:
+            return []
+        edit = RemoveArgument(file=finding.file, call=site.tail, old=parameter)
+        title = phrase("Call {callee} without {old}", callee=name, old=parameter)
+        verb, evidence = f"{parameter}.dropped", why
+    return _repair(finding, edit, site, callee, verb, title, evidence, ground, has)
+
+
+def _repair(
+    finding: Finding,
+    edit: Edit,
+    site: Site,
+    callee: str,
+    verb: str,
+    title: Phrase,
+    evidence: Phrase,
+    ground: Ground,
+    has: tuple[str, ...] = (),
+) -> list[Repair]:
+    text, symbols = ground.text(finding.file), ground.symbols(finding.package)
+    if text is None or symbols is None:
+        return []
+    exact = fitted(edit, text, frozenset(range(site.call.lineno, (site.call.end_lineno or 0) + 1)), site.function)
+    if exact is None or (isinstance(exact, RenameArgument) and exact.count > 1 and exact.value is not None):
+        return []
+    parts = split_symbol(finding.symbol)
+    lacked = f"{callee}({parts[1]})" if parts is not None else ""
+    return [
+        Repair(
+            finding,
+            (exact,),
+            cause=callee,
+            verb=verb,
+            title=title,
+            evidence=evidence,
+            has=tuple(symbol for symbol in has if symbols.has(symbol) is True),
+            lacks=(lacked,) if lacked and symbols.has(lacked) is False else (),
+        )
+    ]
+
+
+def _by_position(
+    finding: Finding, callee: str, parameter: str, old: Callee | None, new: Callee | None, ground: Ground
+) -> list[Repair]:
+    """An argument in the place of a parameter that is gone, where those behind it move up to their own."""
+    symbols, sites = ground.symbols(finding.package), call_sites(finding, callee, ground)
+    if symbols is None or old is None or new is None or len(sites) != 1:
+        return []
+    if parameter in new.formals or parameter not in old.formals:
+        gone = [name for name in old.positional if name not in new.formals]
+        if len(gone) != 1:
+            return []
+        parameter = gone[0]
+    if (at := old.formals[parameter].position) is None:
+        return []
+    site = sites[0]
+    if at >= len(site.call.args):
+        return []
+    why = droppable(parameter, site.call.args[at], old, new, symbols, _methods(site))
+    edit = without_position(finding.file, site, at, old, new)
+    if why is None or edit is None:
+        return []
+    title = phrase("Call {callee} without {old}", callee=callee.rpartition(".")[2], old=parameter)
+    told = dataclasses.replace(finding, symbol=f"{callee}({parameter})")
+    found = _repair(told, edit, site, callee, f"{parameter}.dropped", title, why, ground)
+    return [dataclasses.replace(repair, finding=finding) for repair in found]
+
+
+def _value(found: Renamed, parameter: str, value: ast.expr, site: Site, ground: Ground, finding: Finding) -> str | None:
+    """The value under the new name: the same text (None), its opposite, or the attribute renamed along with it."""
+    gone = any(
+        other.kind == "attribute-removed"
+        and other.file == finding.file
+        and other.symbol.endswith(f".{parameter}")
+        and site.code.line_of(site.code.start(value)) <= other.line <= site.code.line_of(site.code.end(value))
+        for other in ground.findings
+    )
+    if isinstance(value, ast.Attribute) and value.attr == parameter and gone:
+        return f"{site.code.segment(value.value)}.{found.name}"
+    return opposite(value, site.code.segment(value)) if found.inverted else None
+
+
+def _methods(site: Site) -> frozenset[str]:
+    """The methods called in the same file on the name or attribute that the call's result is put into."""
+    statement = site.code.statement(site.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = {ast.unparse(target) for target in targets}
+    return frozenset(
+        node.func.attr
+        for node in site.code.parents
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in names
+    )

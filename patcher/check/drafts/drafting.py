@@ -1,0 +1,188 @@
+"""From findings to drafted records: repairs by cause, put into one record each, kept only if they prove themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from patcher.analysis.model import Finding
+from patcher.check.drafts.arguments import argument_repairs
+from patcher.check.drafts.examples import examples
+from patcher.check.drafts.imports import import_repairs
+from patcher.check.drafts.members import member_repairs
+from patcher.check.drafts.model import Draft, Ground, Repair
+from patcher.check.drafts.proof import Prover, in_the_way, replayed
+from patcher.check.drafts.toml import written
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.records.model import Edit, MoveImport, Record, Text, When
+from patcher.records.parse import DISTRIBUTIONS, parse
+from patcher.rewrite import matches
+
+HEADING = (
+    "A draft, made from the sources of the target release. Review it before you keep it:",
+    "is the new name the same thing, and is nothing lost with what is left out?",
+)
+_REPAIRED = ("break", "optional")
+
+
+def draft_records(
+    findings: Iterable[Finding],
+    ground: Ground,
+    taken: Iterable[str] = (),
+    standing: Mapping[str, str] | None = None,
+) -> tuple[Draft, ...]:
+    """Drafts for the findings that a sound repair is known for and no record repairs.
+
+    Each applies on the tree, makes its findings vanish and adds none, alone and together with the drafts before it.
+    `taken` are ids that records have already, `standing` the texts of files that records have changed: where a draft
+    edits their lines, it comes after them.
+    """
+    wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
+    wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
+    ground = replace(ground, findings=tuple(wanted))
+    groups: dict[tuple[str, str | None], list[Repair]] = {}
+    for finding in wanted:
+        for repair in repairs(finding, ground):
+            groups.setdefault((repair.cause, ground.since(finding)), []).append(repair)
+    prover = Prover(ground)
+    ids = set(taken)
+    drafts: list[Draft] = []
+    texts: dict[str, str] = dict(standing or {})
+    for group in groups.values():
+        if all(_is_among(repair.finding, drafts) for repair in group):
+            continue
+        for part in (group, *([repair] for repair in group if len(group) > 1)):
+            if (draft := _drafted(part, ground, prover, ids)) is None:
+                continue
+            if (draft := _beside(draft, ground, texts)) is not None:
+                drafts.append(draft)
+                ids.add(draft.id)
+            if part is group and draft is not None:
+                break
+    return tuple(drafts)
+
+
+def repairs(finding: Finding, ground: Ground) -> list[Repair]:
+    """What could be done about a finding, as far as the sources speak for it."""
+    match finding.kind:
+        case "module-removed" | "module-moved" | "symbol-removed" | "symbol-moved":
+            return import_repairs(finding, ground)
+        case "argument-removed" | "argument-shifted":
+            return argument_repairs(finding, ground)
+        case "attribute-removed":
+            return member_repairs(finding, ground)
+        case _:
+            return []
+
+
+def _is_among(finding: Finding, drafts: Iterable[Draft]) -> bool:
+    """Whether a draft that is there already takes the finding away."""
+    place = (finding.key, finding.line)
+    return any((gone.key, gone.line) == place for draft in drafts for gone in draft.repairs)
+
+
+def _drafted(group: Sequence[Repair], ground: Ground, prover: Prover, ids: set[str]) -> Draft | None:
+    """One record of the repairs, if it proves itself."""
+    name = _free(_identifier(group), ids)
+    record = _record(name, group, ground)
+    proven = prover.prove(record, [repair.finding for repair in group])
+    if proven is None:
+        return None
+    texts = {file: ground.text(file) or "" for file in record.files}
+    shown = examples(record, texts, ground.verl, ground.word)
+    if shown is None:
+        return None
+    return _settled(replace(record, examples=shown), proven.gone)
+
+
+def _settled(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
+    """The draft, if its text reads back as the record."""
+    text = written(record, HEADING)
+    read = parse(text, Path(f"{record.id}.toml"))
+    if not isinstance(read, Record):
+        raise AssertionError(f"a drafted record does not parse: {read}")
+    return Draft(record.id, text, read, gone)
+
+
+def _beside(draft: Draft, ground: Ground, texts: dict[str, str]) -> Draft | None:
+    """The draft in the company of those before it: `after` them where it edits their lines. `texts` are brought on."""
+    record = draft.record
+    while True:
+        now = {file: texts.get(file) or ground.text(file) or "" for file in record.files}
+        made = replayed(record, now, ground.word, frozenset(record.after))
+        if made is not None:
+            texts.update(made)
+            return draft if record is draft.record else _settled(record, draft.repairs)
+        other = in_the_way(record, now, ground.word)
+        if other is None or other in record.after:
+            return None
+        record = replace(record, after=(*record.after, other))
+
+
+def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
+    first = group[0].finding
+    package, since = first.package, ground.since(first)
+    target = ground.against.get(package, "")
+    distribution = package.replace("_", "-")
+    edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
+    versions = {"verl": f"=={ground.verl.partition('+')[0]}"} if ground.verl else {}
+    if distribution in DISTRIBUTIONS and (since or target):
+        versions[distribution] = f">={(since or target).partition('+')[0]}"
+    what = _all(repair.finding.detail for repair in group)
+    told = phrase("{package} {version}: {what}", package=package, version=since or target, what=what)
+    evidence = _all(repair.evidence for repair in group)
+    reason = phrase("{told}. The repair rests on this: {evidence}.", told=told, evidence=evidence)
+    title = _all(repair.title for repair in group)
+    return Record(
+        id=name,
+        title=str(title),
+        reason=str(reason),
+        lifetime="until-upstream",
+        when=When(
+            versions,
+            has=tuple(dict.fromkeys(symbol for repair in group for symbol in repair.has)),
+            lacks=tuple(dict.fromkeys(symbol for repair in group for symbol in repair.lacks)),
+        ),
+        edits=edits,
+        resolved=_resolved(edits, ground),
+        tags=tuple(dict.fromkeys((distribution, "draft"))),
+        zh=Text(title.render("zh"), reason.render("zh")),
+    )
+
+
+def _without_covered(edits: Collection[Edit]) -> tuple[Edit, ...]:
+    """The edits but for those that one of the whole file makes as well."""
+    alike = {replace(edit, count=1) for edit in edits if edit.within is None}
+    return tuple(edit for edit in edits if edit.within is None or replace(edit, within=None, count=1) not in alike)
+
+
+def _all(parts: Iterable[Phrase]) -> Phrases:
+    return Phrases(tuple({str(part): part for part in parts}.values()))
+
+
+def _resolved(edits: Sequence[Edit], ground: Ground) -> tuple[str, ...]:
+    """The import that upstream would write, where that is all there is to the record."""
+    moves = {(edit.old, edit.new) for edit in edits if isinstance(edit, MoveImport)}
+    if len(moves) != 1 or not all(isinstance(edit, MoveImport) for edit in edits):
+        return ()
+    module, _, name = moves.pop()[1].rpartition(".")
+    pattern = f"from {module} import {name}" if module else f"import {name}"
+    texts = (ground.text(file) or "" for file in {edit.file for edit in edits})
+    return () if any(matches(text, pattern) for text in texts) else (pattern,)
+
+
+def _identifier(group: Sequence[Repair]) -> str:
+    """`draft-vllm-lora-models-moved`: the package, the last parts of what changed, and what became of it."""
+    first = group[0]
+    package, *parts = first.cause.split(".")
+    words = re.findall(r"[a-z0-9]+", ".".join([package, *parts[-2:], first.verb]).lower())
+    return "-".join(("draft", *words))
+
+
+def _free(name: str, ids: set[str]) -> str:
+    number, free = 2, name
+    while free in ids:
+        free, number = f"{name}-{number}", number + 1
+    return free

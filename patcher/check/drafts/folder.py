@@ -1,0 +1,70 @@
+"""Drafts as files: each written whole or not at all, and nothing that differs overwritten."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from patcher.check.drafts.model import Draft
+from patcher.error_messages import said
+from patcher.errors import UsageError
+from patcher.i18n import phrase
+from patcher.worktree import files
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where the drafts are: written now, there already with the same text, or kept back by a file that differs."""
+
+    written: tuple[Path, ...] = ()
+    unchanged: tuple[Path, ...] = ()
+    differing: tuple[Path, ...] = ()
+
+
+def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
+    """Write each draft as `<id>.toml`. Raises `UsageError` where the folder cannot be written to."""
+    written: list[Path] = []
+    unchanged: list[Path] = []
+    differing: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for draft in drafts:
+            path = folder / f"{draft.id}.toml"
+            if _create(path, draft.text.encode()):
+                written.append(path)
+            else:
+                (unchanged if _holds(path, draft.text.encode()) else differing).append(path)
+    except OSError as error:
+        raise UsageError(
+            phrase("cannot write drafts to {folder}", folder=folder),
+            cause=said(error),
+            advice=phrase("Give --draft a folder that can be written to."),
+        ) from error
+    return Written(tuple(written), tuple(unchanged), tuple(differing))
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return files.read(path, files.SETTINGS_BYTES, follow=True) == content
+    except OSError:
+        return False
+
+
+def _create(path: Path, content: bytes) -> bool:
+    """Put a whole file in place; False if there is one already."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        os.link(name, path)
+    except FileExistsError:
+        return False
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return True

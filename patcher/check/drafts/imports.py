@@ -1,0 +1,128 @@
+"""Repairs of imports: from where the symbol, or the whole module, is now."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from patcher.analysis.model import Finding, ImportOf
+from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, full_name
+from patcher.check.drafts.fitting import fitted
+from patcher.check.drafts.likeness import same_thing
+from patcher.check.drafts.model import Ground, Repair
+from patcher.check.drafts.namesakes import Namesake
+from patcher.check.drafts.paths import best_path
+from patcher.check.drafts.shims import named_instead
+from patcher.i18n import Phrase, phrase
+from patcher.records.model import MoveImport
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moved:
+    """Where something is now, and what says so."""
+
+    path: str
+    evidence: Phrase
+
+
+def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+    """A repair for each name that the import of the finding takes from where it no longer is."""
+    facts, text = ground.forest.facts(finding.file), ground.text(finding.file)
+    if facts is None or text is None:
+        return []
+    wanted: dict[str, ImportOf] = {}
+    for use in facts.uses:
+        if isinstance(use.need, ImportOf) and use.context.function == finding.function:
+            old = _dotted(use.need)
+            if finding.symbol == old or (finding.symbol == use.need.module and use.line == finding.line):
+                wanted[old] = use.need
+    repairs = []
+    for old, need in wanted.items():
+        if need.name == "*" or (moved := moved_to(old, finding, ground)) is None:
+            continue
+        edit = MoveImport(file=finding.file, old=old, new=moved.path)
+        lines = frozenset(use.line for use in facts.uses if isinstance(use.need, ImportOf) and _dotted(use.need) == old)
+        if (exact := fitted(edit, text, lines, finding.function)) is None:
+            continue
+        symbols = ground.symbols(finding.package)
+        repairs.append(
+            Repair(
+                finding,
+                (exact,),
+                cause=old.rpartition(".")[0] if need.name is not None else old,
+                verb="moved" if _last(old) == _last(moved.path) else "renamed",
+                title=_title(old, moved.path),
+                evidence=moved.evidence,
+                has=(moved.path,) if "." in moved.path else (),
+                lacks=(old,) if "." in old and symbols is not None and symbols.has(old) is False else (),
+            )
+        )
+    return repairs
+
+
+def moved_to(old: str, finding: Finding, ground: Ground) -> Moved | None:
+    """Where the target has what `old` was; None unless one place alone comes into question."""
+    package = old.partition(".")[0]
+    symbols, search = ground.symbols(package), ground.namesakes(package)
+    if symbols is None or search is None:
+        return None
+    before = ground.before(dataclasses.replace(finding, symbol=old))
+    was = before.resolve(old).definition if before is not None else None
+    if isinstance(was, Module) or (was is None and finding.kind == "module-moved" and finding.symbol == old):
+        return _module(old, finding, search.modules(_last(old)))
+    names = [_last(old)]
+    renamed = False
+    if isinstance(was, Class | Function) and not _alike(search.of(names[0]), was, before, symbols):
+        names = [_last(full_name(was)), *named_instead(was.node, names[0])]
+        renamed = True
+    for name in names:
+        found = _alike(search.of(name), None if renamed else was, before, symbols)
+        if len(found) > 1 and finding.moved_to:
+            found = [one for one in found if finding.moved_to in one.paths]
+        if len(found) == 1 and not (renamed and name == _last(old)):
+            path = best_path(found[0].paths, ground.releases.near(package, ground.against.get(package, "")))
+            return Moved(path, _evidence(old, path, was, renamed=renamed))
+    return None
+
+
+def _module(old: str, finding: Finding, modules: tuple[str, ...]) -> Moved | None:
+    others = [module for module in modules if module != old]
+    if len(others) > 1 and finding.moved_to in others:
+        others = [finding.moved_to]
+    if len(others) != 1:
+        return None
+    told = phrase("{new} is the only module of its name there now, and has all that is used of it", new=others[0])
+    return Moved(others[0], told)
+
+
+def _alike(
+    found: tuple[Namesake, ...], was: Definition | None, before: Symbols | None, symbols: Symbols
+) -> list[Namesake]:
+    if was is None or before is None or isinstance(was, Absent | Unknown):
+        return list(found)
+    return [one for one in found if same_thing(was, before, one.definition, symbols)]
+
+
+def _evidence(old: str, new: str, was: Definition | None, *, renamed: bool) -> Phrase:
+    if renamed:
+        return phrase("the last release that had {old} says to use {new} in its place", old=old, new=new)
+    if was is None:
+        return phrase("{new} is the only definition of that name there now", new=new)
+    both = "{new} is the only definition of that name there now, with members or parameters as {old} had them"
+    return phrase(both, old=old, new=new)
+
+
+def _title(old: str, new: str) -> Phrase:
+    module, _, name = new.rpartition(".")
+    if not module:
+        return phrase("Import {new} in place of {old}", new=new, old=old)
+    if name == _last(old):
+        return phrase("Import {name} from {module}", name=name, module=module)
+    return phrase("Import {name} from {module} in place of {old}", name=name, module=module, old=_last(old))
+
+
+def _dotted(need: ImportOf) -> str:
+    return f"{need.module}.{need.name}" if need.name else need.module
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]

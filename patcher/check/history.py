@@ -1,0 +1,214 @@
+"""Since when: each finding held against earlier releases of the package that it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from patcher.analysis.conditions import severity_in_place
+from patcher.analysis.model import Finding, Report, Use
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.pair import check_pair
+from patcher.check.since import Bisection
+from patcher.check.targets import Located, release_folder
+from patcher.errors import ReleaseError
+from patcher.packages.agent.installed.metadata import package_in
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.analysis.forest import Forest
+
+Place: TypeAlias = "tuple[str, int, str]"
+"""File, line and symbol: what a finding is about, whatever kind it is of on another release."""
+_REACH = 16
+"""How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
+MOST_FETCHED = 12
+"""How many releases of one package are fetched to find out since when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Where to look back, and how far."""
+
+    forest: Forest
+    target: Target
+    baseline: Target | None
+    root: Path
+    fetch: bool = True
+    """False: only releases that are on this machine already."""
+
+
+def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
+    """The report with `since`. What cannot be found out stays None."""
+    findings = report.findings
+    for one in located:
+        module = one.asked.module
+        about = [finding for finding in findings if _module(finding, report) == module]
+        if one.package is None or not about:
+            continue
+        since = _of_package(report, about, one, past)
+        findings = tuple(_with(finding, since) if finding in about else finding for finding in findings)
+    return replace(report, findings=findings)
+
+
+def _with(finding: Finding, since: Mapping[Place, str | None]) -> Finding:
+    """A variable that an earlier release knew was removed; one that none knew is unknown."""
+    first = since[_place(finding)]
+    removed = finding.kind == "env-unknown" and first is not None
+    return replace(finding, since=first, kind="env-removed" if removed else finding.kind)
+
+
+def _of_package(report: Report, about: list[Finding], one: Located, past: Past) -> dict[Place, str | None]:
+    live = {_place(finding) for finding in about if finding.severity != "guarded"}
+    guarded = {_place(finding) for finding in about} - live
+    target = one.version.partition("+")[0]
+    releases = earlier_releases(one.asked.known_as, target, fetch=past.fetch)
+    looks = _Looks(report, one, past, about)
+    known = _hints(one, past, releases)
+    first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
+    releases = releases[max(0, first - _REACH) :]
+    found = Bisection(releases, live, looks.fetching, target or one.shown).run(known) if live else {}
+    found |= Bisection(releases, guarded, looks.at_hand, target or one.shown).run(known) if guarded else {}
+    return found
+
+
+class _Looks:
+    """Which findings other releases of one package show."""
+
+    def __init__(self, report: Report, one: Located, past: Past, about: Iterable[Finding]) -> None:
+        self.report, self.one, self.past = report, one, past
+        self.found = {_place(finding): finding for finding in about}
+        self._symbols: dict[str, Symbols] = {}
+        self._fetched = 0
+        self._offline = not past.fetch
+
+    def fetching(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
+        """What a release shows, fetched if that is allowed; None if it is not to be had."""
+        shown = self.at_hand(version, wanted)
+        if shown is not None or self._offline or self._fetched >= MOST_FETCHED:
+            return shown
+        try:
+            release_folder(self.one.asked.known_as, version)
+        except ReleaseError:
+            self._offline = True
+            return None
+        self._fetched += 1
+        return self.at_hand(version, wanted)
+
+    def at_hand(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
+        """The same without fetching."""
+        if version not in self._symbols:
+            folder = cached_folder(self.one.asked.known_as, version)
+            package = package_in(folder, self.one.asked.module) if folder is not None else None
+            if package is None:
+                return None
+            self._symbols[version] = Symbols(package)
+        again = check_pair(
+            self.past.forest,
+            self._then(version),
+            verl=self.report.verl,
+            baseline=self.past.baseline,
+            files=(),
+            further=self._uses(wanted),
+            weigh=severity_in_place,
+        )
+        return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
+
+    def _then(self, version: str) -> Target:
+        module, target = self.one.asked.module, self.past.target
+        return replace(
+            target,
+            against={**target.against, module: version},
+            packages={**target.packages, module: self._symbols[version]},
+            versions={**target.versions, self.one.asked.known_as: version},
+            moves=False,
+        )
+
+    def _uses(self, wanted: AbstractSet[Place]) -> list[Use]:
+        """The broken uses of the functions that the findings are in."""
+        places = {(self.found[place].file, self.found[place].function) for place in wanted}
+        return [use for use in self.report.broken if (use.file, use.context.function) in places]
+
+    def _counts(self, then: Finding, place: Place) -> bool:
+        """One that matters now counts only where it would have mattered then."""
+        return then.severity != "guarded" or self.found[place].severity == "guarded"
+
+
+def _place(finding: Finding) -> Place:
+    return (finding.file, finding.line, finding.symbol)
+
+
+def _module(finding: Finding, report: Report) -> str:
+    """The package whose releases tell since when: of variables and flags vLLM, if it is checked against.
+
+    A comparison of versions as text is wrong on every release.
+    """
+    if finding.kind == "version-compared-as-text":
+        return ""
+    if finding.package in report.against:
+        return finding.package
+    engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")
+    return "vllm" if engine and "vllm" in report.against else ""
+
+
+def earlier_releases(name: str, target: str, *, fetch: bool = True) -> list[str]:
+    """The final releases before a version, oldest first; all of them where the version is not known."""
+    from packaging.version import InvalidVersion, Version
+
+    from patcher.packages.releases import versions
+
+    try:
+        every = versions(name, offline=not fetch)
+    except ReleaseError:
+        try:
+            every = versions(name, offline=True)
+        except ReleaseError:
+            return []
+    numbered = sorted({Version(text): text for text in every}.items())
+    try:
+        before = Version(target)
+    except InvalidVersion:
+        before = None
+    final = [(number, text) for number, text in numbered if not number.is_prerelease]
+    return [text for number, text in final if before is None or number < before]
+
+
+def cached_folder(name: str, version: str) -> Path | None:
+    """The sources of a release if they are in the cache."""
+    from patcher.packages.releases.cache import cache_root, whole
+
+    folder = cache_root(None) / "releases" / name / version / "sources"
+    return folder if whole(folder) else None
+
+
+def _hints(one: Located, past: Past, releases: Sequence[str]) -> list[str]:
+    """Releases that the tree may well work with: the baseline, and the newest that its own requirements allow."""
+    module = one.asked.module
+    known = past.baseline.against.get(module) if past.baseline is not None else None
+    allowed = newest_allowed(past.root, one.asked.known_as, releases)
+    return [version for version in (known, allowed) if version is not None]
+
+
+def newest_allowed(root: Path, name: str, releases: Sequence[str]) -> str | None:
+    """The newest of `releases` that the tree's metadata or setup.py allows, where they set a limit."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    pattern = re.compile(rf"(?<![\w-]){re.escape(name)}\s*(?:\[[^\]]*\]\s*)?((?:[<>=!~]=?\s*[\w.*]+\s*,?\s*)+)")
+    for file in (*sorted(root.glob("verl-*.dist-info/METADATA")), root / "setup.py", root / "pyproject.toml"):
+        try:
+            text = files.read_text(files.inside(root, file), files.SETTINGS_BYTES, errors="replace")
+        except OSError:
+            continue
+        for found in pattern.findall(text):
+            try:
+                allowed = list(SpecifierSet(found.strip().strip(",")).filter(releases))
+            except InvalidSpecifier:
+                continue
+            if allowed and allowed[-1] != releases[-1]:
+                return allowed[-1]
+    return None

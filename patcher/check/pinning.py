@@ -1,0 +1,204 @@
+"""Pins: what other versions than the fork's would mean for its records, and what would still break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.analysis.model import Finding
+from patcher.check.checking import Check, Order, check
+from patcher.check.pair import JUDGED_WHOLE
+from patcher.check.repairing import planned
+from patcher.check.targets import Against, NotInstalled, Released, parse_all
+from patcher.errors import ReleaseError, UsageError
+from patcher.i18n import phrase
+from patcher.packages.model import MODULES, NAMES
+from patcher.packages.pins import UNTOLD, read_pins
+from patcher.packages.probe import ABSENT
+
+if TYPE_CHECKING:
+    from patcher.plan.outcome import Plan, RecordOutcome
+    from patcher.session.session import Session
+
+_FILES = ("requirements*.txt", "pyproject.toml", "setup.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What a change of versions comes to."""
+
+    before: Mapping[str, str]
+    """The fork's versions now, of the packages in question."""
+    proposed: Mapping[str, str]
+    needed: tuple[RecordOutcome, ...]
+    """Records that are needed with the proposed versions and are not now."""
+    unneeded: tuple[RecordOutcome, ...]
+    """Records that are needed now and will not be."""
+    drifted: tuple[RecordOutcome, ...]
+    """Records that cannot be applied with the proposed versions."""
+    check: Check | None
+    """None where no version changes."""
+    left_out: tuple[str, ...] = ()
+    """Packages of the file that nothing here is about."""
+    untold: tuple[str, ...] = ()
+    """Those of the others whose version the file does not tell."""
+
+    @property
+    def unchanged(self) -> tuple[str, ...]:
+        return tuple(name for name, version in self.proposed.items() if self.before.get(name, ABSENT) == version)
+
+    @property
+    def judged(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The packages that change: those whose every use is judged, and those where only a name that is gone is."""
+        changed = [name for name in self.proposed if name not in self.unchanged]
+        whole = tuple(name for name in changed if name in JUDGED_WHOLE)
+        return whole, tuple(name for name in changed if name not in JUDGED_WHOLE)
+
+    @property
+    def breaks(self) -> tuple[Finding, ...]:
+        """What breaks once the records are applied."""
+        return self.check.after.of("break") if self.check is not None else ()
+
+    @property
+    def clean(self) -> bool:
+        return not self.breaks and not self.drifted and not (self.check is not None and self.check.unreadable)
+
+
+def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bool) -> Pins:
+    """Plan the records for both, and check what changes.
+
+    Raises UsageError for a file or a version that cannot be read, ReleaseError for a release that cannot be had.
+    """
+    listed = read_pins(file) if file is not None else {}
+    proposed = {**(_of_file(file, listed) if file is not None else {}), **_of_options(to)}
+    left_out = tuple(name for name in listed if name not in _NAMES and name not in proposed)
+    untold = tuple(name for name in _NAMES if listed.get(name) == UNTOLD and name not in proposed)
+    if not proposed:
+        raise UsageError(
+            phrase("no proposed version of any of {names}", names=", ".join(_NAMES)),
+            advice=phrase("Name a file with pins, or versions: uky-patch pins --to vllm==0.20.2"),
+        )
+    now = current(session, proposed)
+    changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
+    before = _plan(session, now)
+    if not changed:
+        return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
+    later = replace(session, assume={**session.assume, **now, **proposed})
+    done = check(later, Order(tuple(_against(name, version) for name, version in changed.items()), since=since))
+    after = done.repaired.plan
+    return Pins(
+        now,
+        proposed,
+        tuple(one for one in after.outcomes if one.id in _made(after) - _made(before)),
+        tuple(one for one in before.outcomes if one.id in _made(before) - _made(after)),
+        after.failed,
+        done,
+        left_out,
+        untold,
+    )
+
+
+_NAMES = tuple(name for name in MODULES if name != "verl")
+
+
+def current(session: Session, names: Iterable[str]) -> dict[str, str]:
+    """The fork's own versions of some packages: its `[pins]`, what its files limit them to, or what is installed."""
+    own = {name: str(version) for name, version in session.config.pins.items()}
+    found: dict[str, str] = {}
+    said = _of_tree(session.tree.root)
+    installed = session.environment
+    for name in names:
+        if name in own:
+            version = resolved(name, own[name] if own[name][:1] in "<>=!~" else f"=={own[name]}")
+        elif name in session.assume:
+            version = session.assume[name]
+        elif name in said:
+            version = resolved(name, said[name])
+        else:
+            version = installed.version(name) if installed.known else None
+        if version is not None:
+            found[name] = version
+    return found
+
+
+def resolved(name: str, specifier: str) -> str | None:
+    """The version that a specifier pins, or the newest release that it allows; None where that is not known."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    from patcher.packages.releases import versions
+
+    if specifier.removeprefix("==") == ABSENT:
+        return ABSENT
+    try:
+        clauses = SpecifierSet(specifier)
+    except InvalidSpecifier as error:
+        raise UsageError(
+            phrase("{name}: {version} is no PEP 440 version", name=name, version=repr(specifier)),
+        ) from error
+    exact = [one.version for one in clauses if one.operator in ("==", "===") and not one.version.endswith(".*")]
+    if exact:
+        return exact[0]
+    try:
+        return next(iter(clauses.filter(versions(name))), None)
+    except ReleaseError:
+        return None
+
+
+def _of_file(file: Path, listed: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for name, specifier in listed.items():
+        if name in _NAMES and specifier != UNTOLD:
+            version = resolved(name, specifier)
+            if version is None:
+                raise ReleaseError(
+                    phrase("no release of {name} is {spec}", name=name, spec=specifier or "*"),
+                    advice=phrase("Pin it in {path}: {name}==VERSION.", path=file, name=name),
+                )
+            found[name] = version
+    return found
+
+
+def _of_options(items: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for one in parse_all(items):
+        match one.source:
+            case Released(version=version):
+                found[one.known_as] = version
+            case NotInstalled():
+                found[one.known_as] = ABSENT
+            case _:
+                raise UsageError(
+                    phrase("--to {name} names no version", name=one.name),
+                    advice=phrase("Write it as PACKAGE==VERSION, for example vllm==0.20.2."),
+                )
+    return found
+
+
+def _of_tree(root: Path) -> dict[str, str]:
+    """What the fork's own files limit a package to; a mere lower bound says nothing of what it runs on."""
+    found: dict[str, str] = {}
+    for pattern in _FILES:
+        for file in sorted(root.glob(pattern)):
+            try:
+                pins = read_pins(file)
+            except UsageError:
+                continue
+            found = {name: spec for name, spec in pins.items() if "<" in spec or "==" in spec or "~=" in spec} | found
+    return found
+
+
+def _plan(session: Session, versions: Mapping[str, str]) -> Plan:
+    known = {name: version for name, version in versions.items() if name in NAMES}
+    at = replace(session, assume={**session.assume, **known})
+    return planned(at, None, at.request())[0]
+
+
+def _made(plan: Plan) -> set[str]:
+    """The records whose effect is wanted: made by the plan, or by hand already."""
+    return {name for name, _ in plan.steps} | {one.id for one in plan.outcomes if one.kind == "adopted"}
+
+
+def _against(name: str, version: str) -> Against:
+    return Against(name, NotInstalled() if version == ABSENT else Released(version))

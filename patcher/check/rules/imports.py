@@ -1,0 +1,68 @@
+"""Imports: is the module there, and the name in it?"""
+
+from __future__ import annotations
+
+from patcher.analysis.meaning import Universe
+from patcher.analysis.model import Beside, Broken, FindingKind, Fine, ImportOf, Problem, Undecided, Use, Verdict
+from patcher.analysis.symbols import Absent, Module, Symbols, Unknown
+from patcher.check.rules.moved import moved_module, moved_symbol
+from patcher.i18n import Phrase, phrase
+
+
+def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Universe | None) -> Verdict:
+    """Whether an import statement succeeds."""
+    package = need.module.partition(".")[0]
+    if package not in universe.names:
+        return Beside()
+    name = need.name if need.name != "*" else None
+    symbol = f"{need.module}.{name}" if name else need.module
+    if package not in universe.target.packages:
+        detail = phrase("{module} is not installed", module=package)
+        return Broken((Problem("module-removed", symbol, use.line, detail),))
+    symbols = universe.target.packages[package]
+    missing = missing_module(symbols, need.module)
+    if missing:
+        to = moved_symbol(universe, need.module, name, baseline) if name else moved_module(universe, need.module)
+        detail = phrase("there is no module {module}", module=missing)
+        kind: FindingKind = "module-moved" if to else "module-removed"
+        return Broken((Problem(kind, symbol, use.line, detail, suggested(to), to),))
+    if name is None:
+        return Fine(symbol)
+    home = symbols.modules.find(need.module)
+    found = symbols.module_member(home, name).definition if isinstance(home, Module) else home
+    match found:
+        case Absent(parent=parent, name=lacking):
+            return Broken((absent_from_module(use.line, symbol, parent, lacking, universe, baseline),))
+        case Unknown(reason=reason):
+            if symbols.modules.find(symbol) is not None:
+                return Fine(symbol)
+            return Undecided(symbol, reason)
+        case _:
+            return Fine(symbol)
+
+
+def absent_from_module(
+    line: int, symbol: str, parent: str, lacking: str, universe: Universe, baseline: Universe | None
+) -> Problem:
+    """The problem of a name that a module does not have."""
+    module, _, name = symbol.rpartition(".")
+    to = moved_symbol(universe, module, name, baseline)
+    detail = phrase("{parent} has no {name}", parent=parent or module, name=lacking)
+    return Problem("symbol-moved" if to else "symbol-removed", symbol, line, detail, suggested(to), to)
+
+
+def suggested(to: str) -> Phrase | None:
+    return phrase("it is {symbol} now", symbol=to) if to else None
+
+
+def missing_module(symbols: Symbols, dotted: str) -> str:
+    """The first part of a module's dotted name that is not there; "" if all are."""
+    parts = dotted.split(".")
+    for length in range(1, len(parts) + 1):
+        part = ".".join(parts[:length])
+        found = symbols.modules.find(part)
+        if isinstance(found, Unknown):
+            return ""
+        if found is None:
+            return part
+    return ""

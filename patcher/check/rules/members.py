@@ -1,0 +1,225 @@
+"""Attributes: does what a value can be have them?"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from patcher.analysis.meaning import (
+    Container,
+    InstanceOf,
+    Meaning,
+    Meanings,
+    Outside,
+    SuperOf,
+    TreeClass,
+    TypeOf,
+    Universe,
+)
+from patcher.analysis.meaning.classes import ancestry, dotted
+from patcher.analysis.meaning.members import lookup
+from patcher.analysis.meaning.subclasses import may_have
+from patcher.analysis.meaning.torch_modules import registered
+from patcher.analysis.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict, When
+from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
+from patcher.analysis.symbols.classes import external_has
+from patcher.check.rules.imports import absent_from_module
+from patcher.i18n import phrase
+
+
+def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Universe | None) -> Verdict:
+    """Whether the attribute is there."""
+    values = lasting(universe.evaluate(need.of))
+    asked = [one for one in values if belongs(universe, one)]
+    if not asked:
+        return Beside()
+    if need.soft:
+        return Fine(f"{symbol_of(asked[0])}.{need.name}")
+    absent: list[tuple[Meaning, Absent]] = []
+    unsure: list[Unknown] = []
+    for one in asked:
+        found = lookup(universe, one, need.name)
+        gone = [inner for inner in found if isinstance(inner, Absent)]
+        open_ = [inner for inner in found if isinstance(inner, Unknown) and inner.symbol]
+        if gone and len(gone) == len(found):
+            if _set_in_tree(universe, need.name, symbol_of(one)):
+                return Fine(f"{symbol_of(one)}.{need.name}")
+            if _subclass_has(universe, one, need.name):
+                unsure.append(Unknown("only classes that inherit from it have it", f"{symbol_of(one)}.{need.name}"))
+            else:
+                absent.append((one, gone[0]))
+        elif open_ and len(open_) == len(found):
+            if _varies(universe, one, need.name):
+                return Fine(f"{symbol_of(one)}.{need.name}")
+            unsure += open_[:1]
+        elif _of_the_tree(universe, one, need.name):
+            return Beside()
+        else:
+            return Fine(f"{symbol_of(one)}.{need.name}")
+    others = [_plain_has(one, need.name) for one in values if one not in asked]
+    if absent and not unsure and True in others:
+        return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
+    if absent and not unsure and None not in others:
+        return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
+    if unsure and _asked_before(use, need.name):
+        return Fine(unsure[0].symbol)
+    if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
+        return Fine(unsure[0].symbol)
+    if unsure:
+        return Undecided(unsure[0].symbol, unsure[0].reason)
+    one, _ = absent[0]
+    return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
+
+
+def _asked_before(use: Use, name: str) -> bool:
+    """Whether the use runs only where `hasattr` has found an attribute of that name."""
+    return any(
+        isinstance(condition, When)
+        and condition.holds
+        and any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "hasattr"
+            and any(isinstance(key, ast.Constant) and key.value == name for key in node.args)
+            for node in ast.walk(condition.test)
+        )
+        for condition in use.context.conditions
+    )
+
+
+def _plain_has(one: Meaning, name: str) -> bool | None:
+    """Whether a value of the language itself has the attribute; None if it is no such value."""
+    match one:
+        case Outside(name=outside) if outside.count(".") == 1 and outside.startswith("builtins."):
+            return external_has(outside, name)
+        case Container():
+            return any(hasattr(kind, name) for kind in (list, dict, tuple, set))
+        case _:
+            return None
+
+
+def lasting(values: Meanings) -> Meanings:
+    """Without what is absent on this target; a class that is declared gives way to one that is seen to be made."""
+    made = {one.of for one in values if isinstance(one, InstanceOf) and one.exact}
+    return tuple(
+        one
+        for one in values
+        if not isinstance(one, Absent) and not (isinstance(one, InstanceOf) and not one.exact and one.of in made)
+    )
+
+
+def belongs(universe: Universe, one: Meaning) -> bool:
+    """Whether a meaning is of a package that is checked against, if only by a base class."""
+    match one:
+        case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
+            return any(isinstance(base, Class) for base in ancestry(universe, of))
+        case SuperOf(of=of):
+            return any(isinstance(base, Class) for base in ancestry(universe, of))
+        case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf():
+            return True
+        case Unknown(symbol=symbol):
+            return bool(symbol)
+        case _:
+            return hasattr(one, "function")
+
+
+def symbol_of(one: Meaning) -> str:
+    """The dotted name by which a problem speaks of a meaning."""
+    match one:
+        case InstanceOf(of=of) | TypeOf(of=of) | SuperOf(of=of):
+            return dotted(of)
+        case TreeClass():
+            return dotted(one)
+        case Module() | Class() | Function() | Variable():
+            return full_name(one)
+        case Unknown(symbol=symbol):
+            return symbol
+        case _:
+            return full_name(one.function) if hasattr(one, "function") else ""
+
+
+def _problem(use: Use, name: str, of: Meaning, gone: Absent, universe: Universe, baseline: Universe | None) -> Problem:
+    if isinstance(of, Module):
+        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, universe, baseline)
+    owner = symbol_of(_asked(universe, of))
+    detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
+    return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)
+
+
+def _asked(universe: Universe, of: Meaning) -> Meaning:
+    """For a class of the tree, the first class of a package among its bases."""
+    match of:
+        case (
+            InstanceOf(of=TreeClass() as tree)
+            | TypeOf(of=TreeClass() as tree)
+            | SuperOf(of=TreeClass() as tree)
+            | (TreeClass() as tree)
+        ):
+            return next((base for base in ancestry(universe, tree) if isinstance(base, Class)), of)
+        case _:
+            return of
+
+
+def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
+    """Whether a class of the tree itself has the attribute, rather than a base of it from a package."""
+    match one:
+        case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
+            return any(
+                isinstance(base, TreeClass) and (name in base.facts.methods or name in base.facts.attributes)
+                for base in ancestry(universe, of)
+            )
+        case _:
+            return False
+
+
+def _varies(universe: Universe, one: Meaning, name: str) -> bool:
+    """Whether a class is open, and declared only as the base of others of which some define the attribute."""
+    match one:
+        case InstanceOf(of=Class() as of, exact=False):
+            return bool(universe.symbols(of.module).text.setters(name)) and may_have(universe, of, name)
+        case _:
+            return False
+
+
+def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
+    match one:
+        case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
+            text = universe.symbols(of.module).text
+            return may_have(universe, of, name) or registered(text, name)
+        case _:
+            return False
+
+
+def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
+    """Whether a file of the tree that imports the symbol's package sets an attribute of that name on an object."""
+    known = universe.forest.kept.setdefault("attributes that are set", {})
+    assert isinstance(known, dict)
+    key = (symbol.partition(".")[0], name)
+    if key not in known:
+        known[key] = _search_tree(universe, name, key[0])
+    return bool(known[key])
+
+
+def _search_tree(universe: Universe, name: str, package: str) -> bool:
+    word = re.escape(name.encode())
+    # Both begin with what is literal: so they are looked for at the speed of memory.
+    assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
+    given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
+    for file in _importing(universe, package):
+        content = universe.forest.content(file) or b""
+        if assigned.search(content) or given.search(content):
+            return True
+    return False
+
+
+def _importing(universe: Universe, package: str) -> tuple[str, ...]:
+    """The files of the tree that import a package."""
+    forest, key = universe.forest, f"files that import {package}"
+    if key not in forest.kept:
+        imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
+        forest.kept[key] = tuple(
+            file for file in forest.files([package]) if imported.search(forest.content(file) or b"") is not None
+        )
+    found = forest.kept[key]
+    assert isinstance(found, tuple)
+    return found

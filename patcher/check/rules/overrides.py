@@ -1,0 +1,222 @@
+"""Methods that override a target's: can they be called the way the target calls its own?"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from patcher.analysis.facts import FunctionFacts
+from patcher.analysis.meaning import Class, Function, TreeClass, Universe
+from patcher.analysis.meaning.classes import ancestry, dotted
+from patcher.analysis.meaning.decorators import changes_parameters
+from patcher.analysis.meaning.evaluation import named
+from patcher.analysis.meaning.inference import is_static
+from patcher.analysis.model import Beside, Broken, Fine, MethodOf, Parameters, Problem, Use, Verdict
+from patcher.analysis.symbols import Parameter, Signature
+from patcher.analysis.symbols.annotations import is_property
+from patcher.analysis.symbols.classes import methods, own_member
+from patcher.analysis.symbols.signature import read_parameters
+from patcher.check.rules.passed import Passed, always_passed, passed
+from patcher.i18n import phrase
+
+_FREE = frozenset({"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__", "__getattr__"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What a target's class defines under the name."""
+
+    function: Function
+    owner: Class
+    signature: Signature
+
+
+def judge_override(use: Use, need: MethodOf, universe: Universe) -> Verdict:
+    """Whether a method takes what its base's callers pass, and whether its class is complete."""
+    owner = next((one for one in named(universe, need.owner) if isinstance(one, TreeClass)), None)
+    if owner is None or not any(isinstance(base, Class) for base in ancestry(universe, owner)):
+        return Beside()
+    problems = _incomplete(owner, need, universe)
+    base = _overridden(universe, owner, need.name)
+    if base is None:
+        return Broken(problems) if problems else Beside()
+    symbol = f"{dotted(base.owner)}.{need.name}"
+    if need.name not in _FREE:
+        problems += _mismatches(use, need, base, owner, universe)
+    return Broken(problems) if problems else Fine(symbol)
+
+
+def _overridden(universe: Universe, owner: TreeClass, name: str) -> _Base | None:
+    for base in ancestry(universe, owner)[1:]:
+        if isinstance(base, Class) and (found := own_member(universe.symbols(base.module), base, name)) is not None:
+            if not isinstance(found.definition, Function) or is_property(found.definition.node):
+                return None
+            if changes_parameters(universe, found.definition) is None:
+                return None
+            bound = not is_static(found.definition.node)
+            return _Base(found.definition, base, read_parameters(found.definition.node, bound=bound))
+    return None
+
+
+def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, universe: Universe) -> tuple[Problem, ...]:
+    symbol = f"{dotted(base.owner)}.{need.name}"
+    ours, theirs = need.shape, base.signature
+    found: list[Problem] = []
+    calls = passed(universe, base.owner.module, need.name)
+    own = owner.facts.methods.get(need.name)
+    for index, one in enumerate(theirs.parameters):
+        if not _is_refused(index, one, ours, calls):
+            continue
+        swallowed = _may_swallow(one, ours)
+        if swallowed and not _ignores(own):
+            continue
+        outside = not swallowed and (
+            one.required or calls.from_outside(index if one.kind != "keyword" else None, one.name)
+        )
+        if not outside and not _from_base(universe, owner, need.name, one.name, swallowed=swallowed):
+            continue
+        detail = phrase(
+            "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
+        )
+        found.append(Problem("override-mismatch", f"{symbol}({one.name})", use.line, detail))
+    found += _unmet(use, ours, theirs, symbol)
+    return tuple(found)
+
+
+def _is_refused(index: int, one: Parameter, ours: Parameters, calls: Passed) -> bool:
+    """Whether callers give a value to a parameter that the override has no place for."""
+    if one.kind != "positional" and one.name in (*ours.positional, *ours.keyword):
+        return False
+    if one.kind != "keyword" and (ours.any_positional or index < len(ours.positional)):
+        return calls.by_keyword(one.name) and not ours.any_positional
+    return one.required or calls.reaches(index if one.kind != "keyword" else None, one.name)
+
+
+def _may_swallow(one: Parameter, ours: Parameters) -> bool:
+    return ours.any_keyword and one.kind != "positional"
+
+
+def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
+    """Parameters that the override requires and that the base's callers do not know of."""
+    if theirs.any_keyword or theirs.any_positional:
+        return []
+    positions = sum(1 for one in theirs.parameters if one.kind != "keyword")
+    names = {one.name for one in theirs.parameters}
+    found = []
+    for name in ours.required:
+        if name in names or (name in ours.positional and ours.positional.index(name) < positions):
+            continue
+        detail = phrase("{method} is called without {name}, which this override requires", method=symbol, name=name)
+        found.append(Problem("override-mismatch", f"{symbol}({name})", use.line, detail))
+    return found
+
+
+def _ignores(own: FunctionFacts | None) -> bool:
+    """Whether the override takes `**kwargs` and never looks at them."""
+    return own is not None and own.ignores_keywords
+
+
+def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
+    """Whether a method that the tree's class inherits calls this one with the parameter.
+
+    Where it is swallowed, one that only hands on a parameter of its own counts if its callers always give that.
+    """
+    own = _defined(universe, owner)
+    inherited = (
+        (base, method)
+        for base in ancestry(universe, owner)
+        if isinstance(base, Class)
+        for method in methods(universe.symbols(base.module), base)
+    )
+    for base, method in inherited:
+        if method.name == name or method.name in own:
+            continue
+        for node in ast.walk(method):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called), keywords=words) if (
+                    called == name
+                ):
+                    for word in words:
+                        if word.arg == parameter and (
+                            not swallowed
+                            or not _is_handed_on(word.value, method)
+                            or always_passed(universe, base, method.name, ast.unparse(word.value))
+                        ):
+                            return True
+                case _:
+                    pass
+    return False
+
+
+def _is_handed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the value is a parameter of the method that callers may leave out."""
+    optional = [*method.args.args[len(method.args.args) - len(method.args.defaults) :]]
+    optional += [one for one, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True) if default]
+    return isinstance(value, ast.Name) and value.id in {one.arg for one in optional}
+
+
+def _defined(universe: Universe, owner: TreeClass) -> frozenset[str]:
+    """The methods that the class has on this target: some are defined for certain versions only."""
+    from patcher.analysis.conditions.guards import Guards
+
+    facts = universe.forest.module(owner.module)
+    guards = universe.once(("guards",), lambda: Guards(universe), None)
+    without = {
+        use.need.name
+        for use in (facts.uses if facts is not None else ())
+        if isinstance(use.need, MethodOf) and use.need.owner == owner.dotted and use.context.conditions
+        if guards is not None and guards.runs(use, guards.target) is False
+    }
+    return frozenset(owner.facts.methods) - without
+
+
+def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[Problem, ...]:
+    """Abstract methods that a class which implements others of the same base leaves open; told once a class."""
+    own = owner.facts.methods
+    order = ancestry(universe, owner)
+    if not own or next(iter(own)) != need.name or _is_abstract(own):
+        return ()
+    if not all(
+        isinstance(one, Class | TreeClass)
+        or getattr(one, "name", "") in ("abc.ABC", "typing.Generic", "builtins.object")
+        for one in order
+    ):
+        return ()
+    abstract: dict[str, Class] = {}
+    for base in reversed(order):
+        if isinstance(base, TreeClass):
+            for name in (*base.facts.methods, *base.facts.attributes):
+                abstract.pop(name, None)
+        elif isinstance(base, Class):
+            for method in methods(universe.symbols(base.module), base):
+                if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list):
+                    abstract[method.name] = base
+                else:
+                    abstract.pop(method.name, None)
+    implemented = {
+        method.name
+        for base in order
+        if isinstance(base, Class)
+        for method in methods(universe.symbols(base.module), base)
+        if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
+    } & set(own)
+    if not implemented:
+        return ()
+    return tuple(
+        Problem(
+            "override-mismatch",
+            f"{dotted(base)}.{name}",
+            owner.facts.line,
+            phrase(
+                "{owner} does not implement {method}, which is abstract",
+                owner=owner.facts.qualname,
+                method=f"{dotted(base)}.{name}",
+            ),
+        )
+        for name, base in sorted(abstract.items())
+    )
+
+
+def _is_abstract(own: object) -> bool:
+    assert hasattr(own, "values")
+    return any(facts.abstract for facts in own.values())

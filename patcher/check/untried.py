@@ -1,0 +1,204 @@
+"""Where the records have not been tried: other releases than the matrix has, and pairs of it that they leave broken.
+
+There "nothing to do" says only that no record is about it, so `check` is asked as well. What the records were tried on
+is docs/matrix.md, the table that `make docs-matrix` writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.data import shipped
+from patcher.errors import UkyError
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.packages.versions import Yes, satisfies
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.analysis.model import Severity
+    from patcher.packages import Installed
+    from patcher.packages.versions import Kind
+    from patcher.records.model import Record
+    from patcher.session.session import Session
+
+_VERSION = re.compile(r"\d+(?:\.\w+)+")
+_COUNTED: Mapping[Severity, str] = {
+    "break": "{count} that check calls breaks",
+    "optional": "{count} within features",
+    "inert": "{count} without effect",
+}
+DRAFTS = "drafts"
+"""The folder that the next step names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """Why nothing is known of the records here, and what `check` finds once they are applied."""
+
+    why: Phrase
+    vllm: str | None
+    next: Phrase | Phrases | str
+    """What goes on from here: a command, or what to do so that `check` can be made."""
+    found: Mapping[Severity, int] | None = None
+    """None where it is not known."""
+    unreadable: int = 0
+    """Files that are no Python, of which nothing is known."""
+    unknown: Phrase | Phrases | str = ""
+    """Why `found` is None."""
+
+    @property
+    def clean(self) -> bool:
+        return self.found is not None and not any(self.found.values()) and not self.unreadable
+
+    @property
+    def told(self) -> Phrase:
+        """Why, and what `check` finds, in one sentence."""
+        if self.found is None:
+            text = "{why}; what breaks here is not known: {unknown}"
+            return phrase(text, why=self.why, unknown=Phrases((self.unknown,)))
+        counts = [phrase(_COUNTED[name], count=count) for name, count in self.found.items() if count]
+        if self.unreadable:
+            counts.append(phrase("{count} files that are no Python", count=self.unreadable))
+        what: Phrase | Phrases = Phrases(tuple(counts), ", ") if counts else phrase("nothing")
+        return phrase("{why}; on vllm {vllm} they leave: {what}", why=self.why, vllm=self.vllm, what=what)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The matrix, with the records applied: releases of verl, and spans of releases of vLLM that come to the same."""
+
+    verl: tuple[str, ...]
+    spans: tuple[tuple[str, str], ...]
+    """The first and the last release of each."""
+    works: Mapping[tuple[str, str], bool]
+    """Whether nothing is left broken, by release of verl and first release of the span."""
+
+
+def untried(session: Session) -> Untried | None:
+    """None where the records are known to leave nothing broken, or where nobody knows which environment is meant.
+
+    A fork whose own records speak of its release is told only of breaks, and only of those that are found without
+    fetching anything. Raises RecordError for records that cannot be read.
+    """
+    environment = session.environment
+    if not environment.known or not _matrix().is_file():  # A node of a cluster gets no documents.
+        return None
+    verl, vllm = environment.version("verl"), environment.version("vllm")
+    if (why := _why(tried(), verl, vllm)) is None:
+        return None
+    own = any(_speaks_of(record, verl) for record in session.records)
+    if own and not _is_at_hand(environment.packages.get("vllm")):
+        return None
+    found = _checked(session, why.text, vllm)
+    breaks = found.found is not None and found.found["break"] > 0
+    told = breaks or not (own or (why.is_pair and found.found is not None))
+    return found if told else None
+
+
+def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
+    from patcher.check.checking import Order, check
+
+    if vllm is None:
+        newest = tried().spans[-1][1]
+        following = session.command("check", "--against", f"vllm=={newest}", "--draft", DRAFTS)
+        return Untried(why, vllm, following, unknown=phrase("vllm is not installed"))
+    following = session.command("check", "--draft", DRAFTS)
+    try:
+        done = check(session, Order((), since=False))
+    except UkyError as error:
+        return Untried(why, vllm, error.advice or following, unknown=error.title)
+    counts = {severity: len(done.after.of(severity)) for severity in _COUNTED}
+    return Untried(why, vllm, following, counts, len(done.unreadable))
+
+
+@dataclass(frozen=True, slots=True)
+class _Why:
+    text: Phrase
+    is_pair: bool = False
+    """Both releases are in the matrix, and their pair is left broken there."""
+
+
+def _why(known: Tried, verl: str | None, vllm: str | None) -> _Why | None:
+    columns = _around(verl or "", [(one, one) for one in known.verl], "tree")
+    if not columns:
+        return _Why(_outside("verl", verl, known.verl[0], known.verl[-1]))
+    if vllm is None:
+        return None
+    spans = _around(vllm, known.spans, "dependency")
+    if not spans:
+        return _Why(_outside("vllm", vllm, known.spans[0][0], known.spans[-1][1]))
+    for column, _ in columns:
+        if not all(known.works.get((column, first)) for first, _ in spans):
+            left = "records leave breaks in verl {verl} on vllm {vllm}"
+            return _Why(phrase(left, verl=column, vllm=vllm), is_pair=True)
+    return None
+
+
+def _outside(name: str, version: str | None, first: str, last: str) -> Phrase:
+    if version is None:
+        return phrase(
+            "the release of {name} is not known; records were tried on {first} to {last}",
+            name=name,
+            first=first,
+            last=last,
+        )
+    text = "{name} {version} is outside of the releases that records were tried on, {first} to {last}"
+    return phrase(text, name=name, version=version, first=first, last=last)
+
+
+def _around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Sequence[tuple[str, str]]:
+    """The span that a version is in, or the two that it lies between; none where there is none on one side of it.
+
+    A fork's 0.7.0.dev lies between 0.6.1 and 0.7.0; its 0.5.0.dev has nothing on one side, as 0.5.0 is the first.
+    """
+    from_here = [
+        at for at, (first, _) in enumerate(spans) if isinstance(satisfies(version, f">={first}", kind=kind), Yes)
+    ]
+    up_to = [at for at, (_, last) in enumerate(spans) if isinstance(satisfies(version, f"<={last}", kind=kind), Yes)]
+    if not from_here or not up_to:
+        return ()
+    return spans[min(from_here[-1], up_to[0]) : max(from_here[-1], up_to[0]) + 1]
+
+
+def _speaks_of(record: Record, verl: str | None) -> bool:
+    """Whether a fork's own record is for this release of verl, named from below and from above."""
+    if verl is None or record.path is None or record.path.is_relative_to(shipped("patches")):
+        return False
+    spec = record.when.versions.get("verl", "")
+    bounded = "==" in spec or "~=" in spec or (">" in spec and "<" in spec)
+    return bounded and isinstance(satisfies(verl, spec, kind="tree"), Yes)
+
+
+def _is_at_hand(vllm: Installed | None) -> bool:
+    from patcher.packages.releases import is_cached
+
+    return vllm is not None and (vllm.location is not None or is_cached("vllm", vllm.version))
+
+
+def _matrix() -> Path:
+    return shipped("docs") / "matrix.md"
+
+
+@lru_cache(maxsize=1)
+def tried() -> Tried:
+    """The first table of docs/matrix.md: `| 0.10.1 – 0.10.2 | ×1 | ✓ | +4 | – |`, a column for each verl."""
+    text = files.read_text(_matrix(), files.SETTINGS_BYTES, follow=True)
+    lines = text.partition("\n| vllm |")[2].split("\n\n", 1)[0].splitlines()
+    head, rows = lines[0], [_cells(line) for line in lines[2:]]
+    verl = tuple(_VERSION.findall(head))
+    spans = tuple((found[0], found[-1]) for found in (_VERSION.findall(row[0]) for row in rows))
+    works = {
+        (release, first): mark == "✓" or mark.startswith("+")
+        for (first, _), row in zip(spans, rows, strict=True)
+        for release, mark in zip(verl, row[1:], strict=True)
+    }
+    return Tried(verl, spans, works)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]

@@ -1,7 +1,0 @@
-"""When does a use run? Version tests, feature tests, `try`: evaluated for one target without running the tree."""
-
-from patcher.compat.conditions.guards import ways_ahead
-from patcher.compat.conditions.severity import severity_in_place, severity_of
-from patcher.compat.conditions.text_versions import text_comparisons
-
-__all__ = ["severity_in_place", "severity_of", "text_comparisons", "ways_ahead"]

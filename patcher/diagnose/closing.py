@@ -1,0 +1,98 @@
+"""A log's last words: the last lines that say something, and what they are the sign of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from patcher.diagnose.blocks import AROUND, Block
+from patcher.diagnose.evidence import Hit, Place
+from patcher.diagnose.labels import unlabelled
+from patcher.diagnose.searching import Search
+from patcher.records.log_lines import said
+from patcher.records.symptoms import Symptom
+
+LAST = 40
+"""How many of the last lines are kept."""
+_BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
+_SAYS_NOTHING = re.compile(
+    r"\W*$|:(?:job_id|actor_name|task_name):"
+    r"|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
+    r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
+    r"|.*hostname of the client socket cannot be retrieved"
+)
+_HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
+"""NCCL hands an error up from call to call; the warning before it says which."""
+_COMPLAINT = re.compile(
+    r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
+    r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
+    re.IGNORECASE,
+)
+_LEVELS = ("ERROR", "CRITICAL", "FATAL")
+
+
+class Waits:
+    """The lines after which logs stand still."""
+
+    def __init__(self, symptoms: Sequence[Symptom]) -> None:
+        self._waits = [(symptom, Search(wait.line)) for symptom in symptoms for wait in symptom.waits]
+
+    @property
+    def spent(self) -> list[tuple[Symptom, str]]:
+        """The patterns that have taken too long."""
+        return [(symptom, search.pattern) for symptom, search in self._waits if search.is_spent]
+
+    def found(self, last: Sequence[Place]) -> Hit | None:
+        """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
+        for place in reversed(last):
+            bare = unlabelled(place.text).text
+            for symptom, search in self._waits:
+                if search.finds(place.text) or search.finds(bare):
+                    return Hit(symptom, place, place, since=place, around=(place,))
+            if not says_nothing(place.text):
+                return None
+        return None
+
+
+def last_words(block: Block, name: str) -> tuple[Place, ...]:
+    """The last lines of a log's last block that are not empty; of a bar its last state."""
+    own = max(0, block.end - AROUND)
+    lines = block.content[own : block.end].split(b"\n")
+    number = block.number + block.lines
+    offset = block.offset + block.end - block.begin
+    found: list[Place] = []
+    for at, raw in enumerate(reversed(lines)):
+        offset -= len(raw) + (1 if at else 0)
+        state = raw.rstrip(b"\r").rpartition(b"\r")[2][-4000:]
+        told = said(state.decode("utf-8", "replace"))
+        if told.text.strip():
+            found.append(Place(name, number - at, max(offset, 0), told.text[:500], told.actors, told.speaker))
+            if len(found) == LAST:
+                break
+    return tuple(reversed(found))
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a line tells nothing of where the run stands: a bar, a warning."""
+    return bool(_BAR.search(text) or _SAYS_NOTHING.match(unlabelled(text).text))
+
+
+def hands_up(text: str) -> bool:
+    """Whether NCCL only passes an error on, of which an earlier line has told."""
+    return _HANDED_UP.search(text) is not None
+
+
+def complaints(last: Sequence[Place]) -> tuple[Place, ...]:
+    """Those of the last lines that call themselves errors, but raylets'; NCCL's warnings where it gave up on one."""
+    found = []
+    gave_up = any(hands_up(place.text) for place in last)
+    for place in last:
+        told = unlabelled(place.text)
+        if "raylet" in place.speaker or "(raylet)" in told.label:
+            continue
+        if told.level in _LEVELS or _COMPLAINT.match(told.text) or (gave_up and " NCCL WARN " in place.text):
+            found.append(place)
+    return tuple(found)
+
+
+__all__ = ["LAST", "Waits", "complaints", "hands_up", "last_words", "says_nothing"]

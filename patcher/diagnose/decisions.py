@@ -1,0 +1,93 @@
+"""Symptom records as a decision tree: what is seen, where it belongs, which symptoms it may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from patcher.diagnose.naming import name
+from patcher.i18n import Phrase, phrase
+from patcher.records.log_lines import said
+from patcher.records.milestones import PHASES
+from patcher.records.symptoms import TOPICS, Kind, Symptom
+
+ANSWERS: Mapping[Kind, Phrase] = {
+    "failure": phrase("The run has ended with an error"),
+    "stall": phrase("The run stands still and says nothing"),
+    "course": phrase("The run goes on, badly or slowly"),
+    "notice": phrase("A warning that may explain one of these"),
+}
+"""What one can see of a run, in the order in which it is asked."""
+HEADINGS: Mapping[str, Phrase] = {
+    "install": phrase("Installation and versions"),
+    "configuration": phrase("Configuration"),
+    "data": phrase("Data and tokenizer"),
+    "memory": phrase("Memory"),
+    "compile": phrase("Compilers and kernels"),
+    "ray": phrase("Ray"),
+    "engine": phrase("Inference engine"),
+    "distributed": phrase("Process groups and NCCL"),
+    "training": phrase("Training"),
+    "speed": phrase("Speed"),
+    "checkpoint": phrase("Checkpoints"),
+    "system": phrase("The machine"),
+}
+"""What the topics are called."""
+ANYWHERE = phrase("in any phase")
+_SEEN = 110
+"""Characters of a sign that are shown."""
+_LOGGER = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]+\] ")
+"""What vLLM's logger puts before a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Symptoms of one topic, or of one phase."""
+
+    heading: Phrase
+    symptoms: tuple[Symptom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One answer to the question what is seen, with the symptoms it may be."""
+
+    kind: Kind
+    groups: tuple[Group, ...]
+
+    @property
+    def answer(self) -> Phrase:
+        return ANSWERS[self.kind]
+
+
+def decisions(symptoms: Iterable[Symptom]) -> tuple[Branch, ...]:
+    """The tree: failures, courses and notices by topic, stalls by the phase that the run stands in."""
+    listed = tuple(symptoms)
+    branches = (Branch(kind, _groups([one for one in listed if one.kind == kind])) for kind in ANSWERS)
+    return tuple(branch for branch in branches if branch.groups)
+
+
+def seen(symptom: Symptom) -> str:
+    """The sign as a log has it: the telling line of the record's first example, without Ray's prefix and the
+    logger's."""
+    for example in symptom.examples:
+        if example.line is not None:
+            text = _LOGGER.sub("", said(example.log.splitlines()[example.line - 1]).text.strip())
+            return text if len(text) <= _SEEN else f"{text[: _SEEN - 1].rstrip()}…"
+    return ""
+
+
+def _groups(symptoms: list[Symptom]) -> tuple[Group, ...]:
+    if any(symptom.kind == "stall" for symptom in symptoms):
+        keys = {symptom.id: symptom.phase[0] if symptom.phase else None for symptom in symptoms}
+        names = [(phase, name(phase)) for phase in PHASES]
+        found = [(heading, [one for one in symptoms if keys[one.id] == phase]) for phase, heading in names]
+        found.append((ANYWHERE, [one for one in symptoms if keys[one.id] is None]))
+    else:
+        found = [(HEADINGS[topic], [one for one in symptoms if one.topic == topic]) for topic in TOPICS]
+    return tuple(
+        Group(heading, tuple(sorted(some, key=lambda symptom: (symptom.part, symptom.id))))
+        for heading, some in found
+        if some
+    )

@@ -1,0 +1,233 @@
+"""Tracebacks of one speaker among the lines of others: chains of exceptions, their frames, and which is the root."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from patcher.diagnose.blocks import AROUND, Block
+from patcher.diagnose.evidence import Nature, Place
+from patcher.diagnose.exceptions import ALONE, ENDING, nature, shrugged
+from patcher.diagnose.labels import is_native, unlabelled
+from patcher.diagnose.speaking import spoken
+from patcher.diagnose.stages import stage
+from patcher.records.log_lines import said
+from patcher.records.milestones import Phase
+
+HEADER = "traceback (most recent call last)"
+LINES = 800
+"""Lines that are gone through behind a header."""
+_BEHIND = 25
+"""Lines behind an exception in which a chain goes on."""
+_FRAMES = 6
+"""Frames that are kept."""
+
+_HEADER = re.compile(re.escape(HEADER), re.IGNORECASE)
+_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+_TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
+_TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
+_GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
+_DIRECT = "The above exception was the direct cause"
+_HANDLING = "During handling of the above exception"
+_LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>")
+
+_EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
+"""The label of a logger that puts it before each line: a traceback without one is not what it announces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An exception at the end of a traceback."""
+
+    name: str
+    place: Place
+    nature: Nature
+    chained: bool
+    handled: bool
+    frames: tuple[Place, ...]
+    phase: Phase | None
+    """As its frames tell it."""
+
+
+@dataclass(slots=True)
+class _Link:
+    name: str
+    place: Place
+    nature: Nature
+    frames: tuple[Place, ...]
+    phase: Phase | None = None
+    then: str = ""
+    """How the next of the chain came of it: `direct`, `handling`, or "" for a wrapper that carries it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What one traceback came to. `headers` and `endings` are the offsets of the lines that it has used up."""
+
+    exceptions: tuple[Ended, ...]
+    headers: frozenset[int]
+    endings: frozenset[int]
+
+
+def walk(block: Block, start: int, name: str, number: int) -> Chain:
+    """Follow the traceback whose header is the line that begins at `start`, through the lines of others."""
+    walker = _Walker(block, start, name, number)
+    walker.go()
+    return walker.chain()
+
+
+class _Walker:
+    def __init__(self, block: Block, start: int, name: str, number: int) -> None:
+        self._block, self._start, self._name, self._number = block, start, name, number
+        head = spoken(block, start, block.bounds(start)[1])
+        found = _HEADER.search(head.text)
+        label = head.text[: found.start()] if found else ""
+        if group := _GROUP.match(label):
+            label = group["margin"] + "  | " if group["margin"].strip() else label.partition("+")[0] + "| "
+        self._head = head
+        self._speaker = head.speaker
+        self._label = label
+        self._own = _pattern(label)
+        self._bare = not label
+        self._handled = self._shrugged(label)
+        self._links: list[_Link] = []
+        self._frames: list[Place] = []
+        self._headers: set[int] = set()
+        self._since = 0
+        """Own lines since the last exception."""
+        self._margin = 0
+        """By how much the whole traceback is set in, as servers write one of their own within a line of theirs."""
+
+    def go(self) -> None:
+        for place, text in self._own_lines():
+            if not self._take(place, text):
+                break
+
+    def chain(self) -> Chain:
+        links = self._links
+        root = 0
+        while root < len(links) - 1 and _gives_way(links[root], links[root + 1]):
+            root += 1
+        if links and links[root].nature != "exception":
+            root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
+        exceptions = tuple(
+            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames, one.phase)
+            for at, one in enumerate(links)
+        )
+        return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
+
+    def _shrugged(self, label: str) -> bool:
+        own = unlabelled(label) if label else None
+        for line in reversed(self._block.before(self._start, 6)):
+            told = said(line)
+            if told.speaker == self._speaker and told.text.strip():
+                if own is None and _EACH_LINE.match(told.text):
+                    break
+                before = unlabelled(told.text)
+                loud = "" if is_native(before.label) else before.level
+                return shrugged(own.level if own else "", before.text, loud)
+        return shrugged(own.level if own else "", "", "")
+
+    def _own_lines(self) -> Iterator[tuple[Place, str]]:
+        """The lines of the speaker without the label that each may have."""
+        content, begin = self._block.content, self._start
+        offset = self._block.offset - self._block.begin
+        for count in range(LINES):
+            end = content.find(b"\n", begin, self._start + AROUND)
+            line = content[begin : end if end >= 0 else min(begin + 4000, self._start + AROUND)][:4000]
+            told = said(line.decode("utf-8", "replace")) if count else self._head
+            if told.speaker == self._speaker:
+                text = self._unlabelled(told.text)
+                if text is not None:
+                    shown = text if not self._bare else told.text
+                    yield (
+                        Place(self._name, self._number + count, begin + offset, shown[:500], told.actors, told.speaker),
+                        text,
+                    )
+            if end < 0:
+                return
+            begin = end + 1
+
+    def _unlabelled(self, text: str) -> str | None:
+        """The text as the traceback has it; None for a line that is not of it."""
+        if self._bare:
+            return text
+        if found := self._own.match(text):
+            return text[found.end() :]
+        if not self._frames and not self._links and _FRAME.match(text):
+            self._bare = True
+            return text
+        stripped = text.rstrip()
+        return "" if stripped and self._label.startswith(stripped) else None
+
+    def _take(self, place: Place, text: str) -> bool:
+        """Whether the traceback goes on behind this line."""
+        if _HEADER.search(text) or place.offset == self._offset_of_header():
+            fresh = not self._links or bool(self._links[-1].then)
+            if place.offset != self._offset_of_header() and not fresh and self._links[-1].nature != "wrapper":
+                return False
+            self._headers.add(place.offset)
+            self._frames = []
+            self._since = 0
+            return True
+        if not text.strip():
+            return True
+        if text[0] in " \t":
+            if _FRAME.match(text):
+                self._frames.append(place)
+                self._margin = max(_indent(text) - 2, 0)
+            if not self._margin or _indent(text) != self._margin:
+                return self._on()
+            text = text.lstrip()
+        if text.startswith((_DIRECT, _HANDLING)) and self._links:
+            self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
+            return True
+        if (found := self._ending(text)) is not None:
+            kind = nature(found["name"], found["of"], text)
+            phase = stage(frame.text for frame in self._frames)
+            self._links.append(_Link(found["name"], place, kind, _telling(self._frames), phase))
+            self._frames = []
+            self._since = 0
+            return True
+        return self._on()
+
+    def _offset_of_header(self) -> int:
+        return self._start + self._block.offset - self._block.begin
+
+    def _ending(self, text: str) -> re.Match[str] | None:
+        if self._frames:
+            return ENDING.match(text)
+        open_wrapper = bool(self._links) and self._links[-1].nature == "wrapper" and not self._links[-1].then
+        return ALONE.match(text) if open_wrapper or not self._links else None
+
+    def _on(self) -> bool:
+        if not self._links or self._frames:
+            return True
+        self._since += 1
+        return self._since <= _BEHIND
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _gives_way(one: _Link, other: _Link) -> bool:
+    """Whether the next of a chain is nearer to the root: what came of handling one, unless in tidying up after it."""
+    if one.nature == "wrapper":
+        return True
+    tidying = any(_TIDYING.search(place.text) for place in other.frames[-2:])
+    return one.then == "handling" and not tidying
+
+
+def _pattern(label: str) -> re.Pattern[str]:
+    """The label as each line of the traceback has it: with a time that may be another."""
+    parts = [re.escape(part) for part in _TIME.split(label)]
+    return re.compile(r"[\d:.,/-]+".join(parts))
+
+
+def _telling(frames: list[Place]) -> tuple[Place, ...]:
+    """The innermost frames, of own code before that of libraries, in the order of the traceback."""
+    own = [place for place in frames if not any(sign in place.text for sign in _LIBRARIES)]
+    kept = {*own[-4:], *frames[-2:]} if len(own) >= 3 else {*own, *frames[-_FRAMES:]}
+    return tuple(place for place in frames if place in kept)

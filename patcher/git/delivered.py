@@ -1,0 +1,70 @@
+"""Which files are as they were delivered: by git's HEAD, or by the wheel that was installed.
+
+Evidence that a file was put there by a switch of branches or by pip, and not edited by hand. Git is asked for names and
+digests alone: no filter, hook or monitor of the repository runs.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import new
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.errors import TreeError
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.tree.source import Source
+
+
+def delivered(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
+    """The paths of `found` with the very content that HEAD or the wheel has; None: neither has such a file."""
+    if not found:
+        return frozenset()
+    return _by_git(root, found) | _by_wheel(root, found)
+
+
+def _by_git(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
+    from patcher.git.checkout import checkout
+
+    place = checkout(root)
+    if place is None:
+        return frozenset()
+    from patcher.git.series import below_top, committed
+
+    try:
+        held = committed(place, [below_top(place, path) for path in found])
+    except TreeError:
+        return frozenset()  # No commit yet, or a repository that git refuses: no evidence.
+    known = {path: held[below][1] for path in found if (below := below_top(place, path)) in held}
+    return frozenset(path for path, source in found.items() if known.get(path) == _blob(source, known.get(path)))
+
+
+def _blob(source: Source | None, like: str | None) -> str | None:
+    """The name that git gives to this content, with the algorithm of `like`."""
+    if source is None or like is None:
+        return None if source is None else ""
+    algorithm = new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
+    algorithm.update(b"blob %d\0" % len(source.content) + source.content)
+    return algorithm.hexdigest()
+
+
+def _by_wheel(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
+    known: dict[str, str] = {}
+    for record in sorted(root.glob("verl-*.dist-info/RECORD"))[:1]:
+        try:
+            lines = files.read_text(record, files.SOURCE_BYTES, errors="replace").splitlines()
+        except OSError:
+            continue
+        known = {path: told for path, told, _ in (line.rsplit(",", 2) for line in lines if line.count(",") >= 2)}
+    if not known:
+        return frozenset()
+    return frozenset(path for path, source in found.items() if known.get(path) == _told(source))
+
+
+def _told(source: Source | None) -> str | None:
+    if source is None:
+        return None
+    return f"sha256={urlsafe_b64encode(bytes.fromhex(source.sha256)).rstrip(b'=').decode()}"

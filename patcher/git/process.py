@@ -1,0 +1,137 @@
+"""A git command that runs, with a limit on its time, and what it refuses said as a `TreeError`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from patcher.errors import TreeError
+from patcher.i18n import phrase
+
+LIMIT = 120.0
+"""Seconds that a git command may take. A pipe in the place of a `.gitignore` would hold it for ever."""
+_LET_GO = 2.0
+
+
+class Process:
+    """A git command under way."""
+
+    def __init__(
+        self, command: Sequence[str], name: str, root: Path, *, folder: Path, env: Mapping[str, str], given: bytes = b""
+    ) -> None:
+        """Start it in `folder`; `name` and `root` are for messages, `given` is for its standard input.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        self._name, self._root, self._given, self._told = name, root, given, b""
+        self._popen = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def end(self) -> bytes:
+        """What the command prints.
+
+        Raises:
+            TreeError: git refuses, or takes longer than `LIMIT`.
+        """
+        code, out = self.outcome()
+        if code:
+            raise self._refused(self._told)
+        return out
+
+    def outcome(self) -> tuple[int, bytes]:
+        """The exit code of a command that answers with it, and what it prints.
+
+        Raises:
+            TreeError: it takes longer than `LIMIT`.
+        """
+        try:
+            out, self._told = self._popen.communicate(self._given, timeout=LIMIT)
+        except subprocess.TimeoutExpired as error:
+            self.stop()
+            raise self._stuck() from error
+        except BaseException:
+            self.stop()
+            raise
+        return self._popen.returncode, out
+
+    def converse(self, line: str, answer: str) -> None:
+        """Send a line to a command that goes on, and wait for its answer.
+
+        Raises:
+            TreeError: git answers otherwise, ends, or takes longer than `LIMIT`.
+        """
+        send, hear = self._popen.stdin, self._popen.stdout
+        assert send is not None
+        assert hear is not None
+        with contextlib.suppress(BrokenPipeError):
+            send.write(f"{line}\n".encode())
+            send.flush()
+        heard = b""
+        while not heard.endswith(b"\n"):
+            if not select.select([hear], [], [], LIMIT)[0]:
+                self.stop()
+                raise self._stuck()
+            part = os.read(hear.fileno(), 4096)
+            if not part:
+                break
+            heard += part
+        if heard.decode("utf-8", "replace").strip() != answer:
+            told = self._popen.communicate(timeout=LIMIT)[1]
+            raise self._refused(told or heard)
+
+    def stop(self) -> None:
+        """End the command, if it still runs. What it has locked it lets go."""
+        if self._popen.poll() is None:
+            self._popen.terminate()
+            try:
+                self._popen.wait(_LET_GO)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait()
+        for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _stuck(self) -> TreeError:
+        return TreeError(
+            phrase(
+                "git {command} in {root} did not end within {seconds} s",
+                command=self._name,
+                root=self._root,
+                seconds=f"{LIMIT:.0f}",
+            ),
+            cause=phrase("something that git reads holds it up: a pipe in the place of a file, or a slow disk"),
+            advice=phrase("Look for pipes: find {root} -name '.git*' -type p", root=self._root),
+        )
+
+    def _refused(self, told: bytes) -> TreeError:
+        title = phrase("git {command} failed in {root}", command=self._name, root=self._root)
+        message = told.decode("utf-8", "replace").strip()
+        if "dubious ownership" in message:
+            return TreeError(
+                title,
+                cause=phrase("the checkout belongs to another user, so git does not trust it"),
+                advice=phrase(
+                    "Run as its owner, or say that you trust it: git config --global --add safe.directory {root}",
+                    root=self._root,
+                ),
+            )
+        if "tell me who you are" in message or "identity" in message or "ident name" in message:
+            return TreeError(
+                title,
+                cause=phrase("git does not know in whose name to commit"),
+                advice=phrase("Say who you are: git config --global user.name NAME, and user.email likewise."),
+            )
+        return TreeError(title, cause=message, advice="Set right what git names and run the command again.")

@@ -1,0 +1,212 @@
+"""Where jobs are kept below the tree, and what a job's folder says of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import time
+from typing import Any, BinaryIO, Dict
+
+from patcher.jobs.agent import processes
+from patcher.messages import Refusal, phrase, why
+from patcher.worktree import files
+from patcher.worktree.host import disk
+from patcher.worktree.host.place import OURS
+from patcher.worktree.json_text import parse_json
+
+JOBS = os.path.join(OURS, "jobs")
+SOCKET = "tmux"
+"""The socket of a job's tmux, in its folder. It is named from there: a whole path may be too long for a socket."""
+STARTING = 60.0
+"""Seconds after which a job that has not begun counts as lost."""
+SILENT = 120.0
+"""Seconds without a sign of life after which a job on another machine counts as lost."""
+
+Told = Dict[str, Any]
+_TEXTS = ("script", "root", "user", "shell", "profile")
+_LISTS = ("argv", "env", "secrets", "arguments")
+_TABLES = ("machine", "facts", "variables")
+_NUMBERS = ("ordered", "started", "clock", "steps", "others")
+_PROCESSES = ("process", "runner")
+
+
+def jobs_folder(root: str) -> str:
+    return os.path.join(root, JOBS)
+
+
+def ids(root: str) -> list[str]:
+    """The jobs of the tree, oldest first."""
+    folder = jobs_folder(root)
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(root), JOBS):
+        return []
+    try:
+        names = disk.folders(folder)
+    except OSError:
+        return []
+    return [name for name in names if os.path.isfile(os.path.join(folder, name, "job.json"))]
+
+
+def folder_of(root: str, wanted: str | None) -> str:
+    """The folder of the job whose id begins or ends as `wanted` says; of the newest where nothing is said."""
+    known = ids(root)
+    if not known:
+        advice = phrase("Start one with: uky-patch run debug, with --host for another machine.")
+        raise Refusal("none", phrase("{path}: no job has been started there", path=root), None, advice)
+    matching = known[-1:] if wanted is None else [name for name in known if name == wanted]
+    if not matching and wanted:
+        matching = [name for name in known if name.startswith(wanted) or name.endswith(wanted)]
+    if len(matching) != 1:
+        title = phrase("there is no job {id}", id=repr(wanted))
+        if matching:
+            title = phrase("more than one job is called {id}", id=repr(wanted))
+        advice = phrase("Jobs there, newest first: {ids}", ids=", ".join((matching or known)[:-9:-1]))
+        raise Refusal("unknown", title, None, advice)
+    return os.path.join(jobs_folder(root), matching[0])
+
+
+def look(folder: str) -> Told:
+    """What is known of a job now: what was noted, and `state`.
+
+    starting, running, ended, stopped, lost: it is gone and nobody noted how it ended. `watched` is false where it runs
+    and nobody will note its ending; `elsewhere` where it runs on another machine that shares the disk.
+    """
+    job = _noted(read(os.path.join(folder, "job.json")))
+    end = _end(folder)
+    stopped = os.path.exists(os.path.join(folder, "stop.json"))
+    told: Told = dict(job, id=os.path.basename(folder), folder=folder, watched=True, elsewhere=None, end=end)
+    told["state"] = _state(folder, job, end, stopped, told)
+    if told["state"] == "lost" and (again := _end(folder)) is not None:
+        told["end"], told["state"] = again, "stopped" if stopped else "ended"
+    told["size"] = _size(os.path.join(folder, "log"))
+    told["now"] = _now(told)
+    told["free"] = _free(folder)
+    told["tmux"] = os.path.exists(os.path.join(folder, SOCKET))
+    return told
+
+
+def _state(folder: str, job: Told, end: Told | None, stopped: bool, told: Told) -> str:
+    if end is not None:
+        return "stopped" if stopped else "ended"
+    if job.get("process") is None:
+        return "starting" if time.time() - job.get("ordered", 0) < STARTING else "lost"
+    there = job["machine"]
+    now = processes.here()
+    if there.get("host") != now["host"] or (there.get("boot") == now["boot"] and there.get("space") != now["space"]):
+        told["elsewhere"] = there.get("host")
+        quiet = time.time() - _changed(os.path.join(folder, "times"), job)
+        return "running" if quiet < SILENT else "lost"
+    if there.get("boot") == now["boot"]:
+        told["watched"] = processes.watched(told) or _is_anothers(job.get("runner"))
+        if told["watched"] or processes.leads(told):
+            return "running"
+    return "stopped" if stopped else "lost"
+
+
+def _now(told: Told) -> float:
+    """Seconds from the job's start to now, or to its end."""
+    if told["end"] is not None:
+        return float(told["end"]["seconds"])
+    if "clock" in told and told["machine"] == processes.here():
+        return time.monotonic() - float(told["clock"])
+    return max(0.0, time.time() - float(told.get("started") or told.get("ordered") or time.time()))
+
+
+def _changed(path: str, job: Told) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return float(job.get("started", 0))
+
+
+def read(path: str) -> Any:
+    """The JSON in a file; None where there is none that can be read."""
+    try:
+        return parse_json(files.read_text(path, files.SETTINGS_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def log(folder: str) -> BinaryIO:
+    """The job's log, to be read. Raises Refusal, also where a link or a pipe was put in its place."""
+    path = os.path.join(folder, "log")
+    try:
+        return files.open_binary(path, follow=False)
+    except OSError as error:
+        title = phrase("the log of job {id} cannot be read", id=os.path.basename(folder))
+        cause = phrase("{file}: {reason}", file=path, reason=why(error))
+        raise Refusal("unreadable", title, cause) from error
+
+
+def _noted(record: Any) -> Told:
+    """A record's values, as far as each is of the kind that it must be: anybody may have written it."""
+    found: Told = dict.fromkeys(_TEXTS, "")
+    found.update({name: [] for name in _LISTS})
+    found.update({name: {} for name in _TABLES})
+    found.update(profile=None, ordered=0.0, others=0, steps=None)
+    for name, value in record.items() if isinstance(record, dict) else ():
+        if _is_right(name, value):
+            found[name] = value
+    return found
+
+
+def _is_right(name: str, value: Any) -> bool:
+    if name in _TEXTS:
+        return isinstance(value, str)
+    if name in _LISTS:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if name == "facts":
+        return isinstance(value, dict)
+    if name in _TABLES:
+        return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    if name in _NUMBERS:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if name in _PROCESSES:
+        known = isinstance(value, dict) and _is_number(value.get("pid")) and 1 < value["pid"] < 1 << 31
+        return known and (value.get("start") is None or _is_number(value["start"]))
+    return False
+
+
+def _end(folder: str) -> Told | None:
+    end = read(os.path.join(folder, "end.json"))
+    if not isinstance(end, dict) or not _is_number(end.get("code")):
+        return None
+    return end if all(_is_right("started", end.get(name)) for name in ("ended", "seconds")) else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_anothers(process: Told | None) -> bool:
+    """Whether a process that was noted runs as another user, whom this one cannot look at more closely."""
+    return process is not None and processes.alive(process) and processes.owner_of(process["pid"]) != os.getuid()
+
+
+def _free(path: str) -> int | None:
+    """Bytes that are free for this user on the disk that holds `path`."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return None
+    return found.f_bavail * found.f_frsize
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def make(root: str, name: str) -> str:
+    """A new folder for a job; nobody else may read it. No link is followed on the way."""
+    at = root
+    for part in (*JOBS.split(os.sep), name):
+        at = os.path.join(at, part)
+        try:
+            os.mkdir(at, 0o777 if part == ".uky-patch" else 0o700)
+        except FileExistsError:
+            if at.endswith(name) or not stat.S_ISDIR(os.lstat(at).st_mode):
+                raise
+    return at

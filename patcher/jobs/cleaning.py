@@ -1,0 +1,114 @@
+"""Clean up after a job, here or on a host: what it has left is listed, and taken away where that is agreed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from patcher.i18n import Phrase, Phrases
+from patcher.i18n.decoding import heard
+from patcher.secrets.redacting import Redactor
+
+if TYPE_CHECKING:
+    from patcher.remote.connection import Connection
+
+GRACE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something that the job has left, or that is left alone. Sizes in bytes, age in seconds."""
+
+    kind: str
+    """process, port, shm, socket, session, cache, lock."""
+    key: str
+    what: str
+    """A process's number, or a path."""
+    why: Phrase | Phrases | str
+    owner: str = ""
+    command: str = ""
+    age: float | None = None
+    memory: int = 0
+    gpu: int = 0
+    size: int = 0
+    ports: tuple[int, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"kind": self.kind, "what": self.what, "why": str(self.why), "owner": self.owner}
+        if self.kind == "process":
+            told |= {"command": self.command, "age": self.age, "memory": self.memory, "gpu": self.gpu}
+        else:
+            told["size"] = self.size
+        return told | {"ports": list(self.ports)}
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What there is. `job` is the job's id, `state` what it is doing."""
+
+    job: str
+    state: str
+    things: tuple[Thing, ...]
+    alone: tuple[Thing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What became of it, by keys. `done`: what is gone, processes with how they ended; `left`: what is not, and why."""
+
+    done: Mapping[str, str | None] = field(default_factory=dict)
+    left: Mapping[str, Phrase | Phrases | str] = field(default_factory=dict)
+
+
+def look(connection: Connection, job: str | None, *, caches: bool, running: bool) -> Left:
+    """What a job has left, the newest where none is named. Raises RefusedError where there is none."""
+    told = connection.channel.ask("clean_look", **_args(connection, job, caches, running))
+    found = told["job"]
+    return Left(found["id"], found["state"], _things(told["items"]), _things(told["alone"]))
+
+
+def clean(
+    connection: Connection,
+    found: Left,
+    *,
+    caches: bool,
+    running: bool,
+    grace: float = GRACE,
+    on_list: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
+) -> Cleaned:
+    """Take away what was listed, as far as it is the same still. `on_list` is told the processes that are to end."""
+
+    def hear(event: Mapping[str, Any], _: bytes) -> None:
+        if "stopping" in event:
+            on_list(event["stopping"])
+
+    keys = [thing.key for thing in found.things]
+    args = _args(connection, found.job, caches, running)
+    told = connection.channel.ask("clean_do", on_event=hear, keys=keys, grace=grace, **args)
+    done = {one["key"]: one["how"] for one in told["done"]}
+    return Cleaned(done, {one["key"]: heard(one["why"]) for one in told["left"]})
+
+
+def _args(connection: Connection, job: str | None, caches: bool, running: bool) -> dict[str, Any]:
+    return {"id": job, "caches": caches, "running": running, "env": dict(connection.host.env)}
+
+
+def _things(told: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
+    redactor = Redactor()
+    return tuple(
+        Thing(
+            one["kind"],
+            one["key"],
+            one["what"],
+            heard(one["why"]),
+            owner=one.get("owner", ""),
+            command=redactor.text(one.get("command") or one.get("name", "")),
+            age=one.get("age"),
+            memory=one.get("memory", 0),
+            gpu=one.get("gpu", 0),
+            size=one.get("size", 0),
+            ports=tuple(one.get("ports", ())),
+        )
+        for one in told
+    )

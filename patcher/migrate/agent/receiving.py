@@ -1,0 +1,217 @@
+"""Take in what the comparison found missing: make room, unpack, check each file, and only then change the tree."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import time
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from patcher.messages import Refusal, phrase
+from patcher.migrate.agent import comparing
+from patcher.migrate.agent.comparing import Cargo
+from patcher.remote.agent import rsync
+from patcher.remote.agent.frames import MOST_BODY
+from patcher.worktree.host import disk, hashing, inside, replacing, trouble
+from patcher.worktree.host.place import root as root_of
+from patcher.worktree.host.treelock import TreeLock
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+_BLOCK = 4096
+_PATIENCE = 10.0
+_SHOWN = 5
+
+
+def prepare(request: Request) -> dict[str, Any]:
+    """Make the folder for what comes in. Answers which files are whole there already, and what rsync there is.
+
+    `seconds` is the time that this took here, so that the line's own can be told.
+    """
+    began = time.monotonic()
+    root, cargo = root_of(request), _cargo(request)
+    files = [path for path in cargo.difference.send if cargo.wanted.files[path].link is None]
+    incoming = os.path.join(root, inside.INCOMING)
+    try:
+        waiting = _waiting(incoming, files, cargo)
+        _want_room(root, cargo, [path for path in files if path not in waiting])
+        disk.make_folders(os.path.join(root, inside.HOST), mode=0o700)
+        disk.make_folders(incoming)
+        disk.make_folders(os.path.join(root, inside.PARTIAL))
+        ignore = os.path.join(root, inside.OWN, ".gitignore")
+        if disk.status(ignore) is None:
+            disk.create(ignore, b"*\n")
+    except OSError as error:
+        raise _refused(error, root, cargo) from error
+    number = {path: at for at, path in enumerate(sorted(cargo.wanted.files))}
+    return {
+        "root": root,
+        "incoming": incoming,
+        "partial": os.path.join(root, inside.PARTIAL),
+        "waiting": sorted(number[path] for path in waiting),
+        "basis": any(path not in cargo.difference.absent for path in files),
+        "rsync": rsync.installed() if request.args.get("rsync") else None,
+        "seconds": time.monotonic() - began,
+    }
+
+
+def unpack(request: Request) -> dict[str, Any]:
+    """Body: a tar archive of files, or of pieces of them whose header says where they begin."""
+    import tarfile
+
+    root, cargo = root_of(request), _cargo(request)
+    awaited = set(cargo.difference.send)
+    body = _unpacked(request.body) if request.args.get("packed") else request.body
+    try:
+        with tarfile.open(fileobj=io.BytesIO(body), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+            for member in archive:
+                if member.name not in awaited or not member.isreg():
+                    raise Refusal("path", phrase("{path}: refused", path=ascii(member.name)))
+                content = archive.extractfile(member)
+                place = os.path.join(root, inside.INCOMING, member.name)
+                disk.make_folders(os.path.dirname(place))
+                offset = int(member.pax_headers.get("UKY.offset", "0"))
+                disk.append(place, offset, content.read() if content else b"")
+                os.utime(place, (member.mtime, member.mtime))
+    except OSError as error:
+        raise _refused(error, root, cargo) from error
+    return {}
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    body = unpacking.decompress(packed, MOST_BODY)
+    if unpacking.unconsumed_tail:
+        raise Refusal("path", phrase("what arrived unpacks to more than {count} MB", count=MOST_BODY >> 20))
+    return body
+
+
+def discard(request: Request) -> dict[str, Any]:
+    """Clear what came in, because rsync found the disk full, or the quota used up. Refuses, and says so."""
+    number = errno.EDQUOT if request.args.get("quota") else errno.ENOSPC
+    raise _refused(OSError(number, os.strerror(number)), root_of(request), _cargo(request))
+
+
+def receive(request: Request) -> dict[str, Any]:
+    """Check what came in and put it into the tree. Answers what was moved aside, and where to."""
+    root, cargo = root_of(request), _cargo(request)
+    try:
+        disk.make_folders(os.path.join(root, inside.HOST), mode=0o700)
+        with TreeLock(root, wait=_PATIENCE):
+            replacing.settle(root)
+            return _receive(request, root, cargo)
+    except OSError as error:
+        raise _refused(error, root, cargo) from error
+
+
+def _receive(request: Request, root: str, cargo: Cargo) -> dict[str, Any]:
+    files = cargo.wanted.files
+    found = comparing.differ(root, cargo.wanted, cargo.last, [*cargo.difference.send, *cargo.difference.modes])
+    put = sorted(found.send + found.modes)
+    sent = [path for path in found.send if files[path].link is None]
+    bad = _mismatches(root, sent, cargo)
+    if bad:
+        for path in bad:
+            disk.remove(os.path.join(root, inside.INCOMING, path))
+        request.emit(mismatch=bad)
+        paths = ", ".join(ascii(path) for path in bad[:_SHOWN]) + (", …" if len(bad) > _SHOWN else "")
+        advice = phrase("Run the command again: it sends these files anew.")
+        raise Refusal(
+            "mismatch",
+            phrase("{count} {count:file|files} did not arrive as {count:it is|they are} to be", count=len(bad)),
+            phrase("for example {paths}", paths=paths),
+            advice,
+        )
+    away = sorted({*found.retire, *_unfinished_apply(root)})
+    _want_rights(root, put, away)
+    for path in put:
+        _finish_incoming(root, path, cargo, copied=path in set(found.modes))
+    gone = set(away)
+    keep = [path for path in found.overwritten if path not in gone]
+    kept = replacing.replace(root, put, keep, away, cargo.wanted)
+    return {"aside": kept, "moved": sorted({*keep, *away})}
+
+
+def _cargo(request: Request) -> Cargo:
+    cargo = request.kept.get("cargo")
+    if cargo is None or cargo.number != request.args["cargo"]:
+        raise Refusal("forgotten", phrase("the comparison was made on another connection"))
+    return cargo  # type: ignore[no-any-return]
+
+
+def _waiting(incoming: str, files: list[str], cargo: Cargo) -> set[str]:
+    """Which files are whole in the folder for what comes in. What belongs to another transfer is removed."""
+    awaited, there = set(files), []
+    for path in list(disk.files(incoming)):
+        if path in awaited:
+            there.append(path)
+        else:
+            disk.remove(os.path.join(incoming, path))
+    digests, _ = hashing.digests(incoming, there)
+    return {path for path, digest in digests.items() if digest.sha256 == cargo.wanted.files[path].sha256}
+
+
+def _mismatches(root: str, paths: list[str], cargo: Cargo) -> list[str]:
+    digests, _ = hashing.digests(os.path.join(root, inside.INCOMING), paths)
+    wanted = cargo.wanted.files
+    return [path for path in paths if path not in digests or digests[path].sha256 != wanted[path].sha256]
+
+
+def _finish_incoming(root: str, path: str, cargo: Cargo, *, copied: bool) -> None:
+    """Have the incoming file as it is to be, but for its place: links made, permission bits and owner set."""
+    entry = cargo.wanted.files[path]
+    incoming, place = os.path.join(root, inside.INCOMING, path), os.path.join(root, path)
+    if copied or entry.link is not None:
+        disk.make_folders(os.path.dirname(incoming))
+    if copied:
+        disk.copy(place, incoming, entry.mode)
+    elif entry.link is not None:
+        disk.symlink(entry.link, incoming)
+    else:
+        disk.set_mode(incoming, entry.mode)
+    if os.geteuid() == 0:
+        like = disk.status(place) or os.stat(root)
+        if (like.st_uid, like.st_gid) != (0, 0):
+            try:
+                disk.give(incoming, like.st_uid, like.st_gid)
+            except PermissionError:
+                pass  # Root is nobody on many network file systems.
+
+
+def _unfinished_apply(root: str) -> list[str]:
+    """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
+    own = os.path.join(root, inside.OWN)
+    found = [inside.OWN + "/staged/" + path for path in disk.files(os.path.join(own, "staged"))]
+    return found + [inside.OWN + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
+
+
+def _want_rights(root: str, put: list[str], away: list[str]) -> None:
+    """Raise PermissionError for a folder whose entries this user may not change."""
+    for folder in sorted({os.path.dirname(path) for path in put + away}):
+        place = os.path.join(root, folder)
+        if os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
+
+
+def _needed(cargo: Cargo, paths: list[str]) -> int:
+    return sum(-(-cargo.wanted.files[path].size // _BLOCK) * _BLOCK for path in paths) + 64 * _BLOCK
+
+
+def _want_room(root: str, cargo: Cargo, paths: list[str]) -> None:
+    room = trouble.free(root)
+    needed = _needed(cargo, paths)
+    if room is not None and room < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), root)
+
+
+def _refused(error: OSError, root: str, cargo: Cargo) -> Refusal:
+    """A full disk is given back the room of what came in."""
+    if trouble.kind(error) in trouble.FULL:
+        try:
+            replacing.discard(root)
+        except OSError:
+            pass
+    return trouble.refused(error, root, _needed(cargo, cargo.difference.send))

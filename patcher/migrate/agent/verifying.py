@@ -1,0 +1,78 @@
+"""Is the tree here the one that was sent? Hashes, marked lines, the ledger; reads only."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from patcher.messages import Said, phrase, why
+from patcher.migrate.agent.marks import marked_lines
+from patcher.worktree import files
+from patcher.worktree.host import hashing, manifest
+from patcher.worktree.host.place import root as root_of
+from patcher.worktree.json_text import parse_json
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+_LEDGER = os.path.join(".uky-patch", "ledger.json")
+
+
+def verify(request: Request) -> dict[str, Any]:
+    """Read every file of the manifest in the body again, and count the lines with the mark `word` in those of `marked`.
+
+    Answers `wrong`: why, by path; `marks`: lines by record, by path; `ledger`: the records that it names, None where
+    it is not there, or what is wrong with it.
+    """
+    root = root_of(request)
+    wanted = manifest.unpack(request.body).files
+    marked = request.args["marked"]
+    return {
+        "wrong": _wrong(root, wanted),
+        "marks": {path: _marks(root, path, request.args["word"]) for path in marked},
+        "ledger": _ledger(root),
+    }
+
+
+def _wrong(root: str, wanted: dict[str, manifest.Entry]) -> dict[str, Said]:
+    found, failed = hashing.digests(root, (path for path, entry in wanted.items() if entry.link is None))
+    wrong = {path: _missing(error) for path, error in failed.items()}
+    for path, entry in wanted.items():
+        if entry.link is not None:
+            told = _link(os.path.join(root, path), entry.link)
+            if told is not None:
+                wrong[path] = told
+        elif path in found and found[path].sha256 != entry.sha256:
+            wrong[path] = phrase("has another content")
+    return wrong
+
+
+def _link(place: str, target: str) -> Said | None:
+    try:
+        there = os.readlink(place)
+    except OSError as error:
+        return _missing(error) if not os.path.lexists(place) else phrase("is no symlink")
+    return None if there == target else phrase("leads to {target}", target=there)
+
+
+def _missing(error: OSError) -> Said:
+    return phrase("is not there") if isinstance(error, (FileNotFoundError, NotADirectoryError)) else why(error)
+
+
+def _marks(root: str, path: str, word: str) -> dict[str, int]:
+    try:
+        place = files.inside(root, os.path.join(root, path))  # A record may name a file by a symlink in the tree.
+        return marked_lines(files.read(place, files.SOURCE_BYTES).decode("utf-8", "replace"), word)
+    except OSError:
+        return {}
+
+
+def _ledger(root: str) -> Any:
+    try:
+        return sorted(parse_json(files.read(os.path.join(root, _LEDGER), files.SOURCE_BYTES))["records"])
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return why(error)
+    except (ValueError, KeyError, TypeError) as error:
+        return phrase("it is damaged: {problem}", problem=str(error))

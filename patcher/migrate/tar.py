@@ -1,0 +1,108 @@
+"""Files over the connection itself, as small tar archives: for hosts without rsync, and for what is in memory."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO
+
+from patcher.errors import TreeError
+from patcher.i18n import phrase
+from patcher.migrate.model import Item, OnBytes
+from patcher.remote.channel import Channel
+from patcher.worktree import files
+
+PIECE = 4 << 20
+"""Bytes of content in one archive. Larger files come in pieces."""
+
+
+def send(channel: Channel, items: Iterable[Item], *, number: int, packed: bool, on_bytes: OnBytes) -> None:
+    """Have the agent lay the items by. `packed`: compress. `on_bytes` is told what has arrived, one piece at a time.
+
+    Raises:
+        TreeError: a file cannot be read here any more.
+        CutError, RefusedError: as for every request.
+    """
+    for archive in _archives(items):
+        body = archive.bytes()
+        channel.ask("unpack", body=zlib.compress(body, 1) if packed else body, cargo=number, packed=packed)
+        on_bytes(archive.size)
+
+
+@dataclass(slots=True)
+class _Archive:
+    """A tar archive in memory that is being filled; `size` is its content's."""
+
+    size: int = 0
+    _buffer: io.BytesIO = field(default_factory=io.BytesIO)
+    _tar: tarfile.TarFile = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tar = tarfile.TarFile(
+            fileobj=self._buffer, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
+        )
+
+    def add(self, path: str, offset: int, content: bytes, modified: float) -> None:
+        head = tarfile.TarInfo(path)
+        head.size = len(content)
+        head.mtime = int(modified)
+        head.pax_headers = {"UKY.offset": str(offset)} if offset else {}
+        self._tar.addfile(head, io.BytesIO(content))
+        self.size += len(content)
+
+    def bytes(self) -> bytes:
+        self._tar.close()
+        return self._buffer.getvalue()
+
+
+def _archives(items: Iterable[Item]) -> Iterator[_Archive]:
+    archive, count = _Archive(), 0
+    for item in items:
+        for offset, content, modified in _pieces(item):
+            if archive.size and archive.size + len(content) > PIECE:
+                yield archive
+                archive, count = _Archive(), 0
+            archive.add(item.path, offset, content, modified)
+            count += 1
+    if count:
+        yield archive
+
+
+def _pieces(item: Item) -> Iterator[tuple[int, bytes, float]]:
+    if item.content is not None:
+        now = time.time()
+        for offset in range(0, max(1, len(item.content)), PIECE):
+            yield offset, item.content[offset : offset + PIECE], now
+        return
+    assert item.source is not None
+    try:
+        with files.open_binary(item.source, follow=False) as file:
+            modified = os.fstat(file.fileno()).st_mtime
+            yield from ((offset, content, modified) for offset, content in _read(file))
+    except OSError as error:
+        raise unreadable(item.path, error.strerror or str(error)) from error
+
+
+def _read(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    offset = 0
+    while True:
+        content = file.read(PIECE)
+        if content or not offset:
+            yield offset, content
+        if not content:
+            return
+        offset += len(content)
+
+
+def unreadable(path: str, reason: str) -> TreeError:
+    """A file that was listed, and cannot be read when it is its turn."""
+    return TreeError(
+        phrase("{path}: cannot be read any more", path=path),
+        cause=reason,
+        advice="The tree has changed while it was sent; nothing has changed on the host. Run the command again.",
+    )

@@ -1,1 +1,0 @@
-"""What the commands do: read the tree, plan, write, and tell what came of it."""

@@ -1,0 +1,103 @@
+"""What is installed under an interpreter, found out without importing any of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from patcher.errors import UsageError
+from patcher.i18n import Phrase, phrase
+from patcher.i18n.decoding import heard
+from patcher.packages.agent.installed.folders import normalise
+from patcher.packages.agent.installed.metadata import is_pep440
+from patcher.packages.agent.installed.packages import packages_of
+from patcher.packages.interpreter import find_interpreter
+from patcher.packages.model import NAMES, Environment, Installed, NamedPython
+from patcher.packages.trees import verl_tree
+
+ABSENT = "none"
+"""What `assume` gives for a package that is to count as not installed."""
+
+
+TRAINS = ("vllm", "torch")
+"""What an environment that trains has one of at least; one that another engine generates in has no vllm."""
+
+
+def probe(
+    python: Path | None,
+    root: Path | None,
+    assume: Mapping[str, str] | None = None,
+    *,
+    named: NamedPython | None = None,
+) -> Environment:
+    """Find the versions under `python`, with verl's taken from the tree at `root` where one is given.
+
+    Without `python`, what the tree has `named` counts. `assume` overrides by name; the version `none` stands for not
+    installed. Raises `UsageError` for an assumed name or version that is none, `EnvironmentProbeError` or `RecordError`
+    for an interpreter that cannot be used.
+    """
+    given = assumed(assume or {})
+    interpreter, chosen_by = find_interpreter(python, named)
+    packages, odd = packages_of(interpreter, frozenset(given))
+    problems, notes = [heard(said) for said in odd], [heard(said) for said in interpreter.notes]
+    if root is not None and "verl" not in given:
+        problems += _take_tree(root, packages)
+    for name, version in given.items():
+        packages.pop(name, None)
+        if version != ABSENT:
+            packages[name] = Installed(name, version, None, None, "assumed")
+    known = True
+    if not any(name in packages or name in given for name in TRAINS):
+        known = chosen_by in ("option", "settings")
+        if known:
+            notes.append(phrase("neither vllm nor torch is installed under {python}", python=interpreter.python))
+    ordered = {name: packages[name] for name in NAMES if name in packages}
+    return Environment(interpreter.python, ordered, tuple(problems), tuple(notes), chosen_by, known)
+
+
+def assumed(given: Mapping[str, str]) -> dict[str, str]:
+    """Versions by the known names. Raises UsageError for a name or version that is none."""
+    found = {}
+    for spelled, version in given.items():
+        name = normalise(spelled.strip())
+        if name not in NAMES:
+            raise UsageError(
+                phrase("no version can be assumed for {name}", name=spelled),
+                advice=phrase("The names known are {names}.", names=", ".join(NAMES)),
+            )
+        if version != ABSENT and not is_pep440(version):
+            raise UsageError(
+                phrase("cannot assume {name} {version}", name=name, version=version),
+                cause=phrase("{version} is no PEP 440 version", version=repr(version)),
+                advice=phrase(
+                    "Give a version such as 0.20.2, or {absent} for a package that is to count as not installed.",
+                    absent=ABSENT,
+                ),
+            )
+        found[name] = version.strip()
+    return found
+
+
+def _take_tree(root: Path, packages: dict[str, Installed]) -> list[Phrase]:
+    """Put the tree's verl into `packages`; the installed one, if it is another, is named."""
+    tree, problems = verl_tree(root)
+    installed = packages.pop("verl", None)
+    if tree is None:
+        return problems
+    packages["verl"] = tree
+    if installed is None or installed.location is None or tree.location is None:
+        return problems
+    if os.path.realpath(installed.location) == os.path.realpath(tree.location):
+        kept = installed if installed.origin != "wheel" else tree
+        packages["verl"] = Installed("verl", tree.version, installed.distribution, tree.location, kept.origin)
+        return problems
+    return [
+        *problems,
+        phrase(
+            "verl {version} is installed at {location} as well, apart from the tree at {root}",
+            version=installed.version,
+            location=installed.location,
+            root=root,
+        ),
+    ]

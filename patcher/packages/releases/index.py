@@ -1,0 +1,182 @@
+"""Which files of a package there are, by pip's own indexes and folders."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patcher.errors import ReleaseError
+from patcher.homes import expanded
+from patcher.i18n import Phrase, phrase
+
+if TYPE_CHECKING:
+    from unearth import PackageFinder
+
+    from patcher.packages.releases.pipconfig import PipConfig
+
+ELSEWHERE = phrase(
+    "Give the release from elsewhere: a folder of wheels in PIP_FIND_LINKS (or find-links in pip.conf), "
+    "or a cache filled on another machine in UKY_PATCH_CACHE."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A wheel or source archive of one version."""
+
+    version: str
+    url: str
+    filename: str
+    hashes: Mapping[str, list[str]]
+    local: Path | None
+    """Its path, where it lies in a folder of this machine."""
+    shown: str
+    """The URL without credentials."""
+    yanked: str | None
+    """Why it was withdrawn ("" if no reason is given); None if it was not."""
+
+    @property
+    def is_wheel(self) -> bool:
+        return self.filename.endswith(".whl")
+
+    @property
+    def is_pure(self) -> bool:
+        return self.filename.endswith("-none-any.whl")
+
+
+class Index:
+    """The indexes and folders that pip is configured for; the network is left alone when `offline`."""
+
+    def __init__(self, config: PipConfig, *, offline: bool = False) -> None:
+        self._config = config
+        self._offline = offline
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        if "client" in self.__dict__:
+            self.client.close()
+
+    @cached_property
+    def client(self) -> Any:
+        """An HTTP client with pip's proxy, certificates and trusted hosts."""
+        import ssl
+
+        from unearth.fetchers import PyPIClient
+
+        context = ssl.create_default_context(cafile=self._config.cert)
+        if self._config.cert is None and importlib.util.find_spec("certifi"):
+            context.load_verify_locations(importlib.import_module("certifi").where())
+        if self._config.client_cert:
+            context.load_cert_chain(self._config.client_cert)
+        proxy: dict[str, Any] = {"proxy": self._config.proxy} if self._config.proxy else {}
+        return PyPIClient(
+            trusted_hosts=self._config.trusted_hosts,
+            verify=context,
+            timeout=self._config.timeout,
+            follow_redirects=True,
+            **proxy,
+        )
+
+    @cached_property
+    def _finder(self) -> PackageFinder | None:
+        from unearth import PackageFinder
+        from unearth.auth import MultiDomainBasicAuth
+
+        config = self._config
+        default = [source["url"] for source in PackageFinder().sources]
+        indexes = [] if config.no_index else [*([config.index_url] if config.index_url else default)]
+        indexes += [] if config.no_index else config.extra_index_urls
+        folders = [link if "://" in link else str(expanded(link)) for link in config.find_links]
+        if self._offline:
+            indexes = [url for url in indexes if _is_local(url)]
+            folders = [link for link in folders if _is_local(link)]
+        folders = [link for link in folders if "://" in link or Path(link).exists()]
+        if not indexes and not folders:
+            return None
+        self.client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
+        return PackageFinder(
+            self.client,
+            index_urls=indexes,
+            find_links=folders,
+            trusted_hosts=config.trusted_hosts,
+            ignore_compatibility=True,
+        )
+
+    @property
+    def places(self) -> Phrase | str:
+        """The indexes and folders asked, without credentials, for messages."""
+        from unearth.link import Link
+
+        sources = self._finder.sources if self._finder is not None else []
+        return ", ".join(Link(str(source["url"])).redacted for source in sources) or phrase("no index and no folder")
+
+    def files(self, name: str) -> list[File]:
+        """All files of the package, newest version first. Raises `ReleaseError` if no place could be asked."""
+        if self._finder is None:
+            return []
+        with _Warnings() as warnings:
+            try:
+                packages = list(self._finder.find_all_packages(name, allow_yanked=True))
+            except Exception as error:
+                if not any(base.__name__ == "HTTPError" for base in type(error).__mro__):
+                    raise
+                why = str(error) or type(error).__name__
+                cause = phrase("{why} (asked {places})", why=why, places=self.places)
+                raise ReleaseError(_unanswered(name), cause=cause, advice=ELSEWHERE) from error
+        severe = [
+            message for message in warnings.messages if "Error(404)" not in message and "FileNotFound" not in message
+        ]
+        if not packages and severe:
+            raise ReleaseError(_unanswered(name), cause=severe[0], advice=ELSEWHERE)
+        return [
+            File(
+                package.version,
+                package.link.url_without_fragment,
+                package.link.filename,
+                package.link.hash_option or {},
+                package.link.file_path if package.link.is_file else None,
+                package.link.redacted,
+                package.link.yank_reason,
+            )
+            for package in packages
+            if package.version is not None
+        ]
+
+
+def _unanswered(name: str) -> Phrase:
+    return phrase("cannot ask for the releases of {name}", name=name)
+
+
+def _is_local(url: str) -> bool:
+    return url.startswith("file:") or "://" not in url
+
+
+class _Warnings(logging.Handler):
+    """What the finder logs instead of raising: an index that answers with an error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+        self._logger = logging.getLogger("unearth.collector")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+    def __enter__(self) -> _Warnings:
+        self._was = self._logger.propagate
+        self._logger.propagate = False
+        self._logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
+        self._logger.propagate = self._was

@@ -1,0 +1,180 @@
+"""Whether a version satisfies a specifier, where the version may be a nightly or a fork's development version."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from patcher.i18n import Phrase, phrase
+
+if TYPE_CHECKING:
+    from packaging.specifiers import Specifier
+    from packaging.version import Version
+
+Kind: TypeAlias = Literal["dependency", "tree"]
+"""`tree` is verl's own version, as a fork's files state it; `dependency` is anything that is installed."""
+
+_BEYOND = 999_999
+_PLAIN_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\+[a-z0-9.]+)?")
+_PLAIN_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Yes:
+    """The specifier holds. `reason` is "" unless the version had to be read as another."""
+
+    reason: Phrase | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """The specifier does not hold."""
+
+    reason: Phrase | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """The version alone cannot tell; the sources have to."""
+
+    reason: Phrase | str
+
+
+Verdict: TypeAlias = Yes | No | Undecided
+
+
+def satisfies(version: str, specifier: str, *, kind: Kind) -> Verdict:
+    """Hold `version` to a PEP 440 `specifier`; pre-releases always count, and local parts (`+cu129`) do not.
+
+    A pre-release or nightly counts as the release it leads to, as a nightly of a dependency is cut after the change. A
+    `.dev` version of verl lies between two releases and may look like either: it is undecided where they differ. A
+    specifier that itself names a pre-release or a local part is compared exactly.
+    Raises packaging's `InvalidSpecifier`.
+    """
+    if (plainly := _plainly(version, specifier)) is not None:
+        return Yes() if plainly else No()
+    from packaging.version import InvalidVersion, Version
+
+    clauses = _clauses(specifier)
+    try:
+        found = Version(version)
+    except InvalidVersion:
+        return Undecided(phrase("{version} is no PEP 440 version", version=version)) if clauses else Yes()
+    release = _release(found)
+    holds = _holds(found, release, clauses)
+    if not found.is_prerelease:
+        return Yes() if holds else No()
+    fields = {"version": version, "release": str(release), "spec": specifier}
+    if kind == "dependency" or found.dev is None:
+        reason = phrase("{version} is a pre-release and counts as {release}", **fields)
+        return Yes(reason) if holds else No(reason)
+    below = _just_below(release)
+    readings = [_holds(found, candidate, clauses) for candidate in (below, *_named_in(clauses, below))]
+    if holds and readings[0]:
+        return Yes(phrase("{version} lies just before {release}, and both sides of it are in {spec}", **fields))
+    if holds or any(readings):
+        only = "{version} lies just before {release}, and only one side of it is in {spec}"
+        return Undecided(phrase(only, **fields))
+    return No(phrase("{version} lies just before {release}, and neither side of it is in {spec}", **fields))
+
+
+def is_prerelease(version: str) -> bool:
+    """Whether the version is a pre-release, a nightly, or none by PEP 440: its number then says little."""
+    if _PLAIN_VERSION.fullmatch(version):
+        return False
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(version).is_prerelease
+    except InvalidVersion:
+        return True
+
+
+def _plainly(version: str, specifier: str) -> bool | None:
+    """Numbers held to numbers, the common case, without importing packaging; None for anything else."""
+    found = _PLAIN_VERSION.fullmatch(version)
+    clauses = [_PLAIN_CLAUSE.fullmatch(clause.strip()) for clause in specifier.split(",")]
+    if found is None or not all(clauses):
+        return None
+    return all(_compare(_numbers(found[1]), clause[1], _numbers(clause[2])) for clause in clauses if clause)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in release.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _compare(left: tuple[int, ...], operator: str, right: tuple[int, ...]) -> bool:
+    match operator:
+        case ">=":
+            return left >= right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case "<":
+            return left < right
+        case "==":
+            return left == right
+        case _:
+            return left != right
+
+
+@lru_cache(maxsize=512)
+def _clauses(specifier: str) -> tuple[Specifier, ...]:
+    from packaging.specifiers import SpecifierSet
+
+    return tuple(SpecifierSet(specifier))
+
+
+def _holds(found: Version, read_as: Version, clauses: tuple[Specifier, ...]) -> bool:
+    return all(clause.contains(found if _is_exact(clause) else read_as, prereleases=True) for clause in clauses)
+
+
+def _is_exact(clause: Specifier) -> bool:
+    """Whether the clause names a pre-release or a local part, and so is meant to the letter."""
+    from packaging.version import InvalidVersion, Version
+
+    if clause.operator == "===":
+        return True
+    try:
+        named = Version(clause.version.removesuffix(".*"))
+    except InvalidVersion:
+        return False
+    return named.is_prerelease or named.local is not None
+
+
+def _release(version: Version) -> Version:
+    from packaging.version import Version
+
+    return Version(version.base_version + (f".post{version.post}" if version.post is not None else ""))
+
+
+def _just_below(version: Version) -> Version:
+    """A version below `version` and above every release before it: 0.6.999999 for 0.7.0."""
+    from packaging.version import Version
+
+    parts = list(version.release)
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    parts = [*parts[:-1], max(parts[-1] - 1, 0), _BEYOND]
+    return Version(".".join(map(str, parts)))
+
+
+def _named_in(clauses: tuple[Specifier, ...], below: Version) -> list[Version]:
+    """Releases of the series just below that the specifier names: a fork may well look like one of them."""
+    from packaging.version import InvalidVersion, Version
+
+    found = []
+    for clause in clauses:
+        try:
+            named = Version(clause.version.removesuffix(".*"))
+        except InvalidVersion:
+            continue
+        if named.release[: len(below.release) - 1] == below.release[:-1] and named < below:
+            found.append(named)
+    return found

@@ -1,0 +1,206 @@
+"""Apply: plan, write all or nothing, and keep the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patcher.i18n import phrase
+from patcher.patching.committing import (
+    Effect,
+    commit_owed,
+    commit_steps,
+    refuse_foreign_changes,
+    require_checkout,
+    steps_of,
+)
+from patcher.patching.result import Round
+from patcher.patching.status import note
+from patcher.plan.outcome import Plan, RecordOutcome
+from patcher.plan.plan import hand_made_spots, marked_spots, plan
+from patcher.plan.situation import Request
+from patcher.session.consistent_read import look, tell_recovery
+from patcher.session.lock_wait import patience, tell_owner
+from patcher.session.pre_images import PreImages
+from patcher.session.survey import Survey, Tampering, record_file_names, survey
+from patcher.tree import Change, Ledger
+from patcher.tree.account import Account
+from patcher.tree.keeping import keep_release
+from patcher.tree.ledger import AppliedRecord, PatchedFile, now
+from patcher.tree.source import digest
+
+if TYPE_CHECKING:
+    from patcher.records.model import Record
+    from patcher.session.session import Session
+    from patcher.tree.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What apply was asked for."""
+
+    request: Request
+    allow_dirty: bool = False
+    commit: bool = False
+    merge: bool = False
+    """Take changes over that people made in patched files since."""
+    remember: bool = False
+    """Leave out what is skipped from now on."""
+
+    @property
+    def tampering(self) -> Tampering:
+        return "merge" if self.merge else "refuse"
+
+
+def preview(session: Session, order: Order) -> Round:
+    """What `apply` would do. Writes nothing. Raises UsageError where it is not known which environment trains."""
+    session.require_environment()
+    return _preview(session, order)[0]
+
+
+def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
+    def work(reading: Reading) -> tuple[Round, Survey]:
+        found = survey(session, reading.ledger, record_file_names(session), tampering=order.tampering)
+        planned = plan(session.records, order.request, found.situation)
+        return round_of(planned, found, changes(planned, found), reading.account), found
+
+    return look(session.tree, work)
+
+
+def apply(session: Session, order: Order) -> Round:
+    """Write what is needed, and commit it if that is asked for; first also what an earlier run could not commit.
+
+    Raises TreeError where the tree cannot be written, or not be committed; then nothing has changed, or it says what.
+    Raises UsageError where it is not known which environment trains.
+    """
+    session.require_environment()
+    started = time.monotonic()
+    place = require_checkout(session) if order.commit else None
+    commits = commit_owed(session, place) if place is not None else ()
+    first, seen = _preview(session, order)
+    wanted = first.would_change or first.plan.pending or first.taken_over or first.pre_images.stale
+    if first.failed or not wanted:
+        return replace(first, seconds=time.monotonic() - started, commits=commits)
+    with session.tree.transaction("apply", wait=patience(), on_wait=tell_owner) as transaction:
+        tell_recovery(transaction.recovered)
+        found = survey(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
+        same = found.sources == seen.sources and found.ledger == seen.ledger
+        planned = first.plan if same else plan(session.records, order.request, found.situation)
+        todo = changes(planned, found)
+        done = round_of(planned, found, todo, transaction.account)
+        if done.failed:
+            return replace(done, seconds=time.monotonic() - started, commits=commits)
+        if not order.allow_dirty:
+            refuse_foreign_changes(session, found, {change.path for change in todo})
+        texts = _texts_after(planned, found)
+        after = settled(planned, session, texts)
+        ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
+        if order.request == session.request():
+            ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo), texts))
+        aside = set_aside(session, found)
+        if place is None:
+            transaction.commit(todo, ledger, originals=found.originals)
+        else:
+            steps = steps_of(session, planned, found, {change.path for change in todo})
+            back = tuple(Change(each.path, digest(each.content), found.sources[each.path].content) for each in todo)
+            effect = Effect(todo, ledger, found.originals)
+            commits += commit_steps(place, transaction, steps, effect, Effect(back, transaction.ledger))
+    written = tuple(change.path for change in todo)
+    return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits, aside=aside)
+
+
+def changes(plan: Plan, survey: Survey) -> tuple[Change, ...]:
+    """The files whose bytes are not yet as planned."""
+    found = []
+    for path in plan.files:
+        content = planned_bytes(path, plan, survey)
+        source = survey.sources[path]
+        if content != source.content:
+            found.append(Change(path, source.sha256, content))
+    return tuple(found)
+
+
+def planned_bytes(path: str, plan: Plan, survey: Survey) -> bytes:
+    """The file as planned; byte for byte the pre-image where no record is left in it."""
+    return survey.encode(path, plan.files[path].text)
+
+
+def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versions: Mapping[str, str]) -> Ledger:
+    """The ledger once `plan` is written: its files with their hashes, its records as they are now."""
+    files = {path: file for path, file in survey.ledger.files.items() if path not in survey.gone}
+    for path, planned in plan.files.items():
+        if not planned.records:
+            files.pop(path, None)
+            continue
+        known, source = files.get(path), survey.sources[path]
+        original = _original_of(path, survey)
+        patched = digest(planned_bytes(path, plan, survey))
+        mode = known.mode if known is not None and known.mode is not None else source.mode
+        release = survey.release or (known.release if known is not None else "")
+        files[path] = PatchedFile(original, patched, planned.records, mode, release)
+    entries = {}
+    for name in dict.fromkeys(name for file in files.values() for name in file.records):
+        known_record = survey.ledger.records.get(name)
+        record = records.get(name)
+        if known_record is not None and (record is None or known_record.source == record.source):
+            entries[name] = known_record
+        elif record is not None:
+            entries[name] = AppliedRecord(record.source, dict(versions), now())
+    return Ledger(files=files, records=entries)
+
+
+def _original_of(path: str, survey: Survey) -> str:
+    """The digest of what the file is without any record."""
+    if path in survey.merged:
+        return digest(survey.merged[path])
+    known, source = survey.ledger.files.get(path), survey.sources[path]
+    return known.original if known is not None and known.patched == source.sha256 else source.sha256
+
+
+def settled(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
+    """The plan as it reads once it is written: what was pending is applied, or is no longer there.
+
+    What was done by hand stands where it stands in `texts`, the files as written.
+    """
+    records = {record.id: record for record in session.records}
+
+    def after(outcome: RecordOutcome) -> RecordOutcome:
+        if outcome.kind in ("adopted", "resolved") and outcome.id in records:
+            found = hand_made_spots(records[outcome.id], texts, session.versions.get("verl", ""), session.config.marker)
+            return replace(outcome, spots=found or outcome.spots)
+        if outcome.kind != "pending":
+            return outcome
+        if any(outcome.id in file.records for file in plan.files.values()):
+            spots = marked_spots(outcome, plan.files, session.config.marker)
+            return replace(outcome, kind="applied", spots=spots or outcome.spots)
+        return replace(outcome, kind="not-needed", detail=phrase("taken out"))
+
+    return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
+
+
+def set_aside(session: Session, found: Survey) -> str:
+    """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
+    if not found.forgotten:
+        return ""
+    return keep_release(session.tree.storage, found.forgotten, found.replaced.before)
+
+
+def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...], account: Account | None = None) -> Round:
+    before = {change.path: found.situation.files[change.path].current or "" for change in todo}
+    changed = frozenset(outcome.id for outcome in planned.pending)
+    paths = tuple(change.path for change in todo)
+    about = PreImages(account or Account(), found.replaced)
+    return Round(planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone), pre_images=about)
+
+
+def _texts_after(plan: Plan, found: Survey) -> dict[str, str]:
+    """The files that records name, as they are once `plan` is written."""
+    current = {path: state.current for path, state in found.situation.files.items() if state.current is not None}
+    return current | {path: file.text for path, file in plan.files.items()}
+
+
+def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:
+    shas = {path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files}
+    return shas | {change.path: digest(change.content) for change in todo}

@@ -1,0 +1,178 @@
+"""Git around an apply: whose changes are in the way, and one commit a record."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from patcher.error_messages import said
+from patcher.errors import TreeError
+from patcher.git import owed
+from patcher.git.checkout import Checkout, checkout
+from patcher.git.owed import Owed
+from patcher.git.publishing import Publication, require_ready
+from patcher.git.series import Step, Stored, below_top, committed, require_stored, series, store
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.session.consistent_read import tell_recovery
+from patcher.session.lock_wait import patience, tell_owner
+from patcher.tree import Change, Ledger
+from patcher.tree.source import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from patcher.plan.outcome import Plan
+    from patcher.session.session import Session
+    from patcher.session.survey import Survey
+    from patcher.tree.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a transaction is to do to the tree."""
+
+    changes: tuple[Change, ...]
+    ledger: Ledger
+    originals: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def refuse_foreign_changes(session: Session, found: Survey, paths: AbstractSet[str]) -> None:
+    """Raise TreeError where a file that would change has uncommitted changes that are not the ledger's."""
+    place = checkout(session.tree.root)
+    if place is None:
+        return
+    foreign = place.foreign_changes(sorted(paths), found.ledger, session.tree.read)
+    if foreign:
+        raise TreeError(
+            phrase("uncommitted changes in {files}", files=", ".join(foreign)),
+            cause=phrase("apply would write into files that somebody is working on; nothing was written"),
+            advice=phrase("Commit or stash them, or say --allow-dirty."),
+        )
+
+
+def require_checkout(session: Session) -> Checkout:
+    """The git checkout to commit to. Raises TreeError where the tree is in none."""
+    place = checkout(session.tree.root)
+    if place is None:
+        raise TreeError(
+            phrase("{root} is no git checkout, so nothing can be committed", root=session.tree.root),
+            cause=phrase("nothing was written"),
+            advice=phrase("Leave --commit out here."),
+        )
+    return place
+
+
+def commit_steps(
+    place: Checkout, transaction: Transaction, steps: Iterable[Step], forth: Effect, back: Effect
+) -> tuple[str, ...]:
+    """Take the effect `forth` on the tree and commit it, one commit a step: both or neither; `back` undoes it.
+
+    Returns the commits' full hashes.
+
+    Raises:
+        TreeError: nothing was written; or, where what was written could not be taken back, which files stand written
+            and uncommitted. The next run commits them.
+    """
+    with contextlib.ExitStack() as held:
+        with _saying(phrase("{root}: cannot be committed, so nothing was written", root=place.root)):
+            require_ready(place)
+            stored = store(place, tuple(steps))
+            made = series(place, stored)
+            publication = held.enter_context(Publication(place, made))
+        if made.commits:
+            owed.write(place, Owed(stored, {each.path: digest(each.content) for each in forth.changes}))
+        before = transaction.ledger
+        try:
+            transaction.commit(forth.changes, forth.ledger, originals=forth.originals)
+            with _saying(phrase("{root}: cannot be committed, so the edits were taken back", root=place.root)):
+                publication.finish()
+        except BaseException as error:
+            try:
+                if not publication.is_published():
+                    publication.take_back()
+                    if transaction.ledger is not before:
+                        transaction.commit(back.changes, back.ledger)
+            except (TreeError, OSError) as second:
+                raise _left_over(forth, error, second) from error
+            owed.remove(place)
+            raise
+    owed.remove(place)
+    return made.commits
+
+
+@contextlib.contextmanager
+def _saying(title: Phrase) -> Iterator[None]:
+    """Say of a refusal what it means for the files."""
+    try:
+        yield
+    except TreeError as error:
+        why = Phrases((error.title, error.cause), ": ") if error.cause else error.title
+        raise TreeError(title, cause=why, advice=error.advice) from error
+
+
+def _left_over(forth: Effect, error: BaseException, second: BaseException) -> TreeError:
+    return TreeError(
+        phrase("written and not committed: {files}", files=", ".join(change.path for change in forth.changes)),
+        cause=phrase("{why}; before that: {error}", why=said(second), error=said(error)),
+        advice=phrase("Remove the cause. The next uky-patch apply --commit commits them."),
+    )
+
+
+def commit_owed(session: Session, place: Checkout) -> tuple[str, ...]:
+    """Commit what an earlier run has written and could not commit. Files that were changed since are left out.
+
+    Raises TreeError where git refuses; then it is still owed.
+    """
+    note = owed.read(place)
+    if note is None:
+        return ()
+    require_ready(place)
+    with session.tree.transaction("commit", wait=patience(), on_wait=tell_owner) as transaction:
+        tell_recovery(transaction.recovered)
+        steps = _still_owed(session, place, note)
+        made = series(place, steps)
+        with Publication(place, made) as publication:
+            publication.finish()
+        owed.remove(place)
+    return made.commits
+
+
+def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[Stored, ...]:
+    """What stands on the disk as it was written and is not in HEAD."""
+    last = {path: blob for step in note.steps for path, blob in step.blobs.items()}
+    there = committed(place, list(last))
+    wanted = set()
+    for path, sha in note.shas.items():
+        source = session.tree.read(path)
+        below = below_top(place, path)
+        if source is not None and source.sha256 == sha and below in last and there.get(below) != last[below]:
+            wanted.add(below)
+    require_stored(place, [blob for path, (_, blob) in last.items() if path in wanted])
+    steps = []
+    for step in note.steps:
+        blobs = {path: blob for path, blob in step.blobs.items() if path in wanted}
+        steps += [Stored(step.message, blobs)] if blobs else []
+    return tuple(steps)
+
+
+def steps_of(session: Session, plan: Plan, found: Survey, paths: AbstractSet[str]) -> Iterator[Step]:
+    """One commit for each record that is new.
+
+    A file in which records were already applied changes with its last step, for they stand in it throughout.
+    """
+    last = {path: name for name, texts in plan.steps for path in texts}
+    records = {record.id: record for record in session.records}
+    for name, texts in plan.steps:
+        files = {
+            path: found.encode(path, text)
+            for path, text in texts.items()
+            if path in paths and (path not in found.ledger.files or last[path] == name)
+        }
+        record = records.get(name)
+        if files and record is not None:
+            yield Step(f"{record.title}\n\n{record.reason}\n\nApplied by uky-patch as {name}.", files)
+    withdrawn = {path: found.encode(path, plan.files[path].text) for path in paths if path not in last}
+    if withdrawn:
+        yield Step("Take out records that are no longer needed", withdrawn)

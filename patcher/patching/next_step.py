@@ -1,0 +1,153 @@
+"""What to do next where the records stand as they do: one command, tried out in memory before it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patcher.errors import UkyError
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.patching.applying import Order, preview
+from patcher.plan.outcome import FAILED, RecordOutcome
+
+if TYPE_CHECKING:
+    from patcher.patching.result import Round
+    from patcher.patching.status import Standing
+    from patcher.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command: the arguments of uky-patch, without the options that every command shares."""
+
+    words: tuple[str, ...]
+    about: Phrase | Phrases = NOTHING
+    """What it does to the work of people, where that needs saying."""
+
+
+def after_status(session: Session, standing: Standing) -> NextStep | None:
+    """The command that brings the tree nearer to a clean status; None: there is none, or no environment is known."""
+    if not session.environment.known:
+        return None
+    if any(outcome.kind in FAILED for outcome in standing.outcomes):
+        return after_failure(session, Order(session.request()), standing.outcomes, look=True)
+    if standing.pre_images.stale:
+        return NextStep(("apply",))
+    if not standing.pre_images and any(outcome.kind == "pending" for outcome in standing.outcomes):
+        return NextStep(("apply", "--diff"))
+    return None
+
+
+def after_preview(session: Session, order: Order, done: Round) -> NextStep | None:
+    """The apply that writes what a dry run has shown."""
+    if done.failed:
+        return after_failure(session, order, done.plan.outcomes)
+    if not (done.would_change or done.pre_images.stale or done.taken_over):
+        return None
+    return _writing(session, order, done)
+
+
+def after_failure(
+    session: Session, order: Order, outcomes: Sequence[RecordOutcome], *, look: bool = False
+) -> NextStep | None:
+    """The way on where records cannot be applied: with what people changed, or without the records in question.
+
+    With `look` a command that only shows what would change.
+    """
+    changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
+    if changed:
+        return after_hand_edits(session, changed)
+    failed = [outcome.id for outcome in outcomes if outcome.kind in FAILED]
+    on = _without_failing(session, order)
+    if on is not None and (on[1].would_change or on[1].pre_images.stale):
+        return NextStep((*words(session, on[0]), "--diff")) if look else _writing(session, *on)
+    return NextStep(("explain", failed[0])) if failed else None
+
+
+def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> NextStep | None:
+    """The way on where patched files were changed since: the changes are kept wherever that is possible."""
+    from patcher.patching.reverting import revert
+
+    ids = tuple(outcome.id for outcome in changed)
+    order = Order(session.request(ids), merge=True)
+    try:
+        done = preview(session, order)
+        if not done.failed:
+            step = _writing(session, replace(order, request=replace(order.request, ids=frozenset())), done)
+            return NextStep((*step.words, *ids), Phrases((_KEEPS, step.about)) if step.about else _KEEPS)
+    except UkyError:
+        pass
+    for tampering, about in (("merge", _WITHOUT), ("restore", _LOSES)):
+        try:
+            if not revert(session, frozenset(ids), dry_run=True, tampering=tampering).failed:  # type: ignore[arg-type]
+                option = "--force" if tampering == "restore" else "--merge"
+                return NextStep(("revert", option, *ids), about)
+        except UkyError:
+            continue
+    return NextStep(("explain", ids[0]))
+
+
+_KEEPS = phrase("What was changed by hand since stays, and the records are made on top of it.")
+_WITHOUT = phrase("The records are taken out; what was changed by hand since stays.")
+_LOSES = phrase(
+    "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
+    "the file goes back to what it was before the records. What was changed by hand is lost from it; "
+    "a copy is kept beside."
+)
+
+
+def words(session: Session, order: Order) -> tuple[str, ...]:
+    """The apply that an order stands for, as arguments."""
+    request = order.request
+    names = [record.id for record in session.records]
+    parts = ["apply", *(name for name in names if name in request.ids)]
+    tags = request.tags - {name.removeprefix("tag:") for name in session.config.enable}
+    parts += [part for tag in sorted(tags) for part in ("--tag", tag)]
+    parts += [part for name in names if name in request.skipped for part in ("--skip", name)]
+    given = {
+        "--remember": order.remember,
+        "--merge": order.merge,
+        "--allow-dirty": order.allow_dirty,
+        "--commit": order.commit,
+    }
+    return (*parts, *(option for option, wanted in given.items() if wanted))
+
+
+def _writing(session: Session, order: Order, done: Round) -> NextStep:
+    """The apply itself, with --allow-dirty where it would be refused without."""
+    foreign = _uncommitted(session, done) if not order.allow_dirty else ()
+    if not foreign:
+        return NextStep(words(session, order))
+    about = phrase(
+        "{files}: changed and in no commit. Commit that first, or have apply write into it with --allow-dirty.",
+        files=", ".join(foreign),
+    )
+    return NextStep(words(session, replace(order, allow_dirty=True)), about)
+
+
+def _uncommitted(session: Session, done: Round) -> Sequence[str]:
+    """The files that would change and hold changes of people that are in no commit."""
+    from patcher.git.checkout import checkout
+    from patcher.session.consistent_read import look
+
+    place = checkout(session.tree.root) if done.would_change else None
+    if place is None:
+        return ()
+    ledger = look(session.tree, lambda reading: reading.ledger)
+    return place.foreign_changes(sorted(done.would_change), ledger, session.tree.read)
+
+
+def _without_failing(session: Session, order: Order) -> tuple[Order, Round] | None:
+    """The same order without the records that cannot be applied, nor those that cannot without these; None for none."""
+    for _ in session.records:
+        done = preview(session, order)
+        if not done.failed:
+            return order, done
+        failed = {outcome.id for outcome in done.plan.failed}
+        request = order.request
+        request = replace(request, ids=request.ids - failed, skipped=request.skipped | failed)
+        if failed <= order.request.skipped or (order.request.ids and not request.ids):
+            return None
+        order = replace(order, request=request)
+    return None

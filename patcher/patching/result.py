@@ -1,0 +1,45 @@
+"""What one apply or revert came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from patcher.plan.outcome import Plan
+from patcher.session.pre_images import PreImages
+
+if TYPE_CHECKING:
+    from patcher.check.untried import Untried
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """`written` is empty on a dry run, on failure, and where nothing had to change."""
+
+    plan: Plan
+    before: Mapping[str, str]
+    """The text of each file that changes, as it was."""
+    would_change: tuple[str, ...]
+    written: tuple[str, ...] = ()
+    seconds: float = 0.0
+    commits: tuple[str, ...] = ()
+    changed: frozenset[str] = frozenset()
+    """The records that were, or would be, put in or taken out."""
+    kept: tuple[str, ...] = ()
+    """Where changed files went that a forced revert replaced."""
+    taken_over: tuple[str, ...] = ()
+    """Patched files that people changed since, whose changes stay."""
+
+    pre_images: PreImages = field(default_factory=PreImages)
+    """What is to be said of the ledger and the pre-images, as they were before."""
+    settings: tuple[str, ...] = ()
+    """uky-patch.toml before and after, where records are left out from now on."""
+    aside: str = ""
+    """Where the pre-images of another release went."""
+    untried: Untried | None = None
+    """What `check` finds where records have not been tried."""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.plan.failed)

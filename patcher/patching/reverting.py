@@ -1,0 +1,59 @@
+"""Revert: what stays is replayed as it was applied; the rest is the pre-image again, byte for byte."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from patcher.errors import UsageError
+from patcher.i18n import phrase
+from patcher.patching.applying import changes, next_ledger, round_of, set_aside
+from patcher.patching.result import Round
+from patcher.plan.withdrawal import plan_revert
+from patcher.session.consistent_read import look, tell_recovery
+from patcher.session.lock_wait import patience, tell_owner
+from patcher.session.survey import Survey, Tampering, survey
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+    from patcher.tree.account import Account
+
+
+def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: Tampering = "refuse") -> Round:
+    """Take records out: those of `ids`, or all.
+
+    What becomes of files that were changed since: see `survey`; what a file held that is restored is kept aside.
+    Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
+    """
+    started = time.monotonic()
+    first, _ = look(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
+    if dry_run or first.failed or not (first.plan.outcomes or first.pre_images.stale):
+        return replace(first, seconds=time.monotonic() - started)
+    with session.tree.transaction("revert", wait=patience(), on_wait=tell_owner) as transaction:
+        tell_recovery(transaction.recovered)
+        done, found = _planned(session, transaction.account, ids, tampering)
+        if done.failed:
+            return done
+        todo = changes(done.plan, found)
+        lost = found.tampered if tampering == "restore" else ()
+        kept = tuple(session.tree.keep(path, found.sources[path].content) for path in lost)
+        aside = set_aside(session, found)
+        transaction.commit(todo, next_ledger(done.plan, found, {}, {}), originals=found.originals)
+    after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
+    written = tuple(change.path for change in todo)
+    plan = replace(done.plan, outcomes=after)
+    return replace(done, plan=plan, written=written, kept=kept, aside=aside, seconds=time.monotonic() - started)
+
+
+def _planned(session: Session, account: Account, ids: frozenset[str], tampering: Tampering) -> tuple[Round, Survey]:
+    ledger = account.ledger
+    for name in sorted(ids - set(ledger.records)):
+        applied = ", ".join(ledger.records)
+        raise UsageError(
+            phrase("{name} is not applied to {root}", name=name, root=session.tree.root),
+            advice=phrase("Applied are: {records}.", records=applied) if applied else phrase("Applied are: none."),
+        )
+    found = survey(session, ledger, (), tampering=tampering)
+    planned = plan_revert(ids, found.situation)
+    return round_of(planned, found, changes(planned, found), account), found

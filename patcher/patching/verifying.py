@@ -1,0 +1,107 @@
+"""Checks with a verdict each. The lowest level needs the tree alone: markers, hashes, and no edit left to make."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from patcher.check.untried import untried
+from patcher.checks import Check, Status
+from patcher.i18n import Phrase, phrase
+from patcher.patching.status import standing
+from patcher.plan.outcome import RecordOutcome
+from patcher.session.pre_images import ANEW, MERGE
+from patcher.session.session import NAME_IT, Session
+from patcher.tree.ledger import PatchedFile
+
+APPLY = "uky-patch apply"
+
+
+def checks_here(session: Session) -> tuple[Check, ...]:
+    """The marker checks of this machine's tree, and whether they speak of the environment and the releases at hand."""
+    started = time.monotonic()
+    if (why := session.unknown_environment) is not None:
+        first = Check("environment", "markers", "fail", 0.0, why, NAME_IT)
+        # What is to be applied is not known either, so that `apply` is no way out.
+        rest = [replace(check, fix=NAME_IT) if check.fix == APPLY else check for check in marker_checks(session)]
+        return (first, *rest)
+    checks, beyond = marker_checks(session), untried(session)
+    if beyond is None:
+        return checks
+    status: Status = "ok" if beyond.clean else "fail"
+    fix = "" if beyond.clean else beyond.next
+    return (*checks, Check("releases", "markers", status, time.monotonic() - started, beyond.told, fix))
+
+
+def marker_checks(session: Session) -> tuple[Check, ...]:
+    """One check a record, one for each patched file, and one for marked lines without a record."""
+    started = time.monotonic()
+    found = standing(session)
+    planning = time.monotonic() - started
+    share = planning / max(1, len(found.outcomes))
+    by_hand = _fix_of_hand_edits(session, found.outcomes)
+    checks = [_record_check(outcome, share, by_hand) for outcome in found.outcomes]
+    other = found.pre_images.replaced
+    for path, entry in found.ledger.files.items():
+        fix = ANEW if path in other.anew else MERGE if path in other.mixed else by_hand
+        checks.append(_file_check(session, path, entry, fix))
+    checks += [Check("ledger", "markers", "fail", 0.0, text, fix) for text, fix in found.pre_images.findings]
+    if found.unrecorded:
+        places = ", ".join(f"{mark.file}:{mark.line}" for mark in found.unrecorded)
+        text = phrase("marked lines that no record covers: {places}", places=places)
+        checks.append(
+            Check("unrecorded", "markers", "warn", 0.0, text, phrase("write a record for them, or take them out"))
+        )
+    return tuple(checks)
+
+
+def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> str:
+    """The command for patched files that were changed since; "" where there is none."""
+    changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
+    if not changed:
+        return ""
+    from patcher.patching.next_step import after_hand_edits
+
+    step = after_hand_edits(session, changed)
+    return shlex.join(["uky-patch", *step.words]) if step is not None else ""
+
+
+def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str) -> Check:
+    name = f"record {outcome.id}"
+    match outcome.kind:
+        case "applied" | "adopted" | "resolved":
+            return Check(name, "markers", "ok", seconds, outcome.detail)
+        case "not-needed":
+            return Check(name, "markers", "skip", seconds, outcome.detail)
+        case "pending":
+            return Check(name, "markers", "fail", seconds, outcome.detail, APPLY)
+        case "tampered":
+            return Check(name, "markers", "fail", seconds, outcome.detail, by_hand)
+        case _:
+            return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
+
+
+def _file_check(session: Session, path: str, entry: PatchedFile, fix: str) -> Check:
+    started = time.monotonic()
+    source = session.tree.read(path)
+    name = f"file {path}"
+    if source is None:
+        return _timed(name, "fail", phrase("is not in this tree"), fix, started)
+    if source.sha256 != entry.patched:
+        text = phrase("changed since its records were applied")
+        return _timed(name, "fail", text, fix, started)
+    from patcher.rewrite import markers
+
+    there = {marker.record for marker in markers(source.content.decode("utf-8", "replace"), session.config.marker)}
+    lost = [record for record in entry.records if record not in there]
+    if lost:
+        return _timed(name, "warn", phrase("no line is marked for {records}", records=", ".join(lost)), "", started)
+    return _timed(
+        name, "ok", phrase("hash and markers of {count} {count:record|records}", count=len(entry.records)), "", started
+    )
+
+
+def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:
+    return Check(name, "markers", status, time.monotonic() - started, detail, fix)

@@ -1,0 +1,157 @@
+"""What came of a record's edits -> its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from patcher.i18n import Phrases, phrase
+from patcher.plan.need import Need
+from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
+from patcher.plan.replay import EditResult, Missing, Replayed, excused
+from patcher.plan.situation import Situation, lies_between
+from patcher.records.model import Record
+from patcher.rewrite.outcome import (
+    AlreadyDone,
+    AnchorAmbiguous,
+    AnchorMissing,
+    Candidate,
+    Overlap,
+    Rewritten,
+    Unparseable,
+)
+
+
+def judge(record: Record, done: Replayed, needed: Need, situation: Situation, known: Applied | None) -> RecordOutcome:
+    tampered = [result for result in done.results if situation.files[result.edit.file].tampered]
+    if known is not None and tampered:
+        return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
+    spots = places(done)
+    if done.made:
+        by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
+        by_hand += sum(isinstance(result.outcome, AlreadyDone) for result in done.results)
+        hand = phrase("{count} of its places by hand already", count=by_hand) if by_hand else phrase("")
+        own = phrase("this fork handles it in its own way in {files}", files=", ".join(_unused(done)))
+        note = Phrases((hand, own if _unused(done) else phrase(""), needed.note))
+        return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
+    if not done.results:
+        detail = phrase("none of its edits is for verl {verl}", verl=situation.verl)
+        return RecordOutcome(record.id, "not-needed", detail, record.files)
+    left = [result for result in done.results if not result.settled]
+    blamed = [result for result in left if not excused(result)]
+    if not blamed and len(left) < len(done.results):
+        return _by_hand(record, done, situation, spots)
+    elsewhere = not blamed and not _unused(done)
+    if len(left) == len(done.results) and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
+        detail = phrase(
+            "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
+        )
+        return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
+    if not blamed:
+        detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
+        return RecordOutcome(record.id, "resolved", detail, record.files)
+    return _failure(record, blamed)
+
+
+def places(done: Replayed) -> tuple[Spot, ...]:
+    """Where the edits were made, or have been made by hand."""
+    return tuple(Spot(result.edit.file, line) for result in done.results if result.settled for line in _lines(result))
+
+
+def _unused(done: Replayed) -> tuple[str, ...]:
+    """The files that provably use nothing of what the record changes there."""
+    return tuple(dict.fromkeys(result.edit.file for result in done.results if result.unused))
+
+
+def _is_absent(result: EditResult) -> bool:
+    return isinstance(result.outcome, AnchorMissing | Missing)
+
+
+def _by_hand(record: Record, done: Replayed, situation: Situation, spots: tuple[Spot, ...]) -> RecordOutcome:
+    marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
+    claimed = "verl" in record.when.versions and not lies_between(situation.verl)
+    files = tuple(dict.fromkeys(spot.file for spot in spots))
+    if marked:
+        return RecordOutcome(record.id, "adopted", phrase("by hand, marked, same effect"), files, spots)
+    if not claimed and any(result.resolved for result in done.results):
+        return RecordOutcome(record.id, "resolved", phrase("upstream's own fix is here"), files, spots)
+    return RecordOutcome(record.id, "adopted", phrase("by hand, same effect"), files, spots)
+
+
+def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
+    worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
+    file, kind = worst.edit.file, _kind(worst)
+    nearest = _nearest(blamed)
+    match worst.outcome:
+        case AnchorMissing(expected, found):
+            detail = phrase(
+                "{file}: expected {expected} {expected:place|places}, found {found}",
+                file=file,
+                expected=expected,
+                found=found,
+            )
+            spots: tuple[Spot, ...] = ()
+        case AnchorAmbiguous(expected, lines):
+            detail = phrase(
+                "{file}: expected {expected} {expected:place|places}, found {found} (lines {lines})",
+                file=file,
+                expected=expected,
+                found=len(lines),
+                lines=", ".join(map(str, lines)),
+            )
+            spots = tuple(Spot(file, line) for line in lines)
+        case Overlap(line, other):
+            detail = phrase(
+                '{file}:{line}: {other} changes this line too; say after = ["{other}"] if both are meant',
+                file=file,
+                line=line,
+                other=other,
+            )
+            spots = (Spot(file, line),)
+        case Unparseable(line, message):
+            detail = phrase("{file}:{line}: {message}", file=file, line=line, message=message)
+            spots = (Spot(file, line),)
+        case Missing():
+            detail = phrase("{file} is not in this tree", file=file)
+            spots = ()
+        case _:
+            raise AssertionError(worst)
+    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=nearest)
+
+
+_SEVERITY: tuple[Kind, ...] = ("unparseable", "missing-file", "conflict", "ambiguous", "drifted")
+
+
+def _kind(result: EditResult) -> Kind:
+    match result.outcome:
+        case Missing():
+            return "missing-file"
+        case AnchorAmbiguous():
+            return "ambiguous"
+        case Overlap():
+            return "conflict"
+        case Unparseable():
+            return "unparseable"
+        case _:
+            return "drifted"
+
+
+def _nearest(blamed: Iterable[EditResult]) -> tuple[tuple[str, Candidate], ...]:
+    return tuple(
+        (result.edit.file, result.outcome.nearest)
+        for result in blamed
+        if isinstance(result.outcome, AnchorMissing) and result.outcome.nearest is not None
+    )
+
+
+def _lines(result: EditResult) -> tuple[int, ...]:
+    match result.outcome:
+        case Rewritten(_, lines) | AlreadyDone(lines):
+            return lines
+        case _:
+            return ()
+
+
+def tampered_outcome(outcome: RecordOutcome, file: str) -> RecordOutcome:
+    detail = phrase("{file} was changed since the record was applied", file=file)
+    return replace(outcome, kind="tampered", detail=detail)

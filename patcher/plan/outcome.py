@@ -1,0 +1,110 @@
+"""What a plan says of each record: one outcome of a closed set, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from patcher.i18n import NOTHING, Phrase, Phrases
+
+if TYPE_CHECKING:
+    from patcher.rewrite.outcome import Candidate, Unparseable
+
+Kind = Literal[
+    "applied",
+    "pending",
+    "not-needed",
+    "resolved",
+    "adopted",
+    "drifted",
+    "ambiguous",
+    "conflict",
+    "tampered",
+    "unparseable",
+    "missing-file",
+]
+
+SETTLED: frozenset[Kind] = frozenset({"applied", "not-needed", "resolved", "adopted"})
+"""Nothing to do."""
+FAILED: frozenset[Kind] = frozenset({"drifted", "ambiguous", "conflict", "tampered", "unparseable", "missing-file"})
+"""The record cannot be applied as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a file. `line` counts from 1, in the text as it is now."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOutcome:
+    """Where one record stands on one tree."""
+
+    id: str
+    kind: Kind
+    detail: Phrase | Phrases
+    """One sentence: why this outcome."""
+    files: tuple[str, ...] = ()
+    spots: tuple[Spot, ...] = ()
+    title: str = ""
+    title_zh: str = ""
+    note: Phrase | Phrases = NOTHING
+    """What deserves saying beside the title of a record that holds or is about to."""
+    nearest: tuple[tuple[str, Candidate], ...] = ()
+    """For a record that found no anchor: the nearest place, by file."""
+    skipped: bool = False
+    """The versions call for it, and it is left out all the same, as somebody said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as the tree holds it. `base` is its text without any record: the pre-image, or the file itself."""
+
+    path: str
+    base: str | None
+    """None where the file is missing or, with a `problem`, no text."""
+    current: str | None
+    tampered: bool = False
+    """The ledger knows the file, and it is not as the ledger left it."""
+    problem: Unparseable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What the ledger knows of a record: its TOML text as applied, the verl version then, and the files it changed."""
+
+    id: str
+    source: str
+    verl: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """A file's text as it should be, and the ids of the records whose edits are in it, in order."""
+
+    path: str
+    text: str
+    records: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One outcome for each record, and the files that would change."""
+
+    outcomes: tuple[RecordOutcome, ...]
+    files: Mapping[str, FilePlan] = field(default_factory=dict)
+    """Every file that a planned record edits or a withdrawn one edited, changed or not."""
+    steps: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    """The planned records in order, each with its files' texts right after it."""
+
+    @property
+    def failed(self) -> tuple[RecordOutcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if outcome.kind in FAILED)
+
+    @property
+    def pending(self) -> tuple[RecordOutcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if outcome.kind == "pending")

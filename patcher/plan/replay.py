@@ -1,0 +1,168 @@
+"""Make the edits of records on texts, one record after another; one whose edits do not all land changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from patcher.plan.lines import on_base
+from patcher.records.model import Edit, Mark, Record, Style
+from patcher.rewrite import markers, matches, rewrite
+from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The edit's file is not in the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    edit: Edit
+    outcome: Outcome | Missing
+    certain: bool
+    """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
+    resolved: bool = False
+    """The file has what the record's `[resolved]` looks for, so the edit was not tried."""
+    unused: bool = False
+    """The tree provably has nothing left that the edit is about, so a missing anchor is no failure."""
+
+    @property
+    def landed(self) -> bool:
+        return isinstance(self.outcome, Rewritten)
+
+    @property
+    def settled(self) -> bool:
+        return isinstance(self.outcome, Rewritten | AlreadyDone)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A record's edits on the texts: all landed or already there, or none made."""
+
+    results: tuple[EditResult, ...]
+    made: bool
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(result.edit.file for result in self.results if result.landed))
+
+
+Unused = Callable[[str, Edit, Iterable[str]], bool]
+"""Whether a text, and every file but some, provably has nothing of what an edit is about."""
+EditFilter = Callable[[Edit], bool | None]
+"""Whether an edit belongs to the tree's release: yes, no, or None for not decidable."""
+
+
+@dataclass
+class Desk:
+    """Texts that records are replayed on, and who changed each."""
+
+    shown: Mapping[str, str]
+    """The texts as people have them before them: lines are told as lines of these."""
+    texts: dict[str, str]
+    problems: Mapping[str, Unparseable]
+    word: str
+    style: Style
+    unused: Unused = lambda _text, _edit, _but: False
+    order: dict[str, list[str]] = field(default_factory=dict)
+    steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """Each record that was made, with its files' texts right after it."""
+
+    @classmethod
+    def of(
+        cls,
+        texts: Mapping[str, str],
+        problems: Mapping[str, Unparseable],
+        word: str,
+        style: Style,
+        *,
+        shown: Mapping[str, str] | None = None,
+        unused: Unused | None = None,
+    ) -> Desk:
+        desk = cls(texts if shown is None else shown, dict(texts), problems, word, style)
+        return desk if unused is None else replace(desk, unused=unused)
+
+    def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
+        """Make the record's edits on the desk, or none of them."""
+        mark = Mark(record.id, self.word, record.style or self.style)
+        before = {file: self.texts[file] for file in record.files if file in self.texts}
+        fixed = {
+            file: self._as_shown(done, file, text)
+            for file, text in before.items()
+            if (done := _resolved(text, record, self.word))
+        }
+        kept = tuple(
+            EditResult(
+                edit, fixed.get(edit.file) or self._edit(edit, mark, may_touch), certain is True, edit.file in fixed
+            )
+            for edit in record.edits
+            if (certain := belongs(edit)) is not False
+        )
+        kept = tuple(self._judged_by_use(result, before, record.files) for result in kept)
+        made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
+        if made:
+            files = dict.fromkeys(result.edit.file for result in kept if result.landed)
+            for file in files:
+                self.order.setdefault(file, []).append(record.id)
+            self.steps.append((record.id, {file: self.texts[file] for file in files}))
+        else:
+            self.texts.update(before)
+        return Replayed(kept, made)
+
+    def _judged_by_use(self, result: EditResult, texts: Mapping[str, str], files: Iterable[str]) -> EditResult:
+        text = texts.get(result.edit.file)
+        missing = isinstance(result.outcome, AnchorMissing) and not result.outcome.found
+        if text is None or not missing or not result.certain:
+            return result
+        return replace(result, unused=self.unused(text, result.edit, files))
+
+    def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
+        source = self.texts.get(edit.file)
+        if source is None:
+            return self.problems.get(edit.file, Missing())
+        outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
+        if isinstance(outcome, Rewritten):
+            self.texts[edit.file] = outcome.source
+        shown = self.shown.get(edit.file)
+        if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
+            again = _rewrite(shown, edit, mark, may_touch | {mark.record})
+            if isinstance(again, AlreadyDone):
+                return replace(again, marked=outcome.marked)
+        return self._as_shown(outcome, edit.file, source)
+
+    def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
+        """The outcome with its lines as lines of the file that is there."""
+        return on_base(outcome, self.shown.get(file, text), text)
+
+
+_matches = lru_cache(maxsize=1024)(matches)
+
+
+@lru_cache(maxsize=1024)
+def _rewrite(source: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """The same edit on the same text is asked for again when one tree is held against many releases."""
+    return rewrite(source, edit, mark, may_touch=may_touch)
+
+
+def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:
+    """For each record, all that its `after` leads to. `records` must be ordered so that those come first."""
+    found: dict[str, frozenset[str]] = {}
+    for record in records:
+        found[record.id] = frozenset(record.after).union(*(found.get(name, frozenset()) for name in record.after))
+    return found
+
+
+def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
+    """Where the text has what `[resolved]` looks for, and whether a marker stands there."""
+    lines = tuple(line for pattern in record.resolved for line in _matches(text, pattern))
+    if not lines:
+        return None
+    marked = {marker.line for marker in markers(text, word)}
+    return AlreadyDone(lines, any(line - above in marked for line in lines for above in range(4)))
+
+
+def excused(result: EditResult) -> bool:
+    """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
+    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing))

@@ -1,6 +1,0 @@
-"""The sources of a release by name and version: fetched the cheapest way, checked, and cached."""
-
-from patcher.releases.cache import Progress
-from patcher.releases.fetch import is_cached, sources, versions, wheel
-
-__all__ = ["Progress", "is_cached", "sources", "versions", "wheel"]

@@ -1,0 +1,119 @@
+"""Facts about this machine: found all at once, each within a limit of its own, or told as missing."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from patcher.messages import Said, phrase, why
+
+_DYING = 0.3
+"""Seconds that a killed program gets to be gone."""
+
+
+class Fact(NamedTuple):
+    """A way to find something out, and the seconds that it may take."""
+
+    find: Callable[[], Any]
+    seconds: float
+
+
+class Untold(Exception):  # noqa: N818
+    """Something cannot be told here, and why."""
+
+    def __init__(self, reason: Said) -> None:
+        super().__init__(reason["template"])
+        self.reason = reason
+
+
+class Output(NamedTuple):
+    """What a program printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Said]]:
+    """What was found, by name, and why the rest was not. Never takes longer than the largest limit.
+
+    A fact that hangs (a dead mount) is left behind in its thread, which ends with the process.
+    """
+    answers: queue.Queue[Any] = queue.Queue()
+    begun = time.monotonic()
+    for name, fact in facts.items():
+        threading.Thread(target=_find, args=(name, fact.find, answers), daemon=True).start()
+    open_until = {name: begun + fact.seconds for name, fact in facts.items()}
+    found: dict[str, Any] = {}
+    missing: dict[str, Said] = {}
+    while open_until:
+        try:
+            name, value, reason, bug = answers.get(timeout=max(0.0, min(open_until.values()) - time.monotonic()))
+        except queue.Empty:
+            for late in [name for name, until in open_until.items() if until <= time.monotonic()]:
+                missing[late] = phrase("no answer within {seconds} s", seconds=facts[late].seconds)
+                del open_until[late]
+            continue
+        if bug is not None:
+            raise bug
+        if open_until.pop(name, None) is None:
+            continue
+        if reason is None:
+            found[name] = value
+        else:
+            missing[name] = reason
+    return found, missing
+
+
+def _find(name: str, find: Callable[[], Any], answers: Any) -> None:
+    try:
+        answers.put((name, find(), None, None))
+    except Untold as untold:
+        answers.put((name, None, untold.reason, None))
+    except OSError as error:
+        answers.put((name, None, why(error), None))
+    except Exception as bug:
+        answers.put((name, None, None, bug))
+
+
+def run(command: list[str], seconds: float, variables: Mapping[str, str] | None = None) -> Output:
+    """Run a program that only looks, with some variables more.
+
+    Raises Untold where it is not there or does not end in time.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(os.environ, LC_ALL="C", **(variables or {})),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Untold(phrase("{program}: {reason}", program=command[0], reason=why(error))) from error
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        reason = phrase("{program} gave no answer within {seconds} s", program=command[0], seconds=seconds)
+        raise Untold(reason) from None
+    return Output(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it and what it has started. One that hangs in the kernel cannot be killed, and is left alone."""
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=_DYING)
+    except (OSError, subprocess.TimeoutExpired):
+        pass

@@ -1,0 +1,123 @@
+"""What this machine has: versions, GPUs, disk, limits. Reads only, all at the same time, each with its own limit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import pwd
+import re
+import resource
+import shutil
+import sys
+import time
+from typing import Any
+
+from patcher.messages import phrase
+from patcher.remote.agent import cgroups, disks, environs, gpus, interpreters, libcuda
+from patcher.remote.agent.facts import Fact, Untold, gather, run
+from patcher.remote.agent.serving import Request
+from patcher.worktree import files
+from patcher.worktree.host import place, resolving
+from patcher.worktree.json_text import parse_json
+
+_SHORT = 1.2
+_LEDGER_BYTES = 16 << 20
+_LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC, "memlock": resource.RLIMIT_MEMLOCK}
+_CONTAINERS = {
+    "/.singularity.d": "apptainer",
+    "/run/.containerenv": "podman",
+    "/var/run/secrets/kubernetes.io": "kubernetes",
+    "/.dockerenv": "docker",
+}
+
+
+def survey(request: Request) -> dict[str, Any]:
+    """See `patcher.remote.survey.Survey` for the answer's shape; `missing` says why a name is not in `found`.
+
+    `python` is the interpreter that the user names, if any. Raises Refusal of kind `python` where it is not usable.
+    """
+    root = request.kept.get("root")
+    home = resolving.home_folder()
+    own, login = environs.own(), environs.Login()
+    at = root or home
+    facts = {
+        "gpus": Fact(gpus.gpus, gpus.SECONDS + 0.5),
+        "processes": Fact(gpus.processes, gpus.SECONDS + 0.5),
+        "driver": Fact(gpus.driver, gpus.SECONDS + 0.5),
+        "libcuda": Fact(lambda: libcuda.libcuda(environs.both(own, login())), 2.5),
+        "interpreters": Fact(lambda: _interpreters(request, home, own, login), 6.0),
+        "environ": Fact(lambda: environs.both(own, login()), 1.5),
+        "disk": Fact(lambda: disks.room(at), _SHORT),
+        "mount": Fact(lambda: disks.mount(at), _SHORT),
+        "quota": Fact(lambda: disks.quota(at), _SHORT),
+        "tmp": Fact(lambda: disks.room("/tmp"), _SHORT),
+        "shm": Fact(lambda: disks.room("/dev/shm"), _SHORT),
+        "rsync": Fact(lambda: _version("rsync", "--version", r"version v?(\d[\w.]*)"), _SHORT),
+        "tmux": Fact(lambda: _version("tmux", "-V", r"tmux (?:next-)?(\d[\w.]*)"), _SHORT),
+        "place": Fact(lambda: place.look(at), _SHORT),
+        "applied": Fact(lambda: _applied(root), _SHORT),
+    }
+    found, missing = gather(facts)
+    if login.reason is not None:
+        missing["login"] = login.reason
+    return {
+        "at": at,
+        "hostname": platform.node(),
+        "user": _user(),
+        "home": home,
+        "python": {"executable": sys.executable, "version": platform.python_version()},
+        "system": {"kernel": platform.release(), "machine": platform.machine(), "container": _container()},
+        "cpus": cgroups.cpus(),
+        "memory": cgroups.memory(),
+        "available": cgroups.available(),
+        "limits": {name: _soft(limit) for name, limit in _LIMITS.items()},
+        "clock": time.time(),
+        "found": found,
+        "missing": missing,
+    }
+
+
+def _interpreters(request: Request, home: str, own: dict[str, str], login: interpreters.Login) -> dict[str, Any]:
+    named, in_tree = request.args.get("python"), request.args.get("in_tree", "run")
+    chosen, others, passed = interpreters.look(named, request.kept.get("root"), home, own, login, in_tree)
+    return {"chosen": chosen, "others": others, "passed": passed}
+
+
+def _applied(root: str | None) -> dict[str, Any]:
+    """Of the ledger that is there: each record's digest, the versions it was applied for, and when."""
+    if root is None:
+        return {}
+    try:
+        records = parse_json(files.read(os.path.join(root, ".uky-patch", "ledger.json"), _LEDGER_BYTES))["records"]
+        return {name: [entry["digest"], entry["versions"], entry["at"]] for name, entry in records.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _version(program: str, option: str, pattern: str) -> str:
+    if shutil.which(program) is None:
+        raise Untold(phrase("there is no {program}", program=program))
+    output = run([program, option], _SHORT)
+    found = re.search(pattern, output.out)
+    if output.code or found is None:
+        raise Untold(phrase("{program} does not run: {said}", program=program, said=(output.err or output.out).strip()))
+    return found[1]
+
+
+def _container() -> str | None:
+    for path, kind in _CONTAINERS.items():
+        if os.path.exists(path):
+            return kind
+    return os.environ.get("container") or None  # noqa: SIM112
+
+
+def _soft(limit: int) -> int | None:
+    soft, _ = resource.getrlimit(limit)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

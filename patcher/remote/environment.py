@@ -1,0 +1,61 @@
+"""What is installed on a host, as `patcher.packages` would have told it there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from patcher.i18n import Phrase, phrase
+from patcher.packages.model import NAMES, Environment, Installed
+from patcher.packages.probe import ABSENT, TRAINS, assumed
+from patcher.packages.trees import verl_tree
+from patcher.remote.survey import Survey
+
+
+def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None = None) -> Environment:
+    """The host's environment, with verl's version from the tree at `root` here, which is to be sent there.
+
+    `assume` overrides by name, as it does here; a location is a path on the host. Raises UsageError for an assumed name
+    or version that is none.
+    """
+    chosen = survey.interpreter
+    packages: dict[str, Installed] = {}
+    problems: list[Phrase] = []
+    notes: list[Phrase] = []
+    python = None
+    if chosen is not None:
+        python = Path(chosen.python)
+        problems += chosen.problems
+        for name, package in chosen.packages.items():
+            place = Path(package.location) if package.location is not None else None
+            packages[name] = Installed(
+                name, package.version, package.distribution, place, package.origin, package.note, package.renamed
+            )
+    problems += _take_tree(root, survey.place.path, packages)
+    given = assumed(assume or {})
+    for name, version in given.items():
+        packages.pop(name, None)
+        if version != ABSENT:
+            packages[name] = Installed(name, version, None, None, "assumed")
+    known = True
+    if not any(name in packages or name in given for name in TRAINS):
+        known = chosen is not None and chosen.origin == "named"
+        notes.append(phrase("neither vllm nor torch is installed there; --python names the environment that trains"))
+    ordered = {name: packages[name] for name in NAMES if name in packages}
+    return Environment(python, ordered, tuple(problems), tuple(notes), known=known)
+
+
+def _take_tree(root: Path, there: str, packages: dict[str, Installed]) -> list[Phrase]:
+    """The verl of the tree counts; one that is installed elsewhere on the host is named."""
+    tree, problems = verl_tree(root)
+    installed = packages.pop("verl", None)
+    if tree is None:
+        return problems
+    place = Path(there) / "verl"
+    same = installed is not None and installed.location == place
+    distribution = installed.distribution if installed is not None and same else None
+    packages["verl"] = Installed("verl", tree.version, distribution, place, "editable" if same else "folder")
+    if installed is not None and not same:
+        apart = "verl {version} is installed at {location} as well, apart from the tree at {root}"
+        problems = [*problems, phrase(apart, version=installed.version, location=installed.location, root=there)]
+    return problems

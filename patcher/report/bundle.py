@@ -1,0 +1,106 @@
+"""What a bundle holds, for people and for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.report.answers import show_json
+from patcher.report.table import Cell, show_rows
+from patcher.terminal.printing import say
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from patcher.bundle.model import Bundle
+
+_KINDS = {
+    "secrets": phrase("secrets"),
+    "users": phrase("names of users"),
+    "hosts": phrase("names of machines"),
+    "addresses": phrase("addresses"),
+    "mails": phrase("mail addresses"),
+}
+"""What can be replaced, in the order in which it is told."""
+
+
+def show_listing(bundle: Bundle) -> None:
+    """Each file with its size, what it holds, and what was replaced in it how often."""
+    tongue = language()
+    show_rows(
+        [
+            (
+                Cell(file.name),
+                Cell(_size(file.size)),
+                Cell(show(file.holds, tongue)),
+                Cell(_counts(file.replaced, tongue)),
+            )
+            for file in bundle.files
+        ]
+    )
+    say("")
+    for missing in bundle.missing:
+        how = f" ({show(missing.how, tongue)})" if missing.how else ""
+        say(show(phrase("missing: {what}", what=missing.what), tongue) + how)
+    told = phrase(
+        "environment: {shown} {shown:variable|variables} by a closed list; {left} {left:other|others} only counted",
+        **_variables(bundle),
+    )
+    say(show(told, tongue))
+    replaced = _counts(bundle.replaced, tongue)
+    nothing = show(phrase("nothing"), tongue)
+    say(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
+
+
+def show_bundle(bundle: Bundle, path: Path, size: int | None, output: Literal["text", "json"], *, dry: bool) -> None:
+    """What became of it. `size` is the archive's in bytes, None where none was written."""
+    if output == "json":
+        report = {
+            "archive": str(path),
+            "written": size is not None,
+            "bytes": size,
+            "folder": bundle.top,
+            "files": [
+                {
+                    "name": file.name,
+                    "bytes": file.size,
+                    "holds": str(file.holds),
+                    "replaced": {kind: count for kind, count in sorted(file.replaced.items()) if count},
+                }
+                for file in bundle.files
+            ],
+            "missing": [{"point": one.point, "what": str(one.what), "how": str(one.how)} for one in bundle.missing],
+            "variables": _variables(bundle),
+            "replaced": {kind: bundle.replaced[kind] for kind in _KINDS},
+            "root": bundle.diagnosis.root.id if bundle.diagnosis is not None and bundle.diagnosis.root else None,
+            "verdict": bundle.diagnosis.verdict if bundle.diagnosis is not None else None,
+        }
+        show_json(report)
+        return
+    tongue = language()
+    if size is not None:
+        say(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
+    elif dry:
+        say(show(phrase("nothing was written. Without --dry-run it asks, with --yes it writes at once"), tongue))
+    else:
+        say(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
+
+
+def _variables(bundle: Bundle) -> dict[str, int]:
+    return {"shown": bundle.shown, "left": bundle.left}
+
+
+def _counts(counts: Counter[str], tongue: Language) -> str:
+    told: list[Phrase] = [
+        phrase("{count} {what}", count=counts[kind], what=name) for kind, name in _KINDS.items() if counts[kind]
+    ]
+    return ", ".join(show(one, tongue) for one in told)
+
+
+def _size(size: int) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024  # type: ignore[assignment]
+    return f"{size:.1f} GiB"

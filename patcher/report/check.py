@@ -1,0 +1,227 @@
+"""A check for people and for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
+from patcher.report.answers import show_json
+from patcher.report.commands import command_line
+from patcher.terminal.layout import NARROW, width, wrapped
+from patcher.terminal.printing import room, say, style
+
+if TYPE_CHECKING:
+    from patcher.analysis.model import Finding, Report, Severity
+    from patcher.check.checking import Check
+    from patcher.check.drafts.proposing import Drafted
+
+By = Literal["file", "cause"]
+_COLUMNS = 100
+_INDENT = 20
+_INDENT_NARROW = 6
+_STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
+
+
+def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True, page: Path | None = None) -> None:
+    """Print the contract's JSON, or what was found as text; what to do next where it is `of_tree`.
+
+    `page`: where its page was written.
+    """
+    if done.session.output == "json":
+        show_json({**check_json(done), **page_json(page)})
+        return
+    tongue = language()
+    shown = [one for one in done.report.findings if everything or one.severity != "guarded"]
+    lines = [heading(done, tongue)]
+    for name, findings in _groups(shown, by):
+        lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
+    lines += ["", *_rest(done, everything, tongue)]
+    if of_tree and (steps := Phrases(tuple(_steps(done)))):
+        lines[-1] += f"{'' if tongue == 'zh' else ' '}{show(steps, tongue)}"
+    lines += page_lines(page, tongue)
+    say(*lines)
+
+
+def page_json(page: Path | None) -> dict[str, Any]:
+    return {} if page is None else {"html": str(page)}
+
+
+def page_lines(page: Path | None, tongue: Language) -> list[str]:
+    return [] if page is None else [phrase("The page is written: {path}", path=page).render(tongue)]
+
+
+def check_json(done: Check) -> dict[str, Any]:
+    """The contract's JSON, and beside it what is left after `apply`, what is accepted, and what could not be read."""
+    report = done.report
+    return {
+        "verl": report.verl,
+        "against": dict(report.against),
+        "uses": report.uses,
+        "unresolved": len(report.unresolved),
+        "findings": [finding_json(one) for one in report.findings],
+        "root": str(done.session.tree.root),
+        "after": [finding_json(one) for one in done.after.findings],
+        "standing": [finding_json(one) for one in done.standing],
+        "accepted": [{**finding_json(one.finding), "reason": one.reason} for one in done.accepted],
+        "undecided": [
+            {"file": one.file, "line": one.line, "symbol": one.symbol, "reason": one.reason}
+            for one in report.unresolved
+        ],
+        "unreadable": [{"file": one.file, "line": one.line, "detail": one.why} for one in done.unreadable],
+        "off_by_default": sorted(done.repaired.off_by_default),
+        "drafts": [
+            {"id": one.id, "repairs": [{"file": f.file, "line": f.line, "symbol": f.symbol} for f in one.repairs]}
+            for one in (done.drafted.drafts if done.drafted is not None else ())
+        ],
+        "notes": [str(note) for note in done.notes],
+    }
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "file": finding.file,
+        "line": finding.line,
+        "symbol": finding.symbol,
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "since": finding.since,
+        "repaired_by": finding.repaired_by,
+        "suggestion": None if finding.suggestion is None else str(finding.suggestion),
+        "detail": str(finding.detail),
+        "moved_to": finding.moved_to or None,
+        "function": finding.function or None,
+    }
+
+
+def heading(done: Check, tongue: Language) -> str:
+    """`verl 0.7.0 against vllm 0.24.0: 67 uses, 64 decided, 3 not decidable`."""
+    report = done.report
+    against = ", ".join(f"{name} {version}" for name, version in report.against.items())
+    text = phrase(
+        "verl {verl} against {against}: {uses} {uses:use|uses}, {decided} decided, {unresolved} not decidable",
+        verl=report.verl or show("of unknown version", tongue),
+        against=against,
+        uses=report.uses,
+        decided=report.uses - len(report.unresolved),
+        unresolved=len(report.unresolved),
+    )
+    return text.render(tongue)
+
+
+def tally(report: Report, tongue: Language) -> str:
+    """`2 break, 1 optional`; guarded ones do not count."""
+    counts = Counter(one.severity for one in report.findings)
+    parts = [f"{counts[name]} {show(name, tongue)}" for name in _STYLES if name != "guarded" and counts[name]]
+    return ("，" if tongue == "zh" else ", ").join(parts) or show("nothing", tongue)
+
+
+def _groups(findings: Iterable[Finding], by: By) -> Iterator[tuple[str, list[Finding]]]:
+    """By file in the order of lines, or by the symbol that changed, the one with most findings first."""
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.file if by == "file" else one.symbol, []).append(one)
+    if by == "file":
+        yield from ((file, sorted(groups[file], key=lambda one: one.line)) for file in sorted(groups))
+    else:
+        yield from sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _told(one: Finding, by: By, done: Check, tongue: Language) -> Iterator[str]:
+    """One finding: what it is in one line, and what to do about it in further ones."""
+    label = show(one.severity, tongue)
+    label = style(label, fg=_STYLES[one.severity]) + " " * (8 - width(label))
+    kind = show(one.kind.replace("-", " "), tongue)
+    since = phrase(", since {version}", version=one.since).render(tongue) if one.since else ""
+    if by == "file":
+        symbol = _shortened(one.symbol, _COLUMNS - _INDENT - width(kind) - width(since) - 2)
+        yield f"  {label}  {one.line:>6}  {symbol}  {kind}{since}"
+    else:
+        yield f"  {label}  {_shortened(f'{one.file}:{one.line}', 60)}  {kind}{since}"
+    for text in _answers(one, done, tongue):
+        yield from _wrapped(text)
+
+
+def _answers(one: Finding, done: Check, tongue: Language) -> Iterator[str]:
+    if one.repaired_by is None:
+        yield show(one.detail, tongue)
+        if one.suggestion is not None:
+            yield show(one.suggestion, tongue)
+    elif one.repaired_by in done.repaired.off_by_default:
+        text = phrase("repaired by {id}, which is off by default: uky-patch apply {id}", id=one.repaired_by)
+        yield text.render(tongue)
+    else:
+        yield phrase("repaired by {id}", id=one.repaired_by).render(tongue)
+
+
+def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
+    """What is not among the findings, and the last sentence."""
+    guarded = len(done.report.of("guarded"))
+    if everything:
+        for one in done.report.unresolved:
+            yield f"  {show('undecided', tongue)}  {one.file}:{one.line}  {_shortened(one.symbol, 50)}"
+            yield from _wrapped(one.reason)
+    elif guarded or done.report.unresolved:
+        text = "{guarded} guarded and {unresolved} not decidable: shown with --all"
+        yield phrase(text, guarded=guarded, unresolved=len(done.report.unresolved)).render(tongue)
+    for unreadable in done.unreadable:
+        place = f"{unreadable.file}:{unreadable.line}"
+        yield style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
+    if done.standing:
+        yield phrase("{count} more that the baseline shows already", count=len(done.standing)).render(tongue)
+    for accepted in done.accepted:
+        place = f"{accepted.finding.file}:{accepted.finding.line}"
+        yield phrase("{place}: accepted: {why}", place=place, why=accepted.reason).render(tongue)
+    for note in done.notes:
+        yield f"{show('note', tongue)}: {note.render(tongue)}"
+    if done.drafted is not None:
+        yield from _about_drafts(done.drafted, tongue)
+    text = "Found: {before}. After apply: {after}."
+    yield phrase(text, before=tally(done.report, tongue), after=tally(done.after, tongue)).render(tongue)
+
+
+def _steps(done: Check) -> Iterator[Phrase]:
+    """What to do about the findings, where the records or drafts of records can do something."""
+    known = done.session.versions
+    installed = all(known.get(name) == version for name, version in done.report.against.items())
+    left = done.after.of("break")
+    drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
+    command = None
+    if drafted:
+        command = command_line(done.session, "apply", "--diff", "--patches", str(Path(drafted[0]).parent))
+    elif len(left) < len(done.report.of("break")):
+        command = command_line(done.session, "apply")
+    if command is not None:
+        next_ = "Next: {command}" if installed else "Once this is installed: {command}"
+        yield phrase(next_, command=command)
+    if left and done.drafted is None:
+        yield phrase("Drafts of records for what is left: the same command with --draft drafts")
+
+
+def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:
+    files = drafted.files
+    if not drafted.drafts:
+        yield show("No record could be drafted.", tongue)
+    for path in (*files.written, *files.unchanged):
+        yield phrase("drafted: {path}; review it and move it to the fork's records", path=path).render(tongue)
+    for path in files.differing:
+        yield phrase("{path} is there already and differs from the draft: left as it is", path=path).render(tongue)
+
+
+def _shortened(text: str, most: int) -> str:
+    """The end of a dotted name or path, from a part's beginning."""
+    if len(text) <= most:
+        return text
+    end = text[-(most - 1) :]
+    cut = next((at for at, char in enumerate(end) if char in "./"), 0)
+    return f"…{end[cut:]}"
+
+
+def _wrapped(text: str) -> list[str]:
+    """Indented below a finding; on a terminal `say` wraps it."""
+    if columns := room(sys.stdout):
+        return [" " * (_INDENT if columns >= NARROW else _INDENT_NARROW) + text]
+    return wrapped(" " * _INDENT + text, _COLUMNS)

@@ -1,0 +1,132 @@
+"""Checks for people and for programs. People see each line when it is there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from patcher.i18n import Language, Phrases, language, phrase, show
+from patcher.report.answers import show_json
+from patcher.report.commands import command_line, next_lines
+from patcher.report.header import header, problems
+from patcher.report.table import Cell, show_rows
+from patcher.terminal.layout import width
+from patcher.terminal.printing import say, style
+
+if TYPE_CHECKING:
+    from patcher.checks import Check, Level, Status
+    from patcher.patching.next_step import NextStep
+    from patcher.remote.host import Host
+    from patcher.session.session import Session
+
+_STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
+_NAME = 13
+"""Columns for the name of a check above the markers."""
+
+
+class Report:
+    """One run of `verify`. The markers are listed where nothing else is asked for, else summed up in a line."""
+
+    def __init__(self, session: Session, level: Level, host: Host | None) -> None:
+        self._session = session
+        self._listed = level == "markers"
+        self._markers: list[Check] = []
+        self._tongue = language()
+        self._here = host is None or host.here
+        if session.output == "text":
+            first = [f"{host.name}"] if host is not None and not self._here else []
+            lines = first or [header(session, self._tongue), *problems(session, self._tongue)]
+            say(*lines, "")
+
+    def take(self, check: Check) -> None:
+        """Show a check, or keep it until its level is complete."""
+        if self._session.output == "json":
+            return
+        if check.level == "markers":
+            self._markers.append(check)
+            return
+        self._flush()
+        say(self._line(check))
+
+    def end(self, checks: Sequence[Check]) -> None:
+        step = self._next(checks)
+        if self._session.output == "json":
+            command = command_line(self._session, *step.words) if step is not None else ""
+            show_json({"checks": [as_json(check) for check in checks], "nodes": [], "next": command})
+            return
+        self._flush()
+        shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
+        counts = Counter(check.status for check in shown)
+        told = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
+        say("", ", ".join(told), *next_lines(step, self._session, self._tongue))
+
+    def _next(self, checks: Sequence[Check]) -> NextStep | None:
+        """What to do about the edits in this tree, where they do not hold."""
+        if not self._here or not any(check.level == "markers" and check.status == "fail" for check in checks):
+            return None
+        from patcher.patching.next_step import after_status
+        from patcher.patching.status import standing
+
+        return after_status(self._session, standing(self._session))
+
+    def _flush(self) -> None:
+        """Show the markers that were kept."""
+        kept, self._markers = self._markers, []
+        if not kept:
+            return
+        wrong = [check for check in kept if check.status in ("warn", "fail")]
+        shown = [check for check in kept if check.status != "skip"] if self._listed else wrong
+        if not self._listed:
+            say(self._summary(kept))
+        rows = [
+            (
+                Cell(show(check.status, self._tongue), _STYLES[check.status]),
+                Cell(check.name),
+                Cell("", reason=Phrases((check.detail, check.fix), "  ->  ")),
+            )
+            for check in shown
+        ]
+        show_rows(rows)
+
+    def _summary(self, kept: Sequence[Check]) -> str:
+        """All marker checks in one line."""
+        from patcher.checks import Check
+
+        good = [check for check in kept if check.status == "ok"]
+        files = sum(check.name.startswith("file") for check in good)
+        failed = any(check.status == "fail" for check in kept)
+        told = {"records": len(good) - files, "files": files, "failed": sum(check.status == "fail" for check in kept)}
+        detail = phrase("{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}", **told)
+        if failed:
+            detail = phrase(
+                "{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}; "
+                "{failed} {failed:does|do} not",
+                **told,
+            )
+        seconds = sum(check.seconds for check in kept)
+        return self._line(Check("markers", "markers", "fail" if failed else "ok", seconds, detail))
+
+    def _line(self, check: Check) -> str:
+        status = show(check.status, self._tongue)
+        status += " " * (4 - width(status))
+        name = check.name + " " * (_NAME - width(check.name))
+        coloured = style(status, _STYLES[check.status])
+        detail = f"{show(check.detail, self._tongue)}{_fix(check, self._tongue)}"
+        return f"  {coloured}  {name}  {check.seconds:5.1f} s  {detail}"
+
+
+def as_json(check: Check) -> dict[str, str | float]:
+    """A check as the contract has it."""
+    return {
+        "name": check.name,
+        "level": check.level,
+        "status": check.status,
+        "seconds": round(check.seconds, 4),
+        "detail": str(check.detail),
+        "fix": str(check.fix),
+    }
+
+
+def _fix(check: Check, tongue: Language) -> str:
+    return f"  ->  {show(check.fix, tongue)}" if check.fix else ""

@@ -1,0 +1,99 @@
+"""What a job has left, and what became of it, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from patcher.i18n import Language, Phrases, language, listed, phrase, show
+from patcher.report.answers import show_json
+from patcher.report.live import clock
+from patcher.report.table import Cell, Row, show_rows
+from patcher.terminal.printing import say
+
+if TYPE_CHECKING:
+    from patcher.jobs.cleaning import Cleaned, Left, Thing
+    from patcher.remote.host import Host
+
+_AT_WORK = "the job is at work"
+_SHOWN = 80
+"""Characters of a command line that are shown."""
+_KINDS = {
+    "process": phrase("process"),
+    "port": phrase("port"),
+    "shm": phrase("shared memory"),
+    "socket": phrase("socket"),
+    "session": phrase("session of Ray"),
+    "cache": phrase("cache"),
+    "lock": phrase("lock"),
+}
+
+
+def show_left(found: Left) -> None:
+    """Each thing with its owner, age, memory, and why it is thought to be the job's; then what is left alone."""
+    tongue = language()
+    if found.things:
+        say(show(phrase("left by job {id} ({state}):", id=found.job, state=listed(found.state)), tongue))
+        show_rows([_row(thing, tongue) for thing in found.things])
+    if found.alone:
+        say(show(phrase("left alone:"), tongue))
+        show_rows([_row(thing, tongue) for thing in found.alone])
+
+
+def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text", "json"], *, dry: bool) -> None:
+    """What is gone, and what is not."""
+    if output == "json":
+        things = [
+            {
+                **thing.as_json(),
+                "done": thing.key in done.done,
+                "how": done.done.get(thing.key),
+                "left": str(done.left.get(thing.key, "")),
+            }
+            for thing in found.things
+        ]
+        alone = [thing.as_json() for thing in found.alone]
+        report = {"host": host.name, "job": found.job, "state": found.state, "things": things, "alone": alone}
+        show_json(report)
+        return
+    tongue = language()
+    if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
+        told = phrase("job {id} is at work: uky-patch job stop {host}, or --running", id=found.job, host=host.name)
+        say(show(told, tongue))
+        return
+    if not found.things:
+        say(show(phrase("job {id} ({state}) has left nothing", id=found.job, state=listed(found.state)), tongue))
+        return
+    for thing in found.things:
+        if thing.key in done.left:
+            told = phrase("{what}: left, {why}", what=thing.what, why=done.left[thing.key])
+            say(show(told, tongue), err=True)
+    if dry:
+        say(show(phrase("nothing was taken away (--dry-run)"), tongue))
+    elif not done.done and not done.left:
+        say(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
+    else:
+        killed = sum(how == "KILL" for how in done.done.values())
+        told = phrase(
+            "{count} of {all} taken away, {killed} {killed:process|processes} killed",
+            count=len(done.done),
+            all=len(found.things),
+            killed=killed,
+        )
+        say(show(told, tongue))
+
+
+def _row(thing: Thing, tongue: Language) -> Row:
+    cells = [show(_KINDS[thing.kind], tongue), thing.what, thing.owner]
+    cells += ["" if thing.age is None else clock(thing.age), _memory(thing, tongue)]
+    command = thing.command if len(thing.command) <= _SHOWN else f"{thing.command[:_SHOWN]} …"
+    named = f"[{command}]" if command else ""
+    return [*map(Cell, cells), Cell("", reason=Phrases((thing.why, named), " "))]
+
+
+def _memory(thing: Thing, tongue: Language) -> str:
+    told = [f"{(thing.memory or thing.size) / (1 << 20):.1f} MiB"]
+    if thing.gpu:
+        told.append(show(phrase("GPU {memory} GiB", memory=f"{thing.gpu / (1 << 30):.1f}"), tongue))
+    if thing.ports:
+        told.append(show(phrase("port {ports}", ports=", ".join(map(str, thing.ports))), tongue))
+    return ", ".join(told)

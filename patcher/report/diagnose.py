@@ -1,0 +1,205 @@
+"""A diagnosis on a terminal or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from patcher.diagnose.evidence import Place
+from patcher.diagnose.model import Diagnosis, Finding, Offer, Verdict
+from patcher.diagnose.naming import name
+from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.report.answers import show_json
+from patcher.terminal.layout import width, wrapped
+from patcher.terminal.printing import say, style, to_paste
+
+_STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
+_WORDS: dict[Verdict, Phrase] = {
+    "ok": phrase("OK"),
+    "failed": phrase("FAIL"),
+    "stalled": phrase("STALLED"),
+    "running": phrase("RUNNING"),
+}
+_COLUMN = 12
+_WIDTH = 116
+_LONG = 240
+"""Characters of a quoted line."""
+_SHOWN = 8
+"""Lines about the root, and names of a cascade."""
+
+
+def show_diagnosis(
+    found: Diagnosis, output: Literal["text", "json"], log: str = "", job: Mapping[str, Any] | None = None
+) -> None:
+    """`log` is what was diagnosed, by its name on the command line; `job` the host's job that wrote it, if one did."""
+    if output == "json":
+        show_json({**found.as_json(), "job": job})
+    else:
+        say(*lines(found, log, language()))
+
+
+def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
+    """The report, line by line."""
+    report = [_head(found, log, tongue)]
+    if reached := _phases(found, tongue):
+        report += _item(phrase("phases"), reached, tongue)
+    if found.logs:
+        report += _item(phrase("logs"), show(_read_logs(found), tongue), tongue)
+    roots = [finding for finding in found.findings if finding.role == "root"]
+    for root in roots:
+        report += _root(root, found, tongue)
+    if not roots and found.verdict != "ok":
+        report += _listed(phrase("last words"), found.telling, tongue)
+    report += _cascade(found, tongue)
+    report += _listed(phrase("never came"), found.missing, tongue)
+    report += _listed(phrase("only here"), found.added, tongue)
+    for note in found.notes:
+        report += _item(phrase("note"), show(note, tongue), tongue)
+    return report
+
+
+def _head(found: Diagnosis, log: str, tongue: Language) -> str:
+    word = style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
+    if not found.lines:
+        told = phrase("the log is empty, it says nothing")
+    elif found.verdict == "ok":
+        told = phrase("the run has come to its end")
+    elif found.phase is not None:
+        told = phrase("in phase {phase}", phase=name(found.phase))
+    else:
+        told = phrase("no phase of a training is seen")
+    size = phrase(
+        "{log}: {lines} {lines:line|lines}, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size)
+    )
+    return f"{word}  {show(told, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
+
+
+def _read_logs(found: Diagnosis) -> Phrase:
+    """Which of a folder's logs were read."""
+    named = ", ".join(found.logs[:_SHOWN]) + (", \u2026" if len(found.logs) > _SHOWN else "")
+    if not found.earlier:
+        return phrase("{count} of one run: {names}", count=len(found.logs), names=named)
+    text = "{count} of the newest run: {names}. Left aside: {earlier} of earlier runs, such as {example}"
+    return phrase(text, count=len(found.logs), names=named, earlier=len(found.earlier), example=found.earlier[0])
+
+
+def _phases(found: Diagnosis, tongue: Language) -> str:
+    """`config ▸ dataset ▸ actor 12 s · step 3 of 100`."""
+    took = [
+        (show(name(one), tongue), f" {seconds:.0f} s" if seconds >= 1 else "") for one, seconds in found.spans.items()
+    ]
+    told = [" \u25b8 ".join(f"{called}{seconds}" for called, seconds in took)] if took else []
+    if found.step is not None and found.steps is not None:
+        told.append(show(phrase("step {step} of {steps}", step=found.step, steps=found.steps), tongue))
+    elif found.step is not None:
+        told.append(show(phrase("step {step}", step=found.step), tongue))
+    return " \u00b7 ".join(told)
+
+
+def _root(root: Finding, found: Diagnosis, tongue: Language) -> Iterator[str]:
+    symptom = root.symptom
+    if symptom is None:
+        unknown = phrase("not known: no record covers it; what was said around it:")
+        yield from _item(phrase("root"), show(unknown, tongue), tongue)
+    else:
+        words = symptom.zh if tongue == "zh" else symptom
+        yield from _item(phrase("root"), f"{words.title}  [{symptom.id}]", tongue)
+    yield f"{' ' * (_COLUMN + 2)}{_where(root.place)}"
+    yield from _quoted(_about(root, found), root.place)
+    if symptom is not None:
+        yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue)
+    for number, offer in enumerate(root.fixes, 1):
+        label = phrase("fix {number}", number=number) if len(root.fixes) > 1 else phrase("fix")
+        yield from _fix(label, offer, tongue)
+
+
+def _where(place: Place) -> str:
+    file = "" if place.file == "-" else place.file
+    return ":".join(part for part in (file, str(place.number or "")) if part)
+
+
+def _about(root: Finding, found: Diagnosis) -> Sequence[Place]:
+    """The lines that show the root, with the line itself."""
+    if root.place not in found.telling:
+        return (root.place,)
+    if root.symptom is None:
+        return found.telling
+    at = found.telling.index(root.place)
+    begin = max(0, at - _SHOWN // 2)
+    return found.telling[begin : begin + _SHOWN]
+
+
+def _quoted(places: Sequence[Place], own: Place) -> Iterator[str]:
+    """Lines of the log by their numbers, the one that counts with a mark. A process by its name has no number."""
+    wide = max(len(str(place.number)) for place in places)
+    for place in places:
+        text = f"{place.number:>{wide}}  {_cut(place.text)}" if place.number else _cut(place.text)
+        if place.number == own.number:
+            yield style(f"{' ' * (_COLUMN + 2)}> {text}", bold=True)
+        else:
+            yield f"{' ' * (_COLUMN + 4)}{text}".rstrip()
+
+
+def _listed(label: Phrase, places: Sequence[Place], tongue: Language) -> Iterator[str]:
+    """Lines that belong to a label; their file is named where there are several."""
+    several = len({place.file for place in places}) > 1
+    shown = [f"{Path(place.file).name}:{place.number}" if several else str(place.number) for place in places]
+    wide = max(map(len, shown), default=0)
+    for at, (where, place) in enumerate(zip(shown, places, strict=True)):
+        head = _label(label, tongue) if not at else " " * (_COLUMN + 2)
+        yield f"{head}{where:>{wide}}  {_cut(place.text)}".rstrip()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} \u2026"
+
+
+def _fix(label: Phrase, offer: Offer, tongue: Language) -> Iterator[str]:
+    yield from _item(label, offer.zh if tongue == "zh" else offer.text, tongue)
+    for command in offer.commands:
+        yield f"{' ' * (_COLUMN + 6)}{to_paste(command)}"
+    notes = [offer.note] if offer.note else []
+    if offer.setting is not None:
+        notes.append(phrase("run scripts take it from the setting {setting}", setting=offer.setting))
+    for note in notes:
+        yield from (f"{' ' * (_COLUMN + 2)}{line}" for line in _wrapped(f"({show(note, tongue)})"))
+
+
+def _cascade(found: Diagnosis, tongue: Language) -> Iterator[str]:
+    rest = [finding for finding in found.findings if finding.role == "cascade"]
+    if not rest:
+        return
+    named = []
+    for finding in rest[:_SHOWN]:
+        words = finding.symptom.zh if tongue == "zh" and finding.symptom is not None else finding.symptom
+        title = words.title if words is not None else finding.place.text[:80]
+        named.append(show(phrase("{title} (line {line})", title=title, line=finding.place.number), tongue))
+    if len(rest) > _SHOWN:
+        named.append(show(phrase("and {count} more", count=len(rest) - _SHOWN), tongue))
+    joined = ("\uff1b" if tongue == "zh" else "; ").join(named)
+    yield from _item(phrase("cascade"), joined, tongue)
+
+
+def _item(label: Phrase, text: str, tongue: Language) -> Iterator[str]:
+    head = _label(label, tongue)
+    for number, line in enumerate(_wrapped(text)):
+        yield f"{head if not number else ' ' * (_COLUMN + 2)}{line}"
+
+
+def _label(label: Phrase, tongue: Language) -> str:
+    text = show(label, tongue)
+    return f"  {text}{' ' * max(1, _COLUMN - width(text))}"
+
+
+def _wrapped(text: str) -> list[str]:
+    """The text in lines for a file or pipe; on a terminal `say` wraps it."""
+    return [text] if sys.stdout.isatty() else wrapped(text, _WIDTH - _COLUMN)
+
+
+def _size(size: int) -> str:
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= of:
+            return f"{size / of:.1f} {unit}"
+    return f"{size} B"

@@ -1,0 +1,246 @@
+"""Jobs for people and for programs. What goes to programs is one object; all else is on standard error then."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from patcher.diagnose.naming import name
+from patcher.errors import ExitCode
+from patcher.i18n import Language, Phrase, language, listed, phrase, show
+from patcher.report.answers import show_json
+from patcher.report.live import Live, clock, show_milestone
+from patcher.terminal.output import require_reader
+from patcher.terminal.printing import say, show_job_log, style
+
+if TYPE_CHECKING:
+    from patcher.jobs import Job, Stopped, Usage, Verdict
+    from patcher.jobs.status import Status
+    from patcher.remote.host import Host
+
+__all__ = ["Live", "show_milestone"]
+
+Output = Literal["text", "json"]
+_STYLES = {"ok": "green", "failed": "red", "stopped": "yellow", "lost": "red", "running": "cyan"}
+_OTHERS = 5
+_MOST_TEXT = 1 << 20
+
+
+def show_text(text: str) -> None:
+    """The log's own text on standard output; on a terminal what would steer it is shown, colours apart.
+
+    Raises ReaderGoneError where nobody reads it any more: a log that is followed has no end of its own.
+    """
+    show_job_log(text)
+    require_reader()
+
+
+class LastLines:
+    """The last lines of a text that comes in pieces."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        lines = (self.text + text).splitlines(keepends=True)
+        self.text = "".join(lines[-self._count :] if self._count else [])[-_MOST_TEXT:]
+
+
+def show_log(host: Host, job: Job, text: str, verdict: Verdict | None) -> None:
+    """The log's last lines for a program; with how the job ended where it was followed."""
+    told = verdict.as_json() if verdict is not None else job_json(job)
+    show_json({"host": host.name, "job": told, "text": text})
+
+
+def show_unset(host: Host) -> None:
+    """Tell on standard error which secrets the job goes without."""
+    if host.unset:
+        told = phrase(
+            "named as secrets and not set here, so the job goes without: {names}", names=", ".join(host.unset)
+        )
+        say(told.render(language()), err=True)
+
+
+def show_started(host: Host, job: Job) -> None:
+    """That the job is there, and how to come back to it."""
+    tongue = language()
+    lines = [show(phrase("job {id}: {script}, detached", id=job.id, script=job.script), tongue)]
+    if job.tmux:
+        lines.append(show(phrase("its log in tmux: {command}", command=_tmux(host, job)), tongue))
+    say(*lines, err=True)
+
+
+def show_job(host: Host, job: Job, output: Output) -> None:
+    """A job that was started and left."""
+    if output == "json":
+        show_json({"host": host.name, "job": job_json(job)})
+    else:
+        say(*_back(host, job))
+
+
+def show_verdict(host: Host, verdict: Verdict, output: Output) -> None:
+    """How it ended, and what tells why; of one that was left running, how to come back."""
+    if output == "json":
+        show_json({"host": host.name, "job": verdict.as_json()})
+        return
+    tongue = language()
+    if verdict.kind == "running":
+        say(show(phrase("the job goes on"), tongue))
+        say(*_back(host, verdict.job))
+        return
+    say(f"{_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
+    for line in verdict.lines:
+        say(f"  {show(line, tongue)}")
+    if verdict.kind != "ok":
+        say("  " + show(phrase("its log: {command}", command=_command(host, "logs", verdict.job)), tongue))
+
+
+def show_end(host: Host, verdict: Verdict) -> None:
+    """How a job ended whose log was shown."""
+    told = phrase("the job goes on") if verdict.kind == "running" else verdict.detail
+    say(f"{host.name}: {show(told, language())}", err=True)
+
+
+def show_status(host: Host, status: Status, output: Output) -> None:
+    """One job in full, the others in a line each."""
+    if output == "json":
+        show_json(_status_json(host, status))
+        return
+    tongue = language()
+    verdict, job = status.verdict, status.verdict.job
+    say(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
+    rows: list[tuple[Phrase, str]] = [(phrase("script"), job.script)]
+    if verdict.spans:
+        spans = " ▸ ".join(f"{show(name(phase), tongue)} {took:.0f} s" for phase, took in verdict.spans.items())
+        rows.append((phrase("phases"), spans))
+    if verdict.step is not None:
+        rows.append((phrase("steps"), f"{verdict.step} / {verdict.steps}" if verdict.steps else str(verdict.step)))
+    rows += _usage_rows(status.usage)
+    if verdict.dashboard is not None:
+        rows.append((phrase("Ray dashboard"), verdict.dashboard))
+    rows.append((phrase("log"), f"{job.log} ({job.size} B)"))
+    if job.tmux and not job.over:
+        rows.append((phrase("tmux"), _tmux(host, job)))
+    if not job.watched:
+        rows.append((phrase("note"), show(phrase("what watched it is gone: how it ends will not be noted"), tongue)))
+    rows += [(phrase("log"), show(line, tongue)) for line in verdict.lines]
+    if status.working is not None:
+        rows.append((phrase("worked last"), f"{status.working['path']} ({status.working['job']})"))
+    width = max(len(show(title, tongue)) for title, _ in rows)
+    for title, text in rows:
+        say(f"  {show(title, tongue):<{width}}  {text}")
+    for other in status.others[: -_OTHERS - 1 : -1]:
+        say(f"{other.id}  {show(other.state, tongue)}  {clock(other.seconds)}  {other.script}")
+
+
+def show_stopping(processes: Sequence[Mapping[str, Any]]) -> None:
+    """What is about to be stopped."""
+    if processes:
+        told = ", ".join(f"{process['pid']} {process['name']}" for process in processes)
+        say(show(phrase("stopping {processes}", processes=told), language()), err=True)
+
+
+def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
+    """What a stop came to; the exit code."""
+    code = ExitCode.FINDINGS if stopped.left else ExitCode.CLEAN
+    if output == "json":
+        report = {"was": stopped.was, "stopped": list(stopped.processes), "left": list(stopped.left)}
+        show_json({"host": host.name, "job": job_json(stopped.job), **report})
+        return code
+    tongue = language()
+    job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
+    if stopped.was not in ("running", "starting"):
+        told = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
+        say(show(told, tongue))
+        if not stopped.processes:
+            return code
+    told = phrase(
+        "job {id}: {count} {count:process|processes} stopped, {killed} of them killed",
+        id=job.id,
+        count=len(stopped.processes),
+        killed=killed,
+    )
+    say(show(told, tongue))
+    for process in stopped.left:
+        left = phrase("process {pid} ({name}) could not be stopped", pid=process["pid"], name=process["name"])
+        say(show(left, tongue), err=True)
+    return code
+
+
+def exit_code(verdict: Verdict) -> int:
+    """0 for a job that ended well, 1 for one that did not; 130 for one that was left running by an interrupt."""
+    return {"ok": 0, "running": 130}.get(verdict.kind, ExitCode.FINDINGS)
+
+
+def job_json(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "state": job.state,
+        "profile": job.profile,
+        "script": job.script,
+        "started": job.started,
+        "seconds": round(job.seconds, 1),
+        "code": job.code,
+        "pid": job.pid,
+        "user": job.user,
+        "log": job.log,
+        "size": job.size,
+        "tmux": job.tmux,
+        "elsewhere": job.elsewhere,
+        "watched": job.watched,
+    }
+
+
+def _status_json(host: Host, status: Status) -> dict[str, Any]:
+    usage = status.usage
+    return {
+        "host": host.name,
+        "job": {**job_json(status.verdict.job), **status.verdict.as_json()},
+        "usage": {
+            "cpu": round(usage.cpu, 1),
+            "memory": usage.memory,
+            "processes": list(usage.processes),
+            "gpus": list(usage.gpus),
+        },
+        "others": [job_json(job) for job in status.others],
+        "working": status.working,
+    }
+
+
+def _usage_rows(usage: Usage) -> list[tuple[Phrase, str]]:
+    rows = []
+    if usage.processes:
+        told = f"{usage.cpu:.0f} %, {usage.memory / 2**30:.1f} GiB, {len(usage.processes)}"
+        rows.append((phrase("processor, memory, processes"), told))
+    for gpu in usage.gpus:
+        mine = {process["pid"] for process in usage.processes}
+        busy = sum(process["memory"] for process in gpu["busy"] if process["pid"] in mine)
+        told = f"{gpu['use'] or 0} %, {(gpu['used'] or 0) / 2**30:.1f} / {(gpu['memory'] or 0) / 2**30:.0f} GiB"
+        if busy:
+            told += f" ({busy / 2**30:.1f})"
+        rows.append((phrase("GPU {index}", index=gpu["index"]), told))
+    return rows
+
+
+def _word(verdict: Verdict, tongue: Language) -> str:
+    return style(show(verdict.kind, tongue), fg=_STYLES[verdict.kind], bold=True)
+
+
+def _back(host: Host, job: Job) -> list[str]:
+    """How to come back to a job, and how to end it."""
+    ways = [_command(host, "attach", job), f"{_command(host, 'logs', job)} -f", _command(host, "stop", job)]
+    return [f"  {way}" for way in ways]
+
+
+def _command(host: Host, verb: str, job: Job) -> str:
+    return " ".join(("uky-patch", "job", verb, host.words, "--id", job.id))
+
+
+def _tmux(host: Host, job: Job) -> str:
+    inner = f"cd {shlex.quote(job.folder)} && tmux -S tmux attach"
+    if host.here:
+        return inner
+    port = ["-p", str(host.port)] if host.port else []
+    return shlex.join(["ssh", *port, "-t", host.target, inner])

@@ -1,0 +1,172 @@
+"""A migration as it goes, for people; and what it came to, for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from patcher.i18n import Language, Phrases, language, listed, phrase, show
+from patcher.migrate.model import STEPS, Step
+from patcher.migrate.steps.probe import size
+from patcher.migrate.steps.transfer import printable
+from patcher.migrate.walk import LOOKING
+from patcher.report.answers import Report
+from patcher.report.asking import agreed
+from patcher.report.diffs import show_diff, unified
+from patcher.terminal.layout import width
+from patcher.terminal.printing import say, style
+from patcher.terminal.progress import progress
+
+if TYPE_CHECKING:
+    from patcher.checks import Check
+    from patcher.errors import UkyError
+    from patcher.i18n import Phrase
+    from patcher.migrate.migrating import Migration
+    from patcher.migrate.model import Cargo
+    from patcher.migrate.walk import Listeners
+    from patcher.report.jobs import Live
+    from patcher.secrets.redacting import Redactor
+
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
+_LARGEST = 15
+
+
+def show_step(step: Step, redactor: Redactor) -> None:
+    """One line for the step, and its notes under it, without secrets."""
+    progress("")
+    tongue = language()
+    names = max(width(show(name, tongue)) for name in STEPS)
+    words = max(width(show(word, tongue)) for word in _STYLES)
+    name, word = show(step.name, tongue), show(step.status, tongue)
+    head = f"{name}{' ' * (names - width(name))}  {style(word, _STYLES[step.status])}"
+    head += f"{' ' * (words - width(word))}  {step.seconds:6.1f} s  "
+    indent = " " * (names + words + 14)
+    lines = [redactor.text(show(note, tongue)) for note in step.notes if note]
+    if step.fix:
+        lines.append(f"-> {redactor.text(show(step.fix, tongue))}")
+    say(head + redactor.text(show(step.detail, tongue)))
+    for line in lines:
+        say(*(indent + part for part in line.split("\n")))
+
+
+def show_preview(migration: Migration) -> None:
+    """What a dry run found: files and bytes, largest first; what is left out; records; rendered files as diffs."""
+    tongue = language()
+    walk = migration.walk
+    if walk is None or walk.cargo is None or walk.difference is None:
+        return
+    cargo, difference = walk.cargo, walk.difference
+    if difference.send:
+        say("", f"{show('would be sent, largest first', tongue)}")
+        ordered = sorted(difference.send, key=lambda path: -cargo.items[path].size)
+        for path in ordered[:_LARGEST]:
+            say(f"  {size(cargo.items[path].size):>9}  {printable(path)}")
+        if len(ordered) > _LARGEST:
+            rest = sum(cargo.items[path].size for path in ordered[_LARGEST:])
+            more = phrase("and {count} more", count=len(ordered) - _LARGEST)
+            say(f"  {size(rest):>9}  {show(more, tongue)}")
+    for title, paths in (("would be moved aside", difference.retire), ("changed on the host", difference.overwritten)):
+        if paths:
+            say("", f"{show(title, tongue)}")
+            say(*(f"  {printable(path)}" for path in paths))
+    _show_left_out(cargo, tongue)
+    done = cargo.round
+    for path in done.would_change:
+        say("")
+        show_diff(unified(path, done.before[path], done.plan.files[path].text))
+    for put in walk.put:
+        if put.rendered is not None and put.how != "unchanged":
+            say("")
+            show_diff(unified(put.path, put.there or "", put.rendered.text))
+
+
+def _show_left_out(cargo: Cargo, tongue: Language) -> None:
+    if not cargo.listing.left_out:
+        return
+    say("", f"{show('left out', tongue)}")
+    for item in cargo.listing.left_out:
+        amount = size(item.size) if item.size is not None else ""
+        say(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
+
+
+def show_end(migration: Migration, *, dry: bool) -> None:
+    """The last line: ready, or where it stopped and how to go on."""
+    tongue = language()
+    failed = next((step for step in migration.steps if step.status == "fail"), None)
+    if failed is not None:
+        told = "{host} is not ready: {step} failed. Mend that, then run the same command again"
+        text = phrase(told, host=migration.host, step=show(failed.name, tongue))
+    elif dry:
+        text = phrase("nothing was written, there or here")
+    elif migration.job.get("verdict") == "running":
+        text = phrase("the job on {host} goes on without us", host=migration.host)
+    elif migration.steps[-1].name == "job":
+        text = phrase("ready: {host}", host=migration.host)
+    else:
+        text = phrase("in order on {host}: {steps}", host=migration.host, steps=_names(migration))
+    say("", f"{text.render(tongue)}")
+
+
+def _names(migration: Migration) -> Phrases:
+    names = [step.name for step in migration.steps]
+    return Phrases(tuple(listed(name) for name in names if name not in LOOKING or set(names) <= LOOKING), ", ")
+
+
+def as_json(migration: Migration, redactor: Redactor) -> Report:
+    """The object of the contract: host, steps, job; and what would be sent on a dry run."""
+    report: dict[str, object] = {
+        "host": migration.host,
+        "steps": [
+            {
+                "name": step.name,
+                "status": step.status,
+                "seconds": round(step.seconds, 3),
+                "detail": str(step.detail),
+                "fix": str(step.fix),
+                "notes": [str(note) for note in step.notes],
+            }
+            for step in migration.steps
+        ],
+        "job": dict(migration.job),
+    }
+    walk = migration.walk
+    if walk is not None and walk.cargo is not None:
+        cargo = walk.cargo
+        report["records"] = [
+            {"id": outcome.id, "outcome": outcome.kind, "files": list(outcome.files), "detail": str(outcome.detail)}
+            for outcome in cargo.round.plan.outcomes
+        ]
+        report["left_out"] = [
+            {"path": printable(item.path), "reason": str(item.reason), "size": item.size}
+            for item in cargo.listing.left_out
+        ]
+        if walk.difference is not None:
+            ordered = sorted(walk.difference.send, key=lambda path: -cargo.items[path].size)
+            report["send"] = [{"path": printable(path), "size": cargo.items[path].size} for path in ordered]
+            report["retire"] = [printable(path) for path in walk.difference.retire]
+            report["overwritten"] = [printable(path) for path in walk.difference.overwritten]
+    found: Report = redactor.value(report)
+    return found
+
+
+def listeners() -> tuple[Listeners, Live]:
+    """What a person sees while a step runs, all of it on standard error; and the live line, to be ended."""
+    from patcher.migrate.walk import Listeners
+    from patcher.report.jobs import Live
+
+    live = Live()
+    return Listeners(progress, _show_check, live.milestone, live.time, _show_cut, live.trouble, confirm), live
+
+
+def _show_check(check: Check) -> None:
+    progress(phrase("{name}: {status}", name=check.name, status=show(check.status, language())))
+
+
+def _show_cut(error: UkyError, seconds: float) -> None:
+    text = phrase("{title}; trying again in {seconds} s", title=error.title, seconds=f"{seconds:.0f}")
+    progress("")
+    say(text.render(language()), err=True)
+
+
+def confirm(question: Phrase) -> bool:
+    """Ask the person at the terminal; no where there is none."""
+    return agreed(question, yes=False)

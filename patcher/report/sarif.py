@@ -1,0 +1,86 @@
+"""A check as SARIF 2.1.0, which code hosts show beside the lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from patcher import __version__
+from patcher.analysis.model import FindingKind
+from patcher.worktree.whole import write_whole
+
+if TYPE_CHECKING:
+    from patcher.analysis.model import Finding, Severity
+    from patcher.check.checking import Check
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS: Mapping[Severity, str] = {"break": "error", "optional": "warning", "inert": "note", "guarded": "note"}
+_KINDS = get_args(FindingKind)
+
+
+def write_sarif(done: Check, file: Path) -> None:
+    """Write it. Raises TreeError where the file cannot be written."""
+    from patcher.secrets.redacting import here
+
+    write_whole(file, json.dumps(here().value(sarif(done)), indent=1, ensure_ascii=False) + "\n")
+
+
+def sarif(done: Check) -> dict[str, Any]:
+    """One run; a result each finding, with those that the fork accepts as suppressed ones."""
+    seen: Counter[str] = Counter()
+    results = [_result(one, seen) for one in done.report.findings]
+    for accepted in done.accepted:
+        suppressed = {"kind": "external", "justification": accepted.reason}
+        results.append({**_result(accepted.finding, seen), "suppressions": [suppressed]})
+    unread = [
+        {
+            "level": "error",
+            "message": {"text": f"{one.file}:{one.line}: {one.why}"},
+            "locations": [_location(one.file, one.line)],
+        }
+        for one in done.unreadable
+    ]
+    driver = {"name": "uky-patch", "version": __version__, "rules": [_rule(kind) for kind in _KINDS]}
+    run = {
+        "tool": {"driver": driver},
+        "originalUriBaseIds": {"%SRCROOT%": {"uri": done.session.tree.root.as_uri() + "/"}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": not unread, "toolExecutionNotifications": unread}],
+        "properties": {"verl": done.report.verl, "against": dict(done.report.against)},
+        "results": results,
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(kind: str) -> dict[str, Any]:
+    return {"id": kind, "shortDescription": {"text": kind.replace("-", " ").capitalize()}}
+
+
+def _result(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
+    """`seen` tells equal findings apart: the fingerprint stays the same when lines move."""
+    key = "\0".join(finding.key)
+    seen[key] += 1
+    since = f" (since {finding.since})" if finding.since else ""
+    repair = f" Repaired by the record {finding.repaired_by}." if finding.repaired_by else ""
+    hint = f" {finding.suggestion}." if finding.suggestion and not repair else ""
+    properties = {"severity": finding.severity, "since": finding.since, "repaired_by": finding.repaired_by}
+    return {
+        "ruleId": finding.kind,
+        "ruleIndex": _KINDS.index(finding.kind),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.symbol}: {finding.detail}{since}.{repair}{hint}"},
+        "locations": [_location(finding.file, finding.line)],
+        "partialFingerprints": {"ukyPatch/v1": hashlib.sha256(f"{key}\0{seen[key]}".encode()).hexdigest()[:32]},
+        "properties": properties,
+    }
+
+
+def _location(file: str, line: int) -> dict[str, Any]:
+    from urllib.parse import quote
+
+    place = {"artifactLocation": {"uri": quote(file), "uriBaseId": "%SRCROOT%"}}
+    return {"physicalLocation": {**place, "region": {"startLine": max(1, line)}}}

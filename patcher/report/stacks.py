@@ -1,0 +1,128 @@
+"""Where a job's processes stand, in lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.watch.model import Sight
+from patcher.watch.stacks.grouping import Group
+from patcher.watch.stacks.model import Process, Role
+
+_ROLES: dict[Role, tuple[Phrase, Phrase]] = {
+    "driver": (phrase("driver"), phrase("drivers")),
+    "rank": (phrase("rank"), phrase("ranks")),
+    "engine": (phrase("engine process"), phrase("engine processes")),
+    "loader": (phrase("data loader"), phrase("data loaders")),
+    "worker": (phrase("other process"), phrase("other processes")),
+    "helper": (phrase("program"), phrase("programs")),
+    "system": (phrase("process of Ray"), phrase("processes of Ray")),
+}
+_CLOSED: dict[str, tuple[Phrase, Phrase]] = {
+    "user": (
+        phrase("they belong to another user"),
+        phrase("Run uky-patch watch as that user, or as root."),
+    ),
+    "capabilities": (
+        phrase("they may do more than this command may"),
+        phrase("Run uky-patch watch as root, or give its container SYS_PTRACE."),
+    ),
+    "yama": (
+        phrase("kernel.yama.ptrace_scope forbids it"),
+        phrase("Run uky-patch watch as root, or once: sysctl kernel.yama.ptrace_scope=0"),
+    ),
+    "closed": (
+        phrase("they have closed themselves to others"),
+        phrase("Run uky-patch watch as root."),
+    ),
+    "": (
+        phrase("py-spy is not there"),
+        phrase("Install it beside the job's interpreter: pip install py-spy. Jobs that uky-patch starts need none."),
+    ),
+}
+_SHOWN = 12
+_PIDS = 2
+
+
+def stack_lines(sight: Sight) -> list[Phrase | Phrases | str]:
+    """Groups, odd ones marked, ranks that are absent, locks, and what could not be looked into."""
+    shown = [group for group in sight.grouped.groups if group.role not in ("helper", "system") or group.odd]
+    shown.sort(key=lambda group: not group.odd)
+    lines: list[Phrase | Phrases | str] = [_group(group) for group in shown[:_SHOWN]]
+    if sight.grouped.absent:
+        absent = ", ".join(map(str, sight.grouped.absent))
+        lines.append(phrase("rank {ranks} of {size} is not there", ranks=absent, size=sight.grouped.size))
+    lines += _locks(sight)
+    lines += _unread(sight.processes)
+    if not sight.processes:
+        lines.append(phrase("no process of it is seen here"))
+    hosts = [one.host for one in sight.taken]
+    if len(hosts) > 1 or any("ray" in process.title for process in sight.processes if process.role == "system"):
+        lines.append(phrase("looked at: {hosts}; no other node", hosts=", ".join(hosts)))
+    return lines
+
+
+def _group(group: Group) -> Phrase:
+    count = len(group.processes)
+    hosts = sorted({process.host for process in group.processes})
+    where = phrase(" on {hosts}", hosts=", ".join(hosts)) if hosts != ["here"] else ""
+    fields = {"role": _ROLES[group.role][count > 1], "ranks": _ranks(group), "hosts": where}
+    who = (
+        phrase("{count} {role}{ranks}{hosts}", count=count, **fields)
+        if count > 1
+        else phrase("{role}{ranks}{hosts}", **fields)
+    )
+    path = " < ".join(f"{one.place}:{one.line}" if one.line else one.place for one in group.frames[:3])
+    told = Phrases(tuple(part for part in (path, group.told) if part), ", ") or phrase("cannot be looked into")
+    if group.odd:
+        return phrase("odd: {who}: {told}; {why}", who=who, told=told, why=group.odd)
+    return phrase("{who}: {told}", who=who, told=told)
+
+
+def _ranks(group: Group) -> Phrase:
+    pids = ", ".join(map(str, group.pids[:_PIDS]))
+    if not group.ranks:
+        return phrase(" (pid {pids})", pids=pids)
+    if group.role == "loader":
+        return phrase(" of rank {ranks} (pid {pids})", ranks=_runs(group.ranks), pids=pids)
+    if len(group.pids) > _PIDS:
+        return phrase(" {ranks}", ranks=_runs(group.ranks))
+    return phrase(" {ranks} (pid {pids})", ranks=_runs(group.ranks), pids=pids)
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """`0–4, 6`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+def _locks(sight: Sight) -> list[Phrase]:
+    found = []
+    for taken in sight.taken:
+        for lock in taken.locks:
+            if lock.waiters:
+                holders = ", ".join(f"{pid} ({name})" for pid, name in lock.holders.items())
+                waiters = ", ".join(map(str, lock.waiters))
+                told = "file lock {path}: held by process {holders}, waited for by {waiters}"
+                found.append(phrase(told, waiters=waiters, path=lock.path or "?", holders=holders))
+    return found
+
+
+def _unread(processes: Sequence[Process]) -> list[Phrase]:
+    """Why some could not be looked into, and what would help."""
+    python = [one for one in processes if one.role not in ("helper", "system") and not one.threads and not one.stopped]
+    found = []
+    for why, count in Counter(one.closed for one in python).items():
+        reason, help_ = _CLOSED[why]
+        said = next((text for one in python if one.closed == why for _, text in one.failed), "")
+        if why == "" and said:
+            reason, help_ = phrase("py-spy said: {text}", text=said), NOTHING  # type: ignore[assignment]
+        told = "{count} {count:process|processes} told by the kernel alone: {reason}. {help}"
+        found.append(phrase(told, count=count, reason=reason, help=help_))
+    return found

@@ -1,0 +1,92 @@
+"""Symptom records on a terminal or as JSON: the decision tree, the quick-fix card, and one record whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from patcher.diagnose.decisions import decisions, seen
+from patcher.diagnose.fixing import Fitting, offers
+from patcher.diagnose.model import Offer
+from patcher.diagnose.naming import name
+from patcher.i18n import Language, show
+from patcher.records.symptoms import Fix, Symptom, Words
+from patcher.report.table import Cell, Row, show_rows
+from patcher.terminal.printing import say, to_paste
+
+
+def show_tree(symptoms: Sequence[Symptom], tongue: Language) -> None:
+    """The decision tree, a symptom a line."""
+    for number, branch in enumerate(decisions(symptoms)):
+        say(*[""] * bool(number), show(branch.answer, tongue))
+        for group in branch.groups:
+            say(f"  {show(group.heading, tongue)}")
+            show_rows([_leaf(symptom, tongue) for symptom in group.symptoms], indent=4)
+    say("", show("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.", tongue))
+
+
+def show_card(symptoms: Sequence[Symptom], tongue: Language) -> None:
+    """For each symptom the line to look for and the first thing to do."""
+    for symptom in symptoms:
+        say(seen(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
+        for _, offer in fixes(symptom)[:1]:
+            say("  " + said_by(offer, tongue), *("    " + to_paste(line) for line in offer.commands))
+
+
+def show_symptom(symptom: Symptom, tongue: Language) -> None:
+    """One record: what it looks like, its cause, every fix with its conditions."""
+    text = words(symptom, tongue)
+    say(f"{symptom.id}: {text.title}", f"  {text.cause}")
+    if symptom.phase:
+        named = show(", ", tongue).join(show(name(phase), tongue) for phase in symptom.phase)
+        say(f"  {show('phase', tongue)}: {named}")
+    if sign := seen(symptom):
+        say(f"  {show('looks like', tongue)}: {sign}")
+    for number, (fix, offer) in enumerate(fixes(symptom), 1):
+        when = conditions(fix, tongue)
+        say(f"  {number}. {said_by(offer, tongue)}" + (f" ({when})" if when else ""))
+        for line in offer.commands:
+            say(f"       {to_paste(line)}")
+    if symptom.source:
+        say(f"  {show('text from', tongue)}: {symptom.source}")
+    if symptom.path is not None:
+        say(f"  {show('record', tongue)}: {symptom.path}")
+
+
+def symptom_json(symptom: Symptom) -> dict[str, Any]:
+    """A record for programs."""
+    return {
+        "id": symptom.id,
+        "title": symptom.title,
+        "cause": symptom.cause,
+        "kind": symptom.kind,
+        "topic": symptom.topic,
+        "phase": list(symptom.phase),
+        "seen": seen(symptom),
+        "fixes": [
+            {"text": fix.text, "commands": list(offer.commands), "patch": fix.patch, "when": dict(fix.when)}
+            for fix, offer in fixes(symptom)
+        ],
+    }
+
+
+def words(symptom: Symptom, tongue: Language) -> Words:
+    return symptom.zh if tongue == "zh" else Words(symptom.title, symptom.cause)
+
+
+def fixes(symptom: Symptom) -> tuple[tuple[Fix, Offer], ...]:
+    """Every fix of a record with its commands, whatever the versions."""
+    return tuple(zip(symptom.fixes, offers(symptom, Fitting()), strict=True))
+
+
+def said_by(offer: Offer, tongue: Language) -> str:
+    return offer.zh if tongue == "zh" else offer.text
+
+
+def conditions(fix: Fix, tongue: Language) -> str:
+    """The versions that a fix is for; empty where it is for all."""
+    return show(", ", tongue).join(f"{package} {specifier}" for package, specifier in fix.when.items())
+
+
+def _leaf(symptom: Symptom, tongue: Language) -> Row:
+    return Cell(symptom.id, "cyan"), Cell(words(symptom, tongue).title)

@@ -1,0 +1,212 @@
+"""Which markers a place that was edited by hand accounts for, told from the text as it stands.
+
+A hand marks an edit in many ways: behind the line, behind the old line that it kept as a comment, in a comment above
+the statement, or around it, behind the `try:` of two imports. What is near and about something else is another edit:
+
+    # Uky: the flag was renamed                         accounted for: the comment right above
+    engine = start(
+        limit=5,  # Uky                                 another edit
+        # disable_log=args.disable_log,  # Uky          accounted for: the old line
+        enable_log=args.enable_log,  # Uky              the place itself
+    )
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from patcher.records.model import (
+    AddArgument,
+    Edit,
+    Insert,
+    Mark,
+    MoveImport,
+    RemoveArgument,
+    RenameArgument,
+    RenameAttribute,
+    Replace,
+)
+from patcher.rewrite.code import Code, parse
+from patcher.rewrite.marker import line_markers, marker_pattern
+from patcher.rewrite.matching import find
+from patcher.rewrite.outcome import Unparseable
+from patcher.rewrite.pattern import pattern
+from patcher.rewrite.removed import commented_out
+from patcher.rewrite.sites import TRIES
+
+_SMALL = 12
+"""The most lines of a `try` or `if` that is taken to be there for the edit in it."""
+_NAME = re.compile(r"(?<![$\w])[A-Za-z_]\w*")
+_ALIKE = 0.6
+"""How much an old line kept as a comment has in common with the one that took its place."""
+_ANYWHERE = frozenset({*keyword.kwlist, "self", "cls", "args", "kwargs", "config", "Exception", "ImportError"})
+"""Names that say nothing of what a line is about."""
+
+
+def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
+    """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
+    code = parse(source.removeprefix("\ufeff"))
+    if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
+        return frozenset()
+    from patcher.rewrite.engine import locate
+    from patcher.rewrite.sites import settle
+
+    names = _names(_texts(edit))
+    lines: set[int] = set()
+    # The empty id is no record's, so what any record has made counts like a hand's work.
+    for node in settle(code, locate(code, scopes, edit, Mark("", word))).effects:
+        lines |= markers_of_place(code, node, names, word, edit)
+    if isinstance(edit, Replace) and not edit.replacement.strip():
+        for first, last in commented_out(code, scopes, pattern(edit.pattern), marker_pattern(word)):
+            lines |= {*range(first, last + 1), *_above(code, first, last, names, word)}
+    return frozenset(line for line in lines if line_markers(code.line(line), word))
+
+
+def markers_of_pattern(source: str, wanted: str, word: str) -> frozenset[int]:
+    """The same for the places that a pattern matches: upstream's fix, made by hand."""
+    code = parse(source.removeprefix("\ufeff"))
+    if isinstance(code, Unparseable):
+        return frozenset()
+    names = _names([wanted])
+    lines: set[int] = set()
+    for place in find(code, (code.tree,), pattern(wanted)):
+        lines |= markers_of_place(code, place.nodes[0], names, word)
+    return frozenset(line for line in lines if line_markers(code.line(line), word))
+
+
+def markers_of_effect(code: Code, node: ast.AST, edit: Edit, word: str) -> frozenset[int]:
+    """The lines with a marker that one node with the edit's effect accounts for."""
+    lines = markers_of_place(code, node, _names(_texts(edit)), word, edit)
+    return frozenset(line for line in lines if line_markers(code.line(line), word))
+
+
+def markers_of_place(
+    code: Code, node: ast.AST, names: frozenset[str], word: str, edit: Edit | None = None
+) -> frozenset[int]:
+    """The lines that a place accounts for, marked or not; `names` is what the edit is about."""
+    first, last = _line(code, node), _last_line(code, node, edit)
+    own = set(range(first, last + 1))
+    if first != last and (isinstance(edit, RemoveArgument) or isinstance(node, (ast.Import, ast.ImportFrom))):
+        # Of a call without the argument and of a long import, only what speaks of the edit is it.
+        own = {line for line in own if line in (first, last) or _about(code.line(line), names)}
+    own |= _above(code, first, last, names, word) | _below(code, last, names, word)
+    statement = code.statement(node)
+    top, bottom = _line(code, statement), code.line_of(code.end(statement))
+    simple = not any(isinstance(getattr(statement, name, None), list) for name in ("body", "cases"))
+    if simple:
+        own |= _above(code, top, bottom, names, word)
+        if not any(line_markers(code.line(line), word) for line in own):
+            own |= {top, bottom}
+    for above in code.ancestors(statement):
+        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)):
+            break
+        begin, end = _line(code, above), code.line_of(code.end(above))
+        if end - begin > _SMALL:
+            break
+        own |= _around(code, above, names) | _above(code, begin, begin, names, word)
+    return frozenset(own)
+
+
+def _line(code: Code, node: ast.AST) -> int:
+    return 1 if isinstance(node, ast.Module) else code.line_of(code.start(node))
+
+
+def _last_line(code: Code, node: ast.AST, edit: Edit | None) -> int:
+    """The last line of a place; of statements that an edit puts there together, the last one's."""
+    count = 1
+    if isinstance(node, ast.stmt) and isinstance(edit, (Insert, Replace)):
+        text = edit.code if isinstance(edit, Insert) else edit.replacement
+        count = max(1, len(pattern(text).body))
+    if count > 1 and isinstance(node, ast.stmt):
+        block = code.siblings(node)
+        index = next(index for index, item in enumerate(block) if item is node)
+        node = block[min(index + count, len(block)) - 1]
+    return code.line_of(code.end(node))
+
+
+def _around(code: Code, guard: ast.AST, names: frozenset[str]) -> set[int]:
+    """The lines of a small `try` or `if` that are its own (`try:`, `except ImportError:`) or about the edit."""
+    lines: set[int] = set(range(_line(code, guard), code.line_of(code.end(guard)) + 1))
+    for node in ast.walk(guard):
+        if not isinstance(node, ast.stmt) or node is guard or isinstance(node, (ast.If, *TRIES)):
+            continue
+        inside = range(_line(code, node), code.line_of(code.end(node)) + 1)
+        if not _about(code.segment(node), names):
+            lines.difference_update(inside)
+    return lines
+
+
+def _above(code: Code, first: int, last: int, names: frozenset[str], word: str) -> set[int]:
+    """The comment lines right above that speak of the place: `# Uky: why`, or the old lines kept as comments."""
+    found: set[int] = set()
+    number = first - 1
+    while number >= 1 and _is_comment(code.line(number)):
+        text = code.line(number)
+        marked = line_markers(text, word)
+        if marked and not _begins(text, word) and not _about(text, names) and not _is_old(code, text, first, last):
+            break
+        found.add(number)
+        number -= 1
+    return found
+
+
+def _is_old(code: Code, comment: str, first: int, last: int) -> bool:
+    """Whether a comment reads like one of the lines below it: `# start(a)  # Uky` above `start(a, b)`."""
+    old = comment.lstrip(" \t\f#").partition("#")[0].strip()
+    lines = (code.line(number).partition("#")[0].strip() for number in range(first, last + 1))
+    return any(SequenceMatcher(None, old, line, autojunk=False).ratio() >= _ALIKE for line in lines)
+
+
+def _below(code: Code, line: int, names: frozenset[str], word: str) -> set[int]:
+    """The old lines kept as comments right below."""
+    found: set[int] = set()
+    number = line + 1
+    while number <= len(code.starts) and _is_comment(code.line(number)):
+        text = code.line(number)
+        if _begins(text, word) or not _about(text, names):
+            break
+        found.add(number)
+        number += 1
+    return found
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip(" \t\f").startswith("#")
+
+
+def _begins(line: str, word: str) -> bool:
+    """Whether a comment begins with the marker: it then says something about what follows."""
+    return marker_pattern(word).match(line.lstrip(" \t\f")) is not None
+
+
+def _about(text: str, names: frozenset[str]) -> bool:
+    return bool(names & set(_NAME.findall(text)))
+
+
+def _names(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(name for text in texts for name in _NAME.findall(text)) - _ANYWHERE
+
+
+def _texts(edit: Edit) -> Sequence[str]:
+    """What an edit is about, as written in its record. `call` is left out: other arguments are passed to it too."""
+    match edit:
+        case MoveImport(old=old, new=new):
+            return [old.rpartition(".")[2], new.rpartition(".")[2]]
+        case RenameArgument(old=old, new=new):
+            return [old, new]
+        case RemoveArgument(old=old):
+            return [old]
+        case AddArgument(new=new):
+            return [new]
+        case RenameAttribute(old=old, new=new):
+            return [old.rpartition(".")[2], new.rpartition(".")[2]]
+        case Replace(pattern=wanted, replacement=replacement):
+            return [wanted, replacement]
+        case Insert(code=text):
+            return [text]
+        case _:
+            raise AssertionError(edit)

@@ -1,0 +1,193 @@
+"""Whether the ledger and the pre-images can be relied on, and whether they still belong to the files that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from patcher.i18n import Phrase, phrase
+from patcher.tree.account import Account
+from patcher.tree.paths import FOLDER
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+    from patcher.tree import Ledger
+    from patcher.tree.ledger import PatchedFile
+
+_NAMED = 5
+ANEW = "uky-patch apply"
+MERGE = "uky-patch apply --merge"
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Files of the ledger that pip or git has replaced since: their pre-images are of another state of verl."""
+
+    anew: tuple[str, ...] = ()
+    """Nothing of the records is in them, or they are gone: they are begun anew."""
+    mixed: tuple[str, ...] = ()
+    """What the records made is still in them, so a merge alone can tell the two apart."""
+    before: str = ""
+    """The verl version that the pre-images are of."""
+    now: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.anew or self.mixed)
+
+
+@dataclass(frozen=True)
+class PreImages:
+    """What is to be said of them. Falsy where all is well."""
+
+    account: Account = field(default_factory=Account)
+    replaced: Replaced = field(default_factory=Replaced)
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the ledger is to be written though no file changes."""
+        return self.account.behind or bool(self.replaced.anew)
+
+    @cached_property
+    def findings(self) -> tuple[tuple[Phrase, str], ...]:
+        """Each with the command that mends it; "" where there is none."""
+        return (*_of_account(self.account), *_of_replaced(self.replaced))
+
+    def as_json(self) -> dict[str, Any]:
+        account, other = self.account, self.replaced
+        return {
+            "state": str(account.damage or ("behind" if account.restored else "ok")),
+            "restored": list(account.restored),
+            "strays": list(account.strays),
+            "unknown": list(account.unknown),
+            "missing": list(account.missing),
+            "replaced": {
+                "begin_anew": list(other.anew),
+                "merge": list(other.mixed),
+                "from": other.before,
+                "to": other.now,
+            },
+            "problems": [{"text": str(text), "fix": fix} for text, fix in self.findings],
+        }
+
+
+def replaced(session: Session, ledger: Ledger) -> Replaced:
+    """Hold the ledger's versions, and the files that are neither patched nor original, against what is there now.
+
+    Raises TreeError where a file cannot be read.
+    """
+    there = {path: session.tree.read(path) for path in ledger.files}
+    odd = {
+        path: source
+        for path, source in there.items()
+        if source is None or source.sha256 not in (ledger.files[path].patched, ledger.files[path].original)
+    }
+    if not odd:
+        return Replaced()
+    from patcher.git.delivered import delivered
+
+    now = release_of(session)
+    releases = {path: _release(ledger.files[path], ledger) for path in odd}
+    other = {path for path, release in releases.items() if now and release and release != now}
+    committed = delivered(session.tree.root, {path: source for path, source in odd.items() if path not in other})
+    anew: list[str] = []
+    mixed: list[str] = []
+    for path in (path for path in odd if path in other or path in committed):
+        source = odd[path]
+        ours = source is not None and _has_ours(session, source.content, ledger.files[path])
+        (mixed if ours else anew).append(path)
+    known = sorted({releases[path] for path in (*anew, *mixed)} - {""})
+    return Replaced(tuple(anew), tuple(mixed), ", ".join(known), now)
+
+
+def release_of(session: Session) -> str:
+    """The verl version that the tree itself states, whatever is assumed; "" where it states none."""
+    from patcher.packages.trees import verl_tree
+
+    found, _ = verl_tree(session.tree.root)
+    return found.version if found is not None else ""
+
+
+def _release(file: PatchedFile, ledger: Ledger) -> str:
+    """Of a ledger that does not say it: the version that its oldest record in the file was applied for."""
+    records = [ledger.records[name] for name in file.records if name in ledger.records]
+    oldest = min(records, key=lambda record: record.at, default=None)
+    return file.release or (oldest.versions.get("verl", "") if oldest is not None else "")
+
+
+def _has_ours(session: Session, content: bytes, file: PatchedFile) -> bool:
+    from patcher.rewrite import markers
+
+    found = markers(content.decode("utf-8", "replace"), session.config.marker)
+    return any(marker.record in file.records for marker in found)
+
+
+def _of_account(account: Account) -> Iterator[tuple[Phrase, str]]:
+    ledger, originals = f"{FOLDER}/ledger.json", f"{FOLDER}/originals"
+    if account.behind:
+        text = phrase(
+            "{path} is {damage}: {count} patched "
+            "{count:file|files} {count:is known from its pre-image|are known from their pre-images} ({files}); "
+            "uky-patch apply writes it anew, uky-patch revert puts the files back",
+            path=ledger,
+            damage=account.damage or phrase("behind"),
+            count=len(account.restored),
+            files=_named(account.restored),
+        )
+        yield text, ANEW
+    if account.missing:
+        text = phrase(
+            "{files}: no pre-image in {folder}, so a revert is not possible; restore that folder from a copy, "
+            "or take the files back with git or pip",
+            files=_named(account.missing),
+            folder=originals,
+        )
+        yield text, ""
+    if account.strays:
+        text = phrase(
+            "{files}: a pre-image is in {folder} that the ledger does not name, and the file is another; "
+            "it stays there, compare the two",
+            files=_named(account.strays),
+            folder=originals,
+        )
+        yield text, ""
+    if account.unknown:
+        text = phrase(
+            "{count} {count:pre-image|pre-images} in {folder} "
+            "{count:is of a file that nothing names and stays|are of files that nothing names and stay} there",
+            count=len(account.unknown),
+            folder=originals,
+        )
+        yield text, ""
+
+
+def _of_replaced(found: Replaced) -> Iterator[tuple[Phrase, str]]:
+    then = phrase("verl {version}", version=found.before) if found.before != found.now else phrase("another commit")
+    if found.anew:
+        text = phrase(
+            "{files}: replaced by verl {now} since, and the pre-images are of {before}; "
+            "uky-patch apply begins anew on them and keeps the old pre-images in {kept}",
+            files=_named(found.anew),
+            now=found.now,
+            before=then,
+            kept=".uky-patch-kept",
+        )
+        yield text, ANEW
+    if found.mixed:
+        text = phrase(
+            "{files}: of verl {now} since, with what the records made of {before} still in them; "
+            "uky-patch apply --merge takes that out and begins anew",
+            files=_named(found.mixed),
+            now=found.now,
+            before=then,
+        )
+        yield text, MERGE
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    more = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" (+{more})" if more > 0 else "")

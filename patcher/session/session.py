@@ -1,0 +1,212 @@
+"""What one call of the command line works on: the tree, its settings, the records, and what is installed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from patcher.errors import RecordError, ReleaseError, UsageError
+from patcher.i18n import Phrase, phrase
+from patcher.packages import Environment, probe
+from patcher.session import config as settings
+from patcher.tree import Tree
+from patcher.trust import search_only_outside
+
+if TYPE_CHECKING:
+    from patcher.analysis.symbols import Symbols
+    from patcher.plan.need import SymbolLookup
+    from patcher.plan.situation import Request
+    from patcher.records.model import Record
+    from patcher.records.symptoms import Symptom
+
+NAME_IT = phrase("name the interpreter that trains: --python, or python = in uky-patch.toml")
+
+
+@dataclass
+class Session:
+    """Built from the shared options; everything else is found when it is first asked for."""
+
+    root_option: Path | None = None
+    python: Path | None = None
+    assume: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    output: Literal["text", "json"] = "text"
+
+    @cached_property
+    def tree(self) -> Tree:
+        """`--root`, else the folder that holds verl/ at or above this one, else the installed verl's."""
+        tree = self._tree()
+        search_only_outside(tree.root)
+        return tree
+
+    def _tree(self) -> Tree:
+        if self.root_option is not None:
+            return Tree.open(self.root_option)
+        with contextlib.suppress(UsageError):
+            return Tree.find(Path.cwd())
+        installed = probe(self.python, None, {}).packages.get("verl")
+        if installed is not None and installed.location is not None:
+            return Tree.open(installed.location.parent)
+        raise UsageError(
+            phrase("no verl tree at {folder} or above it, and none installed", folder=Path.cwd()),
+            advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/.",
+        )
+
+    @cached_property
+    def config(self) -> settings.Config:
+        return settings.load(self.tree.root)
+
+    @cached_property
+    def environment(self) -> Environment:
+        return probe(self.python, self.tree.root, self.assume, named=self.config.python)
+
+    @property
+    def unknown_environment(self) -> Phrase | None:
+        """Why it is not known which environment trains; None where it is."""
+        if self.environment.known:
+            return None
+        return phrase(
+            "it is not known which environment trains: neither vllm nor torch is installed under {python}",
+            python=self.environment.python,
+        )
+
+    def require_environment(self) -> None:
+        """Raise UsageError where it is not known which environment trains: something is to be written for it."""
+        if (why := self.unknown_environment) is not None:
+            raise UsageError(why, advice=NAME_IT)
+
+    def command(self, *words: str) -> str:
+        """The command line that asks for something else about the same: with the options that this call was given."""
+        import shlex
+
+        asked = ["--root", str(self.root_option)] if self.root_option is not None else []
+        if words[:1] != ("revert",):  # A revert asks for no version and no record.
+            asked += ["--python", str(self.python)] if self.python is not None else []
+            asked += [part for name, version in self.assume.items() for part in ("--assume", f"{name}=={version}")]
+            asked += [part for folder in self.folders for part in ("--patches", str(folder))]
+        return shlex.join(("uky-patch", *words, *asked))
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {name: item.version for name, item in self.environment.packages.items()}
+
+    @cached_property
+    def record_files(self) -> tuple[Path, ...]:
+        from patcher.records.load import record_files
+
+        self._require_records()
+        return record_files((*self.config.patches, *self.folders))
+
+    def _require_records(self) -> None:
+        """Raise RecordError for a folder of --patches without a record: most often it is the wrong one."""
+        from patcher.records.load import toml_files
+
+        for folder in self.folders:
+            if not toml_files(folder, "patches"):
+                raise RecordError(
+                    phrase("{folder}: there is no record in it", folder=folder),
+                    advice=phrase("Name a folder with --patches that holds records: files that end in .toml."),
+                )
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        from patcher.records.load import parse_files
+
+        return parse_files(self.record_files)
+
+    @cached_property
+    def records_anywhere(self) -> tuple[Record, ...]:
+        """The records, with the fork's own where a tree is at hand and the shipped ones where there is none."""
+        from patcher.records.load import load
+
+        try:
+            return self.records
+        except UsageError:
+            self._require_records()
+            return load(self.folders)
+
+    @property
+    def has_tree_at_hand(self) -> bool:
+        """Whether a verl tree is named or around this folder; the installed one does not count."""
+        if self.root_option is not None:
+            return True
+        with contextlib.suppress(UsageError):
+            return Tree.find(Path.cwd()) is not None
+        return False
+
+    @cached_property
+    def symptoms(self) -> tuple[Symptom, ...]:
+        """The shipped symptoms, and the fork's own where its tree is at hand."""
+        from patcher.records.symptom_parse import load_symptoms
+
+        return load_symptoms(self.config.symptoms if self.has_tree_at_hand else ())
+
+    def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Request:
+        """Which records are wanted.
+
+        Raises UsageError for an id or tag that there is not, RecordError for one in the fork's own settings.
+        """
+        from patcher.plan.situation import Request
+
+        settings.require_known(self.config, [record.id for record in self.records])
+
+        enabled = [name for name in self.config.enable if not name.startswith("tag:")]
+        tags = (*tags, *(name.removeprefix("tag:") for name in self.config.enable if name.startswith("tag:")))
+        self._known((*ids, *skip))
+        unknown = set(tags) - {tag for record in self.records for tag in record.tags}
+        if unknown:
+            raise UsageError(
+                phrase("no record has the tag {tags}", tags=", ".join(sorted(unknown))),
+                advice=phrase("Tags are shown by: uky-patch list"),
+            )
+        disabled = frozenset(self.config.disable)
+        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), disabled, frozenset(skip))
+
+    def record(self, name: str) -> Record:
+        self._known((name,))
+        return next(record for record in self.records if record.id == name)
+
+    def _known(self, ids: tuple[str, ...]) -> None:
+        names = [record.id for record in self.records]
+        for name in ids:
+            if name not in names:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name, names, n=3)
+                names_near = phrase("Did you mean {names}?", names=", ".join(near))
+                advice = names_near if near else phrase("The records are shown by: uky-patch list")
+                raise UsageError(phrase("there is no record {name!r}", name=name), advice=advice)
+
+    @cached_property
+    def lookup(self) -> SymbolLookup:
+        """Look a dotted symbol up in the package that is installed, or in the sources of the version assumed."""
+        indexes: dict[str, Symbols | None] = {}
+
+        def ask(symbol: str) -> bool | None:
+            from patcher.analysis.symbols import Symbols
+
+            package = symbol.partition(".")[0]
+            if package not in indexes:
+                folder = self._package_folder(package)
+                indexes[package] = Symbols(folder) if folder is not None else None
+            index = indexes[package]
+            return index.has(symbol) if index is not None else None
+
+        return ask
+
+    def _package_folder(self, package: str) -> Path | None:
+        installed = self.environment.packages.get(package.replace("_", "-"))
+        if installed is None or installed.origin != "assumed":
+            return installed.location if installed is not None else None
+        from patcher.packages.releases import sources
+        from patcher.terminal.progress import progress
+
+        try:
+            folder = sources(installed.name, installed.version, progress=progress) / package
+        except ReleaseError:
+            return None
+        return folder if folder.is_dir() else None

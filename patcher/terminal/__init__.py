@@ -1,0 +1,1 @@
+"""Standard output and standard error: what is printed, how wide, in which colours, and without secrets."""

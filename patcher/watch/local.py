@@ -1,0 +1,230 @@
+"""A log on this machine, read on as it grows: also one that is not there yet, is rotated, or cut short."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from patcher.jobs.agent.folder import read as read_json
+from patcher.jobs.agent.processes import TICKS
+from patcher.jobs.agent.reading import Times
+from patcher.jobs.agent.scanning import matter
+from patcher.records.log_lines import Line, Lines
+from patcher.records.milestones import FIRST_SEEN, LAST_SEEN
+from patcher.remote.agent.disks import mount
+from patcher.watch.agent.finding import descriptors
+from patcher.watch.signs import open_end
+from patcher.watch.source import End
+from patcher.watch.stamps import Stamps
+from patcher.watch.state import State
+from patcher.worktree.files import open_binary
+
+NAP = 0.25
+CHUNK = 1 << 20
+LAST = 1 << 16
+"""Bytes from the log's end on in which its last words are."""
+ABANDONED = 10.0
+"""Seconds of silence after which a log that nobody has open is taken for one that nobody writes."""
+SHARED = (
+    *("nfs", "nfs4", "lustre", "cifs", "smb3", "ceph", "gpfs", "beegfs", "9p", "virtiofs", "wekafs", "glusterfs"),
+    *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
+)
+"""File systems that other machines may write as well."""
+LARGEST = 64 << 20
+"""Bytes of the end of a log that are diagnosed."""
+
+
+class Local:
+    """A log by its path, or none; the job is the processes that write it, or those that were named."""
+
+    def __init__(self, path: Path | None, started: float | None = None) -> None:
+        self.name = str(path) if path is not None else ""
+        self._path = path
+        self._log: BinaryIO | None = None
+        self._offset = 0
+        self._lines = Lines()
+        self._folder = path.parent if path is not None and (path.parent / "job.json").is_file() else None
+        self._job: Mapping[str, Any] = (read_json(str(self._folder / "job.json")) or {}) if self._folder else {}
+        self._started = self._job.get("started") or started
+        self._known = self._started is not None
+        self._members: int | None = None
+        self._seen = False
+        self._named = path is None
+        self._foreign: bool | None = None
+
+    @property
+    def profile(self) -> str | None:
+        """The job's profile, where the log is that of a job of ours."""
+        found = self._job.get("profile")
+        return str(found) if found else None
+
+    @property
+    def unwritten(self) -> bool:
+        return self._path is not None and not self._seen
+
+    def begin(self, state: State) -> None:
+        wrote = self._history(state)
+        if self._started is None:
+            self._started = time.time()
+        state.milestones.at = max(state.milestones.at, 0.0)
+        state.begun = min(self.now(), wrote) if wrote is not None else self.now()
+
+    def read(self, state: State, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            self._more(state)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(NAP, left))
+
+    def now(self) -> float:
+        return max(0.0, time.time() - (self._started if self._started is not None else time.time()))
+
+    def heard(self, look: Mapping[str, Any]) -> None:
+        self._members = len(look["processes"])
+        self._seen = self._seen or self._members > 0
+
+    def end(self) -> End | None:
+        if self._folder is not None and (end := read_json(str(self._folder / "end.json"))) is not None:
+            return End(end["code"], (self._folder / "stop.json").exists())
+        if self._seen and self._members == 0:
+            return End(lost=True)
+        return End(lost=True, unseen=True) if self._abandoned() else None
+
+    def content(self) -> list[tuple[str, BinaryIO]]:
+        if self._path is None:
+            return []
+        try:
+            log = open_binary(self._path)
+        except OSError:
+            return []
+        log.seek(max(0, os.fstat(log.fileno()).st_size - LARGEST))
+        return [(self.name, log)]
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _abandoned(self) -> bool:
+        """Whether it is sure that nobody writes the log: it has been silent, and who writes would be seen."""
+        if self._log is None or self._seen or self._members != 0 or self._named:
+            return False
+        if time.time() - os.fstat(self._log.fileno()).st_mtime < ABANDONED:
+            return False
+        return not self._elsewhere()
+
+    def _elsewhere(self) -> bool:
+        """Whether another machine, or a user who does not show what he has open, may write the log."""
+        assert self._path is not None
+        if self._foreign is None:
+            kind = mount(str(self._path.resolve().parent))[0]
+            self._foreign = kind in SHARED or kind.startswith("fuse")
+            if os.geteuid() != 0:
+                self._foreign = self._foreign or self._path.stat().st_uid != os.geteuid()
+        return self._foreign
+
+    def _history(self, state: State) -> float | None:
+        """Tell what is there; the job's age when the log last grew."""
+        if self._path is None or not self._open():
+            return None
+        assert self._log is not None
+        wrote = os.fstat(self._log.fileno()).st_mtime
+        stamps = Stamps(self._log, wrote)
+        if self._started is None:
+            self._started = stamps.first if stamps.first is not None else wrote
+        begun = self._started
+        times = Times(str(self._folder / "times")) if self._folder is not None else None
+
+        def when(offset: int) -> float | None:
+            if times is not None:
+                return times.when(offset)
+            found = stamps.at(offset)
+            return None if found is None else max(0.0, found - begun)
+
+        lines, self._offset, newlines = matter(self._log, FIRST_SEEN, LAST_SEEN, when)
+        at, last = 0.0, max(0.0, wrote - begun)
+        for number, end, told, text in lines:
+            at = max(at, told if told is not None else at)
+            state.line(Line(text, number, end), min(at, last))
+        self._lines = Lines(self._offset, newlines + 1)
+        for text in self._last_words():
+            state.words(text, last)
+        return last
+
+    def _last_words(self) -> list[str]:
+        assert self._log is not None
+        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LAST))
+        text = self._log.read(LAST).decode("utf-8", "replace")
+        self._log.seek(self._offset)
+        return text.replace("\r", "\n").split("\n")[-40:]
+
+    def _more(self, state: State) -> None:
+        if self._path is None or (self._log is None and not self._open()):
+            return
+        assert self._log is not None
+        self._take(state)
+        try:
+            there = self._path.stat()
+        except OSError:
+            return
+        now = os.fstat(self._log.fileno())
+        if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
+            self._take(state)
+            self.close()
+            self._open()
+            self._take(state)
+        elif there.st_size < self._offset:
+            self._offset, self._lines = 0, Lines()
+            self._log.seek(0)
+            self._take(state)
+
+    def _take(self, state: State) -> None:
+        while self._log is not None and (piece := self._log.read(CHUNK)):
+            self._offset += len(piece)
+            for line in self._lines.feed(piece):
+                state.line(line, self.now())
+            if text := open_end(piece):
+                state.words(text, self.now())
+
+    def _open(self) -> bool:
+        assert self._path is not None
+        try:
+            self._log = open_binary(self._path, buffering=0)
+        except OSError:
+            return False
+        self._offset, self._lines = 0, Lines()
+        return True
+
+
+def log_of(pid: int) -> Path | None:
+    """The file that a process writes its output to, also through a `tee`; None where there is none."""
+    opened = dict(descriptors(pid))
+    for number in (1, 2):
+        target = opened.get(number, "")
+        if target.startswith("/") and Path(target).is_file():
+            return Path(target)
+        if target.startswith("pipe:") and (found := _through(target)) is not None:
+            return found
+    return None
+
+
+def _through(pipe: str) -> Path | None:
+    """The file that the reader of a pipe writes."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            opened = dict(descriptors(int(entry.name)))
+            if opened.get(0) == pipe:
+                for number, target in opened.items():
+                    if number > 2 and target.startswith("/") and Path(target).is_file():
+                        return Path(target)
+    return None
+
+
+def started_at(start: int) -> float:
+    """Seconds since 1970 at which a process began that began so many ticks after the machine."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + start / TICKS

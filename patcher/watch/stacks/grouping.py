@@ -1,0 +1,137 @@
+"""Processes by where they stand, and the odd ones among those that should stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.watch.stacks.folding import key, telling
+from patcher.watch.stacks.kernel import call, waits_for
+from patcher.watch.stacks.meaning import Doing, doing
+from patcher.watch.stacks.model import Frame, Lock, Process, Role
+
+ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "helper", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Processes of one role in one place. `odd` where they hold up, or stand apart from, the others of their kind."""
+
+    processes: tuple[Process, ...]
+    frames: tuple[Frame, ...]
+    """Those that tell, innermost first; empty where only the kernel told."""
+    doing: Doing | None
+    odd: Phrase | Phrases = NOTHING
+    """Why it is taken for the odd one; nothing where it is not."""
+
+    @property
+    def role(self) -> Role:
+        return self.processes[0].role
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(sorted({one.rank.number for one in self.processes if one.rank.number is not None}))
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(one.pid for one in self.processes)
+
+    @property
+    def told(self) -> Phrase | Phrases:
+        """What they do, in words; nothing where nothing tells."""
+        if self.processes[0].stopped or self.doing is None:
+            return waits_for(self.processes[0])
+        return self.doing.told
+
+    @property
+    def where(self) -> str:
+        """The place in a word: the frame that tells most, else what the kernel says."""
+        if not self.frames:
+            return str(waits_for(self.processes[0])) or self.processes[0].state
+        own = next((frame for frame in self.frames if not frame.library), self.frames[0])
+        return own.place
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """All groups, ranks first; and the ranks that there should be and are not, with the group's size."""
+
+    groups: tuple[Group, ...]
+    absent: tuple[int, ...] = ()
+    size: int | None = None
+
+    @property
+    def odd(self) -> tuple[Group, ...]:
+        return tuple(group for group in self.groups if group.odd)
+
+
+def grouped(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> Grouped:
+    """The processes of a job, Ray's own left out. Idle workers of Ray are left out too.
+
+    Who holds a file lock of `locks` that others wait for is the odd one.
+    """
+    found = [one for one in processes if one.role != "system" and not one.title.startswith("ray::IDLE")]
+    places: dict[tuple[object, ...], list[Process]] = {}
+    for one in found:
+        places.setdefault(_place(one), []).append(one)
+    groups = [_group(tuple(members)) for members in places.values()]
+    absent, size = _absent(found)
+    holders = {pid for lock in locks if lock.waiters for pid in lock.holders}
+    groups = [_with_oddness(group, groups, absent, holders) for group in groups]
+    groups.sort(key=lambda group: (ORDER.index(group.role), -len(group.processes)))
+    return Grouped(tuple(groups), absent, size)
+
+
+def _place(process: Process) -> tuple[object, ...]:
+    head = (process.role, process.rank.group, process.stopped)
+    main = process.main
+    if main is not None and main.frames:
+        return (*head, key(telling(main.frames)))
+    return (*head, process.state in "RD", call(process), str(waits_for(process)))
+
+
+def _group(members: tuple[Process, ...]) -> Group:
+    main = members[0].main
+    frames = main.frames if main is not None else ()
+    return Group(members, telling(frames), doing(frames))
+
+
+def _absent(processes: Sequence[Process]) -> tuple[tuple[int, ...], int | None]:
+    """Ranks that their own group counts and that are not there."""
+    ranks = [one.rank for one in processes if one.role == "rank" and one.rank.number is not None]
+    sizes = {one.size for one in ranks if one.size}
+    if len(sizes) != 1:
+        return (), None
+    size = sizes.pop()
+    return tuple(sorted(set(range(size)) - {one.number for one in ranks})), size
+
+
+def _with_oddness(group: Group, groups: Sequence[Group], absent: tuple[int, ...], holders: set[int]) -> Group:
+    odd = _oddness(group, [other for other in groups if other.role == group.role and other is not group], absent)
+    if holders & set(group.pids):
+        odd = phrase("holds the file lock that others wait for")
+    return Group(group.processes, group.frames, group.doing, odd)
+
+
+def _oddness(group: Group, others: Sequence[Group], absent: tuple[int, ...]) -> Phrase | Phrases:
+    """Why a group is the odd one. Stopped ones are; else those that do not wait where all others of their kind do."""
+    first = group.processes[0]
+    if first.stopped:
+        return phrase("the others can wait for ever")
+    if group.role not in ("rank", "engine", "loader") or not others or any(one.processes[0].stopped for one in others):
+        return NOTHING
+    most = max(others, key=lambda other: len(other.processes))
+    waiting = group.doing is not None and group.doing.act == "waits-peers"
+    others_wait = most.doing is not None and most.doing.act == "waits-peers"
+    if others_wait and not waiting:
+        if first.state == "R":
+            return phrase("on a processor while the others wait for it")
+        return phrase("elsewhere while the others wait for it")
+    if waiting and not others_wait:
+        return NOTHING
+    if absent and waiting:
+        return NOTHING
+    if len(most.processes) > len(group.processes):
+        return phrase("in another place than the others")
+    return NOTHING

@@ -1,0 +1,186 @@
+"""The folder that holds the tree on this machine: where it is, what is in it, and that nobody else is at work there."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Iterable
+
+from patcher.messages import Refusal, phrase
+from patcher.worktree.host.lock import Held, Lock, Note, take
+from patcher.worktree.host.resolving import resolved, unwritable
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+OURS = os.path.join(".uky-patch", "host")
+"""Below the tree's root: all that a migration keeps there."""
+_INNER = ("incoming", "partial", "aside", "jobs", "working")
+"""Folders in it that are written to and cleared: a link in their place would lead that to somebody's files."""
+_SHOWN = 8
+
+
+def begin(request: Request) -> dict[str, Any]:
+    """Open the folder for the tree: `path` as the user gave it, or `name` in the home.
+
+    With a `purpose` it is made if it is missing and locked for as long as the connection lasts; without, nothing is
+    written. `run`, `who` and `machine` go into the lock's note; `over` are runs that are known to have ended.
+    Answers what `patcher.remote.survey.Place` holds.
+    """
+    args = request.args
+    root = resolved(args.get("path"), args.get("name") or "")
+    opened = request.kept.pop("begun", None)
+    if opened is not None and (opened.root != root or args.get("purpose") is None):
+        opened.close()
+        opened = None
+    found = look(root)
+    if args.get("purpose") is not None:
+        request.kept["begun"] = opened or _open(request, root)
+    request.kept["root"] = root
+    return found
+
+
+def root(request: Request) -> str:
+    """The real path of the tree that `begin` has opened on this connection."""
+    return str(request.kept["root"])
+
+
+def look(root: str) -> dict[str, Any]:
+    """What is at `root` now. Reads only."""
+    exists = os.path.isdir(root)
+    names = sorted(os.listdir(root)) if exists else []
+    manifest = os.path.isfile(os.path.join(root, OURS, "manifest.json"))
+    others = [name for name in names if name != ".uky-patch" or manifest or not _only_lock(root)]
+    return {
+        "path": root,
+        "exists": exists,
+        "empty": not others,
+        "manifest": manifest,
+        "tree": holds_verl(root),
+        "entries": others[:_SHOWN],
+        "within": _within(root),
+        "nested": [name for name in names if not name.startswith(".") and _is_nested(os.path.join(root, name))],
+    }
+
+
+def holds_verl(folder: str) -> bool:
+    """Whether `folder` is a checkout of verl or a fork of it."""
+    return os.path.isfile(os.path.join(folder, "verl", "__init__.py"))
+
+
+class Begun:
+    """A folder that is made and locked. Closing it lets go, and removes what was made in vain."""
+
+    def __init__(self, root: str, made: list[str], lock: Lock) -> None:
+        self.root = root
+        self._made = made
+        self._lock = lock
+
+    def close(self) -> None:
+        ours = os.path.join(self.root, OURS)
+        try:
+            if ours in self._made and os.listdir(ours) == [os.path.basename(self._lock.path)]:
+                self._lock.remove()
+        except OSError:
+            pass
+        self._lock.close()
+        _remove(self._made)
+
+
+def _open(request: Request, root: str) -> Begun:
+    made: list[str] = []
+    args = request.args
+    note = {name: args.get(name, "") for name in ("who", "machine", "purpose", "run", "client")}
+    note["since"] = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    try:
+        lock = _lock(root, made, note, args.get("over", ()))
+    except Held as held:
+        _remove(made)
+        request.emit(owner=held.owner)
+        raise _locked(root, held.owner) from None
+    except OSError as error:
+        _remove(made)
+        raise unwritable(root, error) from error
+    except BaseException:
+        _remove(made)
+        raise
+    return Begun(root, made, lock)
+
+
+def _lock(root: str, made: list[str], note: Note, over: Iterable[str]) -> Lock:
+    ours = os.path.join(root, OURS)
+    for again in (True, True, False):
+        _make(root, made)
+        for folder in (os.path.dirname(ours), ours):
+            _want_no_link(root, folder)
+            _make(folder, made, 0o700 if folder == ours else 0o777)
+        for inner in _INNER:
+            _want_no_link(root, os.path.join(ours, inner))
+        try:
+            return take(os.path.join(ours, "lock"), note, over)
+        except FileNotFoundError:  # One that ended just now has removed what it had made in vain.
+            if not again:
+                raise
+    raise AssertionError
+
+
+def _want_no_link(root: str, folder: str) -> None:
+    if os.path.islink(folder):
+        cause = phrase("{folder} is a symbolic link", folder=folder)
+        raise Refusal("unwritable", phrase("{path}: cannot be used", path=root), cause, phrase("Remove it."))
+
+
+def _make(folder: str, made: list[str], mode: int = 0o777) -> None:
+    """Make `folder` and what it lies in; what is new is added to `made`, outermost first."""
+    if not os.path.isdir(folder):
+        _make(os.path.dirname(folder), made)
+        try:
+            os.mkdir(folder, mode)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+        else:
+            if folder not in made:
+                made.append(folder)
+    if mode != 0o777 and os.stat(folder).st_uid == os.geteuid():
+        os.chmod(folder, mode)
+
+
+def _remove(made: list[str]) -> None:
+    """Remove the folders that were made, as far as they are empty."""
+    for folder in reversed(made):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+
+
+def _only_lock(root: str) -> bool:
+    try:
+        return os.listdir(os.path.join(root, ".uky-patch")) == ["host"] and set(
+            os.listdir(os.path.join(root, OURS))
+        ) <= {"lock"}
+    except OSError:
+        return False
+
+
+def _within(root: str) -> str | None:
+    at = os.path.dirname(root)
+    while at != "/":
+        if holds_verl(at):
+            return at
+        at = os.path.dirname(at)
+    return None
+
+
+def _is_nested(folder: str) -> bool:
+    return not os.path.islink(folder) and holds_verl(folder)
+
+
+def _locked(root: str, owner: dict[str, Any]) -> Refusal:
+    cause = phrase("it has only just begun")
+    if owner.get("who"):
+        told = {name: str(owner.get(name, "")) for name in ("who", "machine", "since", "purpose")}
+        cause = phrase("{who} from {machine}, since {since}: {purpose}", **told)
+    advice = phrase("Wait until it has ended. If its connection is lost, it ends by itself within two minutes.")
+    return Refusal("locked", phrase("{path}: another migration is under way", path=root), cause, advice)

@@ -1,0 +1,273 @@
+"""Drafts on small packages: what a witness supports is offered and works; what none supports is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from patcher.analysis.forest import Forest
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.drafts import Draft, Ground, Releases, draft_records, write_drafts
+from patcher.check.pair import check_pair
+from patcher.plan.replay import Desk
+from patcher.records.model import Record
+from patcher.records.parse import parse
+
+OLD, NEW = "0.9.0", "0.10.0"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+        for above in path.relative_to(folder).parents[:-1]:
+            (folder / above / "__init__.py").touch()
+    return folder
+
+
+def drafts(tmp_path: Path, old: dict[str, str], new: dict[str, str], tree: dict[str, str]) -> tuple[Draft, ...]:
+    """The drafts for a tree on the new release of a package, with the old one as witness."""
+    folders = {version: write(tmp_path / version, files) / "vllm" for version, files in ((OLD, old), (NEW, new))}
+    for folder in folders.values():
+        (folder / "__init__.py").touch()
+    forest = Forest(write(tmp_path / "tree", {f"verl/{name}": text for name, text in tree.items()}))
+    target = Target({"vllm": NEW}, {"vllm": Symbols(folders[NEW])}, {"vllm": NEW})
+    report = check_pair(forest, target, verl="0.7.0")
+    releases = Releases({"vllm": [NEW, OLD]}, lambda _package, version: Symbols(folders[version]))
+    assert report.findings
+    return draft_records(report.findings, Ground(forest, target, "0.7.0", releases))
+
+
+def applied(draft: Draft, tree: dict[str, str], file: str) -> str:
+    desk = Desk.of({f"verl/{name}": dedent(text) for name, text in tree.items()}, {}, "Uky", "clean")
+    desk.replay(draft.record, lambda _edit: True)
+    return desk.texts[f"verl/{file}"].replace(f"  # Uky[{draft.id}]", "")
+
+
+def test_one_module_that_moved_makes_one_draft_for_all_files(tmp_path: Path) -> None:
+    tree = {
+        "a.py": "from vllm.lora.models import Model\n",
+        "b.py": "def f():\n    from vllm.lora.models import Model\n",
+    }
+    code = "class Model:\n    def load(self): ...\n"
+    found = drafts(tmp_path, {"vllm/lora/models.py": code}, {"vllm/lora/model.py": code}, tree)
+    assert [draft.id for draft in found] == ["draft-vllm-lora-models-moved"]
+    assert {finding.file for finding in found[0].repairs} == {"verl/a.py", "verl/b.py"}
+    assert applied(found[0], tree, "b.py") == "def f():\n    from vllm.lora.model import Model\n"
+    record = found[0].record
+    assert record.when.versions == {"verl": "==0.7.0", "vllm": f">={NEW}"}
+    assert record.when.has == ("vllm.lora.model.Model",)
+    assert {example.file for example in record.examples} == {"verl/a.py", "verl/b.py"}
+
+
+def test_names_of_one_statement_that_went_to_different_places(tmp_path: Path) -> None:
+    tree = {"a.py": "from vllm.utils import kept, parser_of, uri_of\n"}
+    old = {"vllm/utils.py": "def kept(): ...\ndef parser_of(text): ...\ndef uri_of(host, port): ...\n"}
+    new = {
+        "vllm/utils/__init__.py": "def kept(): ...\n",
+        "vllm/utils/parsing.py": "def parser_of(text): ...\n",
+        "vllm/utils/network.py": "def uri_of(host, port): ...\n",
+    }
+    (draft,) = drafts(tmp_path, old, new, tree)
+    assert set(applied(draft, tree, "a.py").splitlines()) == {
+        "from vllm.utils import kept",
+        "from vllm.utils.parsing import parser_of",
+        "from vllm.utils.network import uri_of",
+    }
+
+
+def test_the_public_path_that_re_exports_is_preferred(tmp_path: Path) -> None:
+    tree = {"a.py": "from vllm.engine import Engine\n"}
+    new = {
+        "vllm/v1/__init__.py": "from vllm.v1._inner.core import Engine\n",
+        "vllm/v1/_inner/core.py": "class Engine:\n    def run(self): ...\n",
+    }
+    (draft,) = drafts(tmp_path, {"vllm/engine.py": "class Engine:\n    def run(self): ...\n"}, new, tree)
+    assert applied(draft, tree, "a.py") == "from vllm.v1 import Engine\n"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        {"vllm/b.py": "class Thing:\n    def run(self): ...\n", "vllm/c.py": "class Thing:\n    def run(self): ...\n"},
+        {"vllm/b.py": "class Thing:\n    def quite(self): ...\n    def other(self): ...\n"},
+        {"vllm/b.py": "def Thing(): ...\n"},
+        {"vllm/b.py": "class OtherThing:\n    def run(self): ...\n"},
+    ],
+    ids=["two places", "other members", "a function", "another name"],
+)
+def test_what_is_not_clearly_the_same_thing_is_not_offered(tmp_path: Path, new: dict[str, str]) -> None:
+    old = {"vllm/a.py": "class Thing:\n    def run(self): ...\n"}
+    assert not drafts(tmp_path, old, new, {"a.py": "from vllm.a import Thing\n"})
+
+
+def test_a_renamed_class_needs_words_that_say_so(tmp_path: Path) -> None:
+    told = 'class Old:\n    def run(self):\n        warn("`Old` is deprecated. Please use `New` instead.")\n'
+    new = {"vllm/a.py": "class New:\n    def run(self): ...\n"}
+    tree = {"a.py": "from vllm.a import Old\n"}
+    (draft,) = drafts(tmp_path, {"vllm/a.py": told}, new, tree)
+    assert applied(draft, tree, "a.py") == "from vllm.a import New as Old\n"
+
+
+CALL = {"a.py": "from vllm.a import build\n\n\ndef main(x):\n    return build(x, {argument})\n"}
+
+
+def call(argument: str) -> dict[str, str]:
+    return {name: text.format(argument=argument) for name, text in CALL.items()}
+
+
+def after_call(tmp_path: Path, old: str, new: str, argument: str) -> str | None:
+    """The call's arguments behind `x` after the draft, None without one."""
+    tree = call(argument)
+    found = drafts(tmp_path, {"vllm/a.py": old}, {"vllm/a.py": new}, tree)
+    if not found:
+        return None
+    line = applied(found[0], tree, "a.py").splitlines()[-1]
+    return line.strip().removeprefix("return build(x").removesuffix(")").removeprefix(", ")
+
+
+PLAIN = "def build(x): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "argument", "expected"),
+    [
+        ("def build(x, level: int = 0): use(level)", PLAIN, "level=0", ""),
+        ("def build(x, level: int = 0): use(level)", PLAIN, "level=1", None),
+        ("def build(x, level=None): pass", PLAIN, "level=x.level", ""),
+        ('def build(x, level=1):\n    """level: ignored."""\n    use(level)', PLAIN, "level=2", ""),
+        ("def build(x, wait=None):\n    if wait: stop()", PLAIN, "wait=False", ""),
+        ("def build(x, wait=None):\n    if wait: stop()", PLAIN, "wait=True", None),
+        ("def build(x, wait=None): stop(wait)", PLAIN, "wait=False", None),
+        ("def build(x, conf): use(conf)", "def build(x):\n    conf = x.conf", "conf=x.conf", ""),
+    ],
+)
+def test_an_argument_is_left_out_only_where_that_changes_nothing(
+    tmp_path: Path, old: str, new: str, argument: str, expected: str | None
+) -> None:
+    assert after_call(tmp_path, old, new, argument) == expected
+
+
+BOTH = """
+def build(x, enable_log: bool = False, disable_log: bool = True):
+    warn("disable_log: use `enable_log`")
+    log(enable_log, disable_log)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "argument", "expected"),
+    [
+        (BOTH, "def build(x, enable_log: bool = False): ...", "disable_log=x.quiet", "enable_log=not x.quiet"),
+        (BOTH, "def build(x, enable_log: bool = False): ...", "disable_log=not x.loud", "enable_log=x.loud"),
+        (BOTH, "def build(x, enable_log: str = ''): ...", "disable_log=x.quiet", None),
+        (
+            "def build(x, disable_log: bool = False): use(disable_log)",
+            "def build(x, enable_log: bool = True): ...",
+            "disable_log=x.quiet",
+            "enable_log=not x.quiet",
+        ),
+        (
+            "def build(x, disable_log: bool = False): use(disable_log)",
+            "def build(x, enable_log: bool = False): ...",
+            "disable_log=x.quiet",
+            None,
+        ),
+        (
+            "def build(x, max_tokens: int = 1): use(max_tokens)",
+            "def build(x, max_token: int = 1): ...",
+            "max_tokens=x.n",
+            "max_token=x.n",
+        ),
+        (
+            "def build(x, max_tokens: int = 1): use(max_tokens)",
+            "def build(x, max_token: str = ''): ...",
+            "max_tokens=x.n",
+            None,
+        ),
+        (
+            'def build(x, wait=None, mode: str = "a"):\n    if wait: warn("wait: use mode")\n    go(mode, wait)',
+            'def build(x, mode: str = "a"): ...',
+            "wait=x.wait",
+            None,
+        ),
+    ],
+)
+def test_a_parameter_is_renamed_only_on_a_witness_and_a_flag_with_its_sense(
+    tmp_path: Path, old: str, new: str, argument: str, expected: str | None
+) -> None:
+    assert after_call(tmp_path, old, new, argument) == expected
+
+
+def test_a_method_that_only_passed_on_is_put_in_other_words(tmp_path: Path) -> None:
+    common = {"vllm/calls.py": "def run_method(obj, method, args, kwargs): ...\n"}
+    shim = """
+        from vllm.calls import run_method
+        class Worker:
+            def execute(self, method, *args, **kwargs):
+                try:
+                    return run_method(self, method, args, kwargs)
+                except Exception as error:
+                    log(error)
+                    raise error
+    """
+    tree = {
+        "a.py": """
+        import os
+        from vllm.worker import Worker
+        class Mine:
+            def __init__(self):
+                self.worker = Worker()
+            def go(self, method, *args, **kwargs):
+                return self.worker.execute(method, *args, **kwargs)
+        """
+    }
+    new = {**common, "vllm/worker.py": "class Worker:\n    def other(self): ...\n"}
+    (draft,) = drafts(tmp_path, {**common, "vllm/worker.py": shim}, new, tree)
+    result = applied(draft, tree, "a.py")
+    assert "return run_method(self.worker, method, args, kwargs)\n" in result
+    assert "from vllm.calls import run_method\n" in result
+
+
+def test_a_property_that_only_passed_on(tmp_path: Path) -> None:
+    old = """
+        class Engine:
+            def __init__(self):
+                self.input_processor = object()
+            @property
+            def processor(self):
+                return self.input_processor
+    """
+    new = "class Engine:\n    def __init__(self):\n        self.input_processor = object()\n"
+    tree = {"a.py": "from vllm.e import Engine\n\n\ndef f():\n    engine = Engine()\n    return engine.processor\n"}
+    (draft,) = drafts(tmp_path, {"vllm/e.py": old}, {"vllm/e.py": new}, tree)
+    assert applied(draft, tree, "a.py").endswith("return engine.input_processor\n")
+
+
+def test_a_draft_is_a_whole_record_that_says_it_is_one(tmp_path: Path) -> None:
+    code = "class Model:\n    def load(self): ...\n"
+    tree = {"a.py": "from vllm.lora.models import Model\n"}
+    (draft,) = drafts(tmp_path, {"vllm/lora/models.py": code}, {"vllm/lora/model.py": code}, tree)
+    assert draft.text.startswith("# A draft")
+    assert "draft" in draft.record.tags
+    assert draft.record.zh is not None
+    assert isinstance(parse(draft.text, Path(f"{draft.id}.toml")), Record)
+    kinds = [(example.after is not None, example.untouched, example.fails) for example in draft.record.examples]
+    assert kinds == [(True, False, None), (False, True, None), (False, False, "anchor-missing")]
+
+
+def test_drafts_are_written_whole_and_overwrite_nothing_that_differs(tmp_path: Path) -> None:
+    code = "class Model:\n    def load(self): ...\n"
+    tree = {"a.py": "from vllm.lora.models import Model\n"}
+    found = drafts(tmp_path, {"vllm/lora/models.py": code}, {"vllm/lora/model.py": code}, tree)
+    folder = tmp_path / "out" / "drafts"
+    first = write_drafts(found, folder)
+    assert [path.read_text() for path in first.written] == [found[0].text]
+    assert write_drafts(found, folder).unchanged == first.written
+    first.written[0].write_text("mine\n")
+    assert write_drafts(found, folder).differing == first.written
+    assert [path.read_text() for path in folder.iterdir()] == ["mine\n"]

@@ -1,0 +1,212 @@
+"""What is told of a use, on packages of a few lines with one trap each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from patcher.analysis.model import Keyword, Shape
+from patcher.analysis.symbols import Parameter, Signature
+from patcher.check.rules.binding import NotTaken, Required, Shifted, bind
+
+BASE = "class Base:\n    def run(self, x, *, fast=False): ...\n    def again(self): self.run(1, fast=True)\n"
+
+CASES = [
+    (
+        "a name served on demand is there",
+        "from pkg import late, never",
+        {"__init__.py": "def __getattr__(name):\n    if name == 'late': return 1\n    raise AttributeError(name)\n"},
+        {("symbol-removed", "pkg.never")},
+    ),
+    (
+        "a module that is there although its package binds the name to something else",
+        "from pkg.sub.one import one\none(1)\n",
+        {"sub/__init__.py": "from .one import one\n", "sub/one.py": "def one(x): ...\n"},
+        set(),
+    ),
+    (
+        "an attribute of what a method gives, along annotations that are strings",
+        "from pkg.a import C\nC().made().real\nC().made().gone\nC.build().gone\n",
+        {
+            "a.py": """
+            from typing import TYPE_CHECKING
+            if TYPE_CHECKING:
+                from .b import D
+            class C:
+                def made(self) -> "D | None": ...
+                @classmethod
+                def build(cls): return cls()
+            """,
+            "b.py": "class D:\n    def __init__(self): self.real = 1\n",
+        },
+        {("attribute-removed", "pkg.b.D.gone"), ("attribute-removed", "pkg.a.C.gone")},
+    ),
+    (
+        "an attribute that only a subclass has cannot be told",
+        "from pkg.a import make\nmake().only\nmake().none\n",
+        {"a.py": "class C: ...\nclass D(C):\n    only = 1\ndef make() -> C: ...\n"},
+        {("attribute-removed", "pkg.a.C.none")},
+    ),
+    (
+        "a class that makes instances of other classes only",
+        "from pkg.a import Auto, C\ndef use(x: Auto, y: C):\n    x.template\n    y.template\n",
+        {
+            "a.py": """
+            class C:
+                def __init__(self): self.real = 1
+            class Auto:
+                def __init__(self):
+                    raise OSError("use Auto.make")
+                @classmethod
+                def make(cls): ...
+            """
+        },
+        {("attribute-removed", "pkg.a.C.template")},
+    ),
+    (
+        "attributes that the tree sets itself",
+        "from pkg.a import C\nC.extra = 1\nC().extra\n",
+        {"a.py": "class C: ...\n"},
+        set(),
+    ),
+    (
+        "delegation",
+        "from pkg.a import W\nW().done\nW().gone\n",
+        {
+            "a.py": """
+            class Worker:
+                done = 1
+            class W:
+                def __init__(self): self.worker: Worker = None
+                def __getattr__(self, name): return getattr(self.worker, name)
+            """
+        },
+        {("attribute-removed", "pkg.a.W.gone")},
+    ),
+    (
+        "keywords go through a constructor that only passes them on, by the order of the real bases",
+        "from pkg.a import Both\nBoth(left=1, right=2)\nBoth(left=1, right=2, gone=3)\n",
+        {
+            "a.py": """
+            class Root:
+                def __init__(self, root=0): ...
+            class Left(Root):
+                def __init__(self, left, **kwargs): super().__init__(**kwargs)
+            class Right(Root):
+                def __init__(self, right, **kwargs): super().__init__(**kwargs)
+            class Both(Left, Right): ...
+            """
+        },
+        {("argument-removed", "pkg.a.Both(gone)")},
+    ),
+    (
+        "a dataclass through a decorator of the package's own, and one of the tree on top",
+        """
+        from pkg.a import Config
+        class Mine(Config):
+            more: int = 0
+        Config(size=1)
+        Config(size=1, gone=2)
+        """,
+        {
+            "a.py": """
+            from dataclasses import dataclass
+            def config(c): return dataclass(c)
+            @config
+            class Config:
+                size: int
+            """
+        },
+        {("argument-removed", "pkg.a.Config(gone)")},
+    ),
+    (
+        "an override that does not take what its base passes",
+        "from pkg.a import Base\nclass Mine(Base):\n    def run(self, x): ...\n",
+        {"a.py": BASE},
+        {("override-mismatch", "pkg.a.Base.run(fast)")},
+    ),
+    (
+        "an override that takes all that its base passes",
+        "from pkg.a import Base\nclass Mine(Base):\n    def run(self, given, **kwargs): return kwargs\n",
+        {"a.py": BASE},
+        set(),
+    ),
+    (
+        "an optional parameter that nobody passes",
+        "from pkg.a import Base\nclass Mine(Base):\n    def run(self, x): ...\n",
+        {"a.py": "class Base:\n    def run(self, x, fast=False): ...\n    def again(self): self.run(1)\n"},
+        set(),
+    ),
+    (
+        "an abstract method left open",
+        "from pkg.a import Base\nclass Mine(Base):\n    def one(self): ...\n",
+        {
+            "a.py": """
+            from abc import ABC, abstractmethod
+            class Base(ABC):
+                @abstractmethod
+                def one(self): ...
+                @abstractmethod
+                def two(self): ...
+            """
+        },
+        {("override-mismatch", "pkg.a.Base.two")},
+    ),
+    (
+        "decorators that keep a signature, and one that does not say",
+        "from pkg.a import kept, other\nkept(1, 2)\nother(1, 2)\n",
+        {
+            "a.py": """
+            import functools
+            def keep(f):
+                @functools.wraps(f)
+                def inner(*args, **kwargs): return f(*args, **kwargs)
+                return inner
+            def change(f): return lambda *args: 0
+            @keep
+            def kept(a): ...
+            @change
+            def other(a): ...
+            """
+        },
+        {("argument-removed", "pkg.a.kept")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("tree", "package", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_what_is_told(on_package: Callable, tree: str, package: dict[str, str], told: set[tuple[str, str]]) -> None:
+    assert on_package(tree, package).told == told
+
+
+def test_what_cannot_be_decided_is_said(on_package: Callable) -> None:
+    package = {"a.py": "class C: ...\nclass D(C):\n    only = 1\ndef make() -> C: ...\n"}
+    assert on_package("from pkg.a import make\nmake().only\n", package).undecided == ["pkg.a.C.only"]
+
+
+def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) -> None:
+    call = "from pkg.a import f\nf(1, 2)\n"
+    before = {"a.py": "def f(first, second): ...\n"}
+    assert on_package(call, {"a.py": "def f(second, first): ...\n"}, before).told == {
+        ("argument-shifted", "pkg.a.f(first)")
+    }
+    assert on_package(call, {"a.py": "def f(input, second): ...\n"}, before).told == set()
+
+
+def _signature(*names: str, any_keyword: bool = False) -> Signature:
+    return Signature(
+        tuple(Parameter(name.rstrip("?"), "either", not name.endswith("?")) for name in names), False, any_keyword
+    )
+
+
+def test_binding() -> None:
+    assert bind(Shape(("a", "b")), _signature("a", "b")) == ()
+    assert bind(Shape(("x",)), _signature("input")) == ()
+    assert bind(Shape((), (Keyword("k", 3),)), _signature("a?")) == (NotTaken("k", Keyword("k", 3)),)
+    assert bind(Shape((), (Keyword("k", 3),)), _signature(any_keyword=True)) == ()
+    assert bind(Shape(("a",)), _signature("a", "b")) == (Required("b"),)
+    assert bind(Shape(("a",), any_keyword=True), _signature("a", "b")) == ()
+    assert bind(Shape(("a",), partial=True), _signature("a", "b")) == ()
+    assert bind(Shape(("a", "gone", "b")), _signature("a", "b")) == (NotTaken("gone"),)
+    assert bind(Shape(("a", "gone", "b", "c")), _signature("a", "b", "c", "d?")) == (Shifted("gone", "b"),)

@@ -1,0 +1,34 @@
+"""Real releases, fetched once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import pytest
+
+from patcher.analysis.forest import Forest
+from patcher.analysis.meaning import Universe
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.packages.releases import sources
+
+
+@lru_cache(maxsize=8)
+def _forest(version: str) -> Forest:
+    return Forest(sources("verl", version))
+
+
+@lru_cache(maxsize=8)
+def _symbols(version: str) -> Symbols:
+    return Symbols(sources("vllm", version) / "vllm")
+
+
+@pytest.fixture
+def universe() -> Callable[[str, str], Universe]:
+    """`universe("0.7.0", "0.20.2")`: that verl on that vLLM."""
+
+    def make(verl: str, vllm: str) -> Universe:
+        return Universe(_forest(verl), Target({"vllm": vllm}, {"vllm": _symbols(vllm)}, {"vllm": vllm}))
+
+    return make

@@ -1,0 +1,75 @@
+"""Since when: the first release of the last run that shows a finding, from few looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
+import pytest
+
+from patcher.check.since import Bisection
+
+RELEASES = [str(number) for number in range(64)]
+
+
+class History:
+    """Which releases show what; counts the looks."""
+
+    def __init__(self, shown: Mapping[str, set[int]], lost: set[int] | None = None) -> None:
+        self.shown, self.lost, self.looks = shown, lost or set(), 0
+
+    def look(self, release: str, wanted: AbstractSet[str]) -> set[str] | None:
+        self.looks += 1
+        return None if int(release) in self.lost else {name for name in wanted if int(release) in self.shown[name]}
+
+    def since(self, *, most: int = 40, known_good: tuple[str, ...] = ()) -> dict[str, str | None]:
+        found = frozenset(self.shown)
+        return Bisection(RELEASES, found, self.look, "64", most).run(known_good)
+
+
+@pytest.mark.parametrize("first", [1, 2, 5, 31, 32, 33, 60, 62, 63])
+def test_a_finding_that_came_once_is_dated_to_the_release(first: int) -> None:
+    history = History({"gone": set(range(first, 64))})
+    assert history.since() == {"gone": str(first)}
+    assert history.looks <= 14
+
+
+def test_one_that_only_the_target_shows_is_dated_to_it() -> None:
+    assert History({"gone": set()}).since() == {"gone": "64"}
+
+
+def test_one_that_every_release_shows_has_no_date() -> None:
+    assert History({"never there": set(range(64))}).since() == {"never there": None}
+
+
+def test_findings_share_their_looks() -> None:
+    history = History({str(first): set(range(first, 64)) for first in (7, 8, 21, 40, 55)})
+    assert history.since() == {str(first): str(first) for first in (7, 8, 21, 40, 55)}
+    assert history.looks <= 24
+
+
+def test_a_name_that_came_back_is_dated_to_when_it_went_last() -> None:
+    assert History({"twice": {*range(10, 20), *range(50, 64)}}).since() == {"twice": "50"}
+
+
+def test_the_release_that_the_tree_was_made_for_finds_a_short_life() -> None:
+    """The symbol is in three releases alone, which halving from the ends would miss."""
+    history = History({"brief": set(range(64)) - {30, 31, 32}})
+    assert history.since(known_good=("31",)) == {"brief": "33"}
+
+
+def test_releases_that_cannot_be_had_are_passed_over() -> None:
+    history = History({"gone": set(range(40, 64))}, lost={38, 39, 40, 41})
+    assert history.since() == {"gone": "42"}
+
+
+def test_without_looks_enough_nothing_is_claimed() -> None:
+    assert History({"gone": set(range(9, 64))}).since(most=3) == {"gone": None}
+
+
+@pytest.mark.parametrize("releases", [[], ["0"]])
+@pytest.mark.parametrize("known_good", [(), ("0",)])
+def test_without_earlier_releases_there_is_no_date(releases: list[str], known_good: tuple[str, ...]) -> None:
+    """Where only the target itself is at hand (offline, one release cached), and where the fork pins the target."""
+    history = History({"gone": {0}})
+    assert Bisection(releases, frozenset({"gone"}), history.look, "64").run(known_good) == {"gone": None}

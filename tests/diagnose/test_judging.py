@@ -1,0 +1,264 @@
+"""Verdict, root and cascade of whole logs."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from patcher.diagnose.fixing import Fitting
+from patcher.diagnose.judging import judge
+from patcher.diagnose.scanning import Scanner
+from tests.diagnose.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
+
+STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"
+INNER = f"{TRACEBACK}ValueError: 3 rows, not 4\n"
+
+
+@pytest.mark.parametrize("release", ["0.6.1", "0.7.0", "0.8.0"])
+def test_a_healthy_run_is_ok_and_has_no_finding(release: str) -> None:
+    found = diagnosed(healthy(release))
+    assert (found.verdict, found.phase, found.step, found.steps) == ("ok", "loop", 2, 2)
+    assert found.findings == ()
+    assert found.clean
+
+
+def test_a_failed_run_of_verl_names_the_exception_under_two_that_carry_it() -> None:
+    found = diagnosed((LOGS / "verl-0.6.1-failed.log").read_bytes())
+    assert (found.verdict, found.phase) == ("failed", "loop")
+    assert root(found) == ("unknown", 179)
+    assert [finding.id for finding in found.findings[1:]] == ["task-error"]
+    told = [place.text for place in found.telling]
+    assert told[-1] == "KeyError: 'raw_prompt'"
+    assert any("single_turn_agent_loop.py" in text for text in told)
+
+
+def test_a_run_that_is_cut_off_is_running() -> None:
+    found = diagnosed(unfinished())
+    assert (found.verdict, found.phase, found.findings) == ("running", "loop", ())
+
+
+def test_the_cause_is_the_root_wherever_it_stands_among_its_effects() -> None:
+    log = "engine is gone\n" + INNER + "ray.exceptions.RayTaskError(ValueError): x\nRuntimeError: CUDA out of memory\n"
+    found = diagnosed(log)
+    assert root(found) == ("memory", 7)
+    assert [(finding.id, finding.role) for finding in found.findings[1:]] == [
+        ("engine-dead", "cascade"),
+        ("task-error", "cascade"),
+    ]
+
+
+def test_an_unknown_exception_is_a_better_root_than_an_effect() -> None:
+    assert root(diagnosed("engine is gone\n" + INNER)) == ("unknown", 5)
+    assert root(diagnosed("engine is gone\n")) == ("engine-dead", 1)
+
+
+@pytest.mark.parametrize("name", ["AssertionError", "NotImplementedError", "[rank1]: AssertionError", "MemoryError"])
+def test_an_exception_without_words_is_a_failure_though_the_log_begins_within_its_traceback(name: str) -> None:
+    found = diagnosed(f"    assert len(found) == wanted\n{name}\n")
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+
+
+@pytest.mark.parametrize("words", ["except AssertionError", "WARNING: AssertionError", "raised AssertionError before"])
+def test_a_name_of_an_exception_among_other_words_is_no_failure(words: str) -> None:
+    assert diagnosed(f"ready\n{words}\n").verdict == "running"
+
+
+def test_what_follows_from_another_is_not_the_root_where_both_are_seen() -> None:
+    assert root(diagnosed("address is taken\nCUDA out of memory\n")) == ("memory", 2)
+    assert root(diagnosed("address is taken\n")) == ("clash", 1)
+
+
+def test_of_two_causes_the_earlier_is_the_root() -> None:
+    log = "RuntimeError: CUDA out of memory\n" * 3
+    found = diagnosed(log)
+    assert root(found) == ("memory", 1)
+    assert found.findings[0].count == 3
+
+
+@pytest.mark.parametrize("trouble", ["RuntimeError: CUDA out of memory\n", INNER])
+def test_what_training_went_on_after_is_no_failure(trouble: str) -> None:
+    found = diagnosed(unfinished() + trouble + STEP.format(1) + STEP.format(2))
+    assert found.findings == ()
+    found = diagnosed(unfinished() + STEP.format(1) + trouble)
+    assert found.verdict == "failed"
+
+
+def test_the_first_sign_after_the_last_step_is_the_root() -> None:
+    log = unfinished() + "CUDA out of memory, retried\n" + STEP.format(1) + "\nCUDA out of memory, retried\n"
+    found = diagnosed(log)
+    assert root(found) == ("memory", log.count("\n"))
+
+
+def test_a_later_step_of_any_trainer_counts() -> None:
+    steps = "".join(f"{{'loss': 0.{at}, 'grad_norm': 1.0, 'epoch': 0.{at}}}\n" for at in range(1, 9))
+    assert diagnosed(INNER + steps).findings == ()
+    bar = "".join(f"\rTrain epoch [1/1]:  {at}%|#  | {at}/100 [00:01<00:02,  1.0it/s]" for at in range(1, 9))
+    assert diagnosed(INNER + bar + "\n").findings == ()
+    assert diagnosed(bar + "\n" + INNER + "\rTrain epoch [1/1]:  8%|#  | 8/100 [00:09<00:02]\n").verdict == "failed"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "Exception ignored in: <function Pool.__del__ at 0x7f>\n" + TRACEBACK + "AttributeError: 'Pool'\n",
+        "Error in atexit._run_exitfuncs:\n" + TRACEBACK + "RuntimeError: closed\n",
+        "/usr/lib/python3.12/multiprocessing/resource_tracker.py:254: UserWarning: There appears to be 1 object\n",
+        "[rank0]:[W1120 21:05:00.1 ProcessGroupNCCL.cpp:1538] Warning: destroy_process_group() was not called before\n",
+    ],
+)
+def test_noise_is_no_failure(noise: str) -> None:
+    assert diagnosed(healthy() + noise).verdict == "ok"
+    assert diagnosed(unfinished() + noise).findings == ()
+
+
+def test_a_traceback_that_a_warning_tells_of_is_no_failure() -> None:
+    warned = "2026-01-11 10:00:00,123 WARNING ops: could not import flash_attn, falling back\n"
+    assert diagnosed(warned + TRACEBACK + "ImportError: flash_attn\nready\n").findings == ()
+    assert diagnosed("2026-01-11 10:00:00,123 ERROR ops: failed\n" + INNER).verdict == "failed"
+    native = "[2026-11-21 23:25:00,019 W 12458 12458] gcs_client.cc:210: Failed to get cluster ID\n"
+    assert diagnosed(native + INNER).verdict == "failed"
+
+
+def test_a_request_that_failed_does_not_end_a_server() -> None:
+    served = 'INFO:     127.0.0.1:5 - "GET /health HTTP/1.1" 200 OK\n'
+    assert diagnosed("ERROR:    Exception in ASGI application\n" + INNER + served * 300).findings == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run.sh: line 3:    77 Killed                  python3 -m verl.trainer.main_ppo",
+        "Segmentation fault (core dumped)",
+        "Fatal Python error: Segmentation fault",
+        "*** SIGSEGV received at time=1795302762 on cpu 0 ***",
+        "Bus error",
+        "Aborted (core dumped)",
+        "terminate called after throwing an instance of 'c10::Error'",
+        "subprocess exited with code 137",
+        "torch.multiprocessing: Process 3 terminated with signal SIGKILL",
+        "srun: error: node1: task 3: Exited with exit code 1",
+    ],
+)
+def test_a_process_that_a_signal_or_an_exit_code_tells_of_is_a_failure(line: str) -> None:
+    found = diagnosed(f"loading\n{line}\n")
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exit code 0",
+        "exited with code 0",
+        "Set HYDRA_FULL_ERROR=1 to exit 1 on errors",
+        "signal handlers installed",
+        "the old session was killed by user request",
+        "Training will be aborted if the loss is nan",
+        "training complete in 3 h",
+    ],
+)
+def test_words_of_ends_in_other_sentences_are_no_failure(line: str) -> None:
+    assert diagnosed(f"loading\n{line}\ngoing on\n").findings == ()
+
+
+def test_an_error_that_is_no_exception_is_the_last_word() -> None:
+    found = diagnosed("usage: x [-h]\nx.py: error: unrecognized arguments: --foo\n")
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+    assert diagnosed("x.py: error: unrecognized arguments: --foo\n" + "going on\n" * 10).verdict == "running"
+
+
+def test_last_words_tell_a_stall_unless_the_log_is_being_written() -> None:
+    log = "(A pid=1) waiting at the barrier\n(B pid=2) x.py:3: UserWarning: slow\n(B pid=2)   warnings.warn(\n"
+    bars = "\rLoading:  50%|##   | 1/2 [00:01<00:01]\n\n"
+    found = diagnosed(log + bars)
+    assert (found.verdict, root(found)) == ("stalled", ("barrier", 1))
+    assert diagnosed(log + bars, silent=False).verdict == "running"
+    assert diagnosed(log + "formed\n").verdict == "running"
+    assert diagnosed(log + INNER).verdict == "failed"
+
+
+def test_a_sign_of_a_stall_counts_at_the_end_alone() -> None:
+    sign = "INFO 11-20 21:00:01 [shm.py:1] no broadcast block found in 60 seconds\n"
+    found = diagnosed("ready\n" + sign * 4)
+    assert (found.verdict, root(found)) == ("stalled", ("barrier", 2))
+    assert diagnosed(sign + "ready\n" * 100).findings == ()
+
+
+def test_a_run_that_is_known_to_be_silent_or_over() -> None:
+    assert diagnosed(unfinished(), silent=True).verdict == "stalled"
+    found = diagnosed("loading\nthen nothing\n", ended=True)
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+    assert diagnosed(healthy(), ended=True).verdict == "ok"
+
+
+def test_a_bad_course_is_a_finding_of_a_run_that_goes_on() -> None:
+    bad = "".join(f"step:{at} - actor/pg_loss:{'nan' if at > 2 else at} - x:1\n" for at in range(1, 7))
+    found = diagnosed(unfinished() + bad)
+    assert (found.verdict, found.findings[0].id, found.findings[0].role) == ("running", "nan", "root")
+    assert not found.clean
+    found = diagnosed(unfinished() + bad + "CUDA out of memory\n")
+    assert [(one.id, one.role) for one in found.findings] == [("memory", "root"), ("nan", "cascade")]
+
+
+def test_a_notice_is_told_beside_a_failure_and_never_alone() -> None:
+    assert diagnosed("a proxy is set\n").findings == ()
+    found = diagnosed("a proxy is set\n" + INNER)
+    assert [(one.id, one.role) for one in found.findings] == [("unknown", "root"), ("proxy", "cascade")]
+
+
+@pytest.mark.parametrize("log", ["", "\n\n  \n", "\x00" * 5000, "ready\n"])
+def test_a_log_that_says_nothing_is_no_failure(log: str) -> None:
+    found = diagnosed(log)
+    assert (found.verdict, found.findings, found.phase) == ("running", (), None)
+
+
+def test_versions_are_those_that_the_log_tells() -> None:
+    log = (
+        "(EngineCore pid=3) INFO 11-20 21:00:01 [core.py:93] Initializing a V1 LLM engine (v0.20.2) with config: x\n"
+        "Successfully installed flash_attn-2.8.3 torch-2.8.0+cu129 verl-0.7.0\n"
+        'Qwen2Config {\n  "architectures": [],\n  "transformers_version": "4.57.1",\n}\n'
+        "Requirement already satisfied: ray[default]==2.40.0 in /venv\nray==2.51.1\n"
+    )
+    assert diagnosed(log).versions == {
+        "vllm": "0.20.2",
+        "flash-attn": "2.8.3",
+        "torch": "2.8.0+cu129",
+        "verl": "0.7.0",
+        "transformers": "4.57.1",
+        "ray": "2.51.1",
+    }
+    assert diagnosed('{"transformers_version": "4.1.0"}\nCollecting vllm>=0.8\n').versions == {}
+
+
+def test_where_only_a_launcher_tells_of_an_end_the_words_before_it_are_the_root() -> None:
+    launcher = (
+        "E0302 08:32:24.101000 7711 torch/distributed/elastic/api.py:869] failed (exitcode: 31) local_rank: 0\n"
+        f"{TRACEBACK}torch.distributed.elastic.errors.ChildFailedError: \n  exitcode  : 31 (pid: 7790)\n"
+    )
+    log = "2026-03-02 08:31:11,402 - trainer - INFO - iteration 11\n"
+    found = diagnosed(log + "simulator: fatal: the seat was withdrawn\n" + launcher)
+    assert root(found) == ("unknown", 2)
+    assert found.root is not None
+    assert found.root.place.text == "simulator: fatal: the seat was withdrawn"
+    told = diagnosed(log + launcher).root
+    assert told is not None
+    assert told.place.number > 1
+
+
+def test_the_phase_is_the_one_that_was_about_to_begin_where_the_symptom_belongs_to_it() -> None:
+
+    begun = healthy()[: healthy().index("(vLLMHttpServer")]
+    begun = begun[: begun.rindex("\n") + 1]
+    for phases, phase in (("[]", "actor"), ('["rollout"]', "rollout"), ('["loop"]', "actor"), ('["actor"]', "actor")):
+        one = symptom("engine", "no engine today", more=f"phase = {phases}")
+        evidence = Scanner([one]).scan([("log", io.BytesIO((begun + "no engine today\n").encode()))])
+        assert judge(evidence, Fitting()).phase == phase
+
+
+def test_a_warning_of_nccl_ends_a_run_where_nccl_handed_an_error_up() -> None:
+    warned = "node1:51:53 [0] transport/turtle.cc:12 NCCL WARN Turtle 3 does not answer\n"
+    handed = "".join(f"node1:51:53 [0] NCCL INFO init.cc:{line} -> 2\n" for line in range(1000, 1006))
+    begun = "node1:51:53 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.5<0>\n"
+    found = diagnosed(begun + warned + handed)
+    assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
+    assert diagnosed(begun + warned).verdict == "running"

@@ -1,0 +1,71 @@
+"""What loggers and launchers put before a line."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.diagnose.labels import unlabelled
+from patcher.diagnose.times import time_of
+from patcher.records.log_lines import said
+
+
+@pytest.mark.parametrize(
+    ("text", "bare", "level"),
+    [
+        ("ValueError: x", "ValueError: x", ""),
+        ('  File "x.py", line 3', '  File "x.py", line 3', ""),
+        ("ERROR 11-20 21:02:31 [core.py:1108] ValueError: x", "ValueError: x", "ERROR"),
+        ("2026-01-11 10:00:00,123 ERROR run.py:12 -- x", "x", "ERROR"),
+        ("[2026-01-11 10:00:10] root - INFO - step:3 - a:1", "step:3 - a:1", "INFO"),
+        ("2026-01-11 10:00:10,5 - root - WARNING - x", "x", "WARNING"),
+        ("2026-11-20 20:52:50,346\tINFO worker.py:2003 -- Started", "Started", "INFO"),
+        ("[rank0]:[W1120 20:53:22.554555493 socket.cpp:207] x", "x", "WARNING"),
+        ("W1120 20:53:35.078000 2462 torch/utils/cpp_extension.py:140] x", "x", "WARNING"),
+        ("E0111 10:00:00.0 123 torch/distributed/elastic/api.py:874] failed", "failed", "ERROR"),
+        ("[2026-11-20 20:59:11,123 E 1234 1234] (raylet) node_manager.cc:3064: x", "node_manager.cc:3064: x", "ERROR"),
+        ("[2026-11-20 20:59:11,123 C 1234 1299] core_worker.cc:1020: x", "core_worker.cc:1020: x", "FATAL"),
+        ("ERROR 12-26 16:20:28 multiproc_worker_utils.py:236] x went wrong", "x went wrong", "ERROR"),
+        ("ERROR:root:x went wrong", "x went wrong", "ERROR"),
+        ("2026-01-11 10:00:00.123 | ERROR    | verl.main:run:33 - x", "x", "ERROR"),
+        ("[INFO|trainer.py:2405] 2026-01-11 10:00:00,123 >> ***** Running", "***** Running", "INFO"),
+        ("[2026-01-11 10:00:10,000][verl][ERROR] - x", "x", "ERROR"),
+        ("2026-01-11T10:00:00.123456789Z stderr F x", "x", ""),
+        ("Jan 11 10:00:00 node1 python[123]: x", "x", ""),
+        ("trainer-1  | x", "x", ""),
+        ("3: x", "x", ""),
+        ("2026-01-11 10:00:00 错误 ValueError: 不行", "ValueError: 不行", "ERROR"),
+        ("step:12 - actor/loss:1.0 - b:2", "step:12 - actor/loss:1.0 - b:2", ""),
+        ("Error executing job with overrides: []", "Error executing job with overrides: []", ""),
+        ("Loss: nan", "Loss: nan", ""),
+    ],
+)
+def test_labels_come_off(text: str, bare: str, level: str) -> None:
+    found = unlabelled(text)
+    assert (found.text, found.level) == (bare, level)
+
+
+def test_speakers_are_told_apart() -> None:
+    told = said(
+        "\x1b[36m(vLLMHttpServer pid=9, ip=192.0.2.2)\x1b[0m (VllmWorker rank=0 pid=8) x [repeated 3x across cluster]"
+    )
+    assert (told.actors, told.text) == (("vLLMHttpServer", "VllmWorker rank=0"), "x")
+    assert told.speaker == "(vLLMHttpServer pid=9, ip=192.0.2.2) (VllmWorker rank=0 pid=8)"
+    assert said("(raylet, ip=10.0.0.2) x").text == "x"
+    assert said("(autoscaler +1m2s) x").text == "x"
+    assert said("(see below) x").speaker == ""
+
+
+def test_times_in_any_form_are_in_order() -> None:
+    lines = [
+        "2026-11-20 20:52:50,346 INFO",
+        "[2026-11-20 20:52:51] x",
+        "INFO 11-20 20:52:52 [core.py:1]",
+        "W1120 20:52:53.078000 2462 x",
+        "[rank0]:[W1120 20:52:54.554555493 socket.cpp:207]",
+        "2026-11-20T20:52:55.5Z x",
+        "[2026/11/20 20:52:56] x",
+    ]
+    times = [time_of(line, 2026) for line in lines]
+    assert None not in times
+    assert times == sorted(times)  # type: ignore[type-var]
+    assert [time_of("no time", 2026), time_of("11-40 20:52:52", 2026), time_of("v1.2026-11", 2026)] == [None] * 3

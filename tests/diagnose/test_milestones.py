@@ -1,0 +1,140 @@
+"""Phases, steps and the telling line, from what verl, vLLM and Ray print and from the records' stamps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patcher.records.log_lines import LIMIT, Line, Lines, said
+from patcher.records.milestones import Milestones
+
+LOGS = Path(__file__).parent.parent / "jobs" / "logs"
+
+
+def read(text: str | bytes) -> Milestones:
+    """Each line a second after the one before."""
+    found = Milestones()
+    lines = Lines()
+    content = text if isinstance(text, bytes) else text.encode()
+    for second, line in enumerate([*lines.feed(content), *lines.rest()]):
+        found.feed(line, float(second))
+    return found
+
+
+@pytest.mark.parametrize("release", ["0.6.1", "0.7.0", "0.8.0"])
+def test_a_run_of_a_release_passes_all_phases(release: str) -> None:
+    found = read((LOGS / f"verl-{release}.log").read_bytes())
+    assert list(found.begun) == ["config", "dataset", "resource-pool", "actor", "rollout", "loop"]
+    assert (found.step, found.steps) == (2, 2)
+    assert found.telling is None
+    assert found.dashboard == "http://127.0.0.1:8265"
+
+
+def test_stamps_name_the_phases_and_a_sync_that_hangs() -> None:
+    found = read(
+        "(TaskRunner pid=1) [uky] config begin 0.0s pid=1\n(TaskRunner pid=1) [uky] config end 0.4s pid=1\n"
+        "(TaskRunner pid=1) [uky] dataset begin 0.0s pid=1\n(TaskRunner pid=1) [uky] dataset end 1.4s pid=1\n"
+        "(TaskRunner pid=1) [uky] resource-pool begin 0.0s pid=1\n(TaskRunner pid=1) [uky] actor begin 0.0s pid=1\n"
+        "(WorkerDict pid=2) [uky] [ACTOR] init_model begin 0.0s pid=2\n"
+        "(WorkerDict pid=2) [uky] [ROLLOUT] build begin 0.0s pid=2\n"
+    )
+    assert found.phase == "actor"
+    more = "\n(TaskRunner pid=1) [uky] rollout begin 0.0s pid=1\n(TaskRunner pid=1) [uky] loop begin 0.0s pid=1\n"
+    lines = Lines()
+    for line in lines.feed(more.encode()):
+        found.feed(line, 20.0)
+    assert found.phase == "loop"
+    (begun,) = found.feed(Line("(WorkerDict pid=2) [uky] [SYNC] update_weights begin 0.0s pid=2\n", 30, 0), 21.0)
+    assert (begun.phase, begun.before, found.phase) == ("weight-sync", "loop", "weight-sync")
+    found.feed(Line("(WorkerDict pid=2) [uky] [SYNC] update_weights end 3.0s pid=2\n", 31, 0), 24.0)
+    assert found.phase == "loop"
+
+
+def test_stamps_made_by_hand_count_whatever_stands_before_them() -> None:
+    texts = ("Starting dataset generation...", "Creating ResourcePool...", "Initializing Actor Worker...")
+    texts += ("Initializing Rollout Worker...", "Starting weight synchronization...", "Starting training loop...")
+    lines = [f"(Main pid=1) [2026-01-11 10:00:{second}] root - {text}\n" for second, text in enumerate(texts, 10)]
+    phases = ["dataset", "resource-pool", "actor", "rollout", "weight-sync", "loop"]
+    for number, phase in enumerate(phases, 1):
+        assert read("".join(lines[:number])).phase == phase
+
+
+def test_a_progress_bar_and_a_metrics_line_tell_one_step_once() -> None:
+    found = Milestones()
+    steps = []
+    for text in (
+        "Training Progress:   0%|          | 0/4 [00:00<?, ?it/s]\r",
+        "(TaskRunner pid=9) step:1 - actor/entropy:5.6\n",
+        "Training Progress:  25%|██▌       | 1/4 [00:38<00:38, 38.56s/it]\r",
+        "Training Progress:  50%|█████     | 2/4 [00:40<00:38, 38.56s/it]\n",
+        "(TaskRunner pid=9) step:2 - actor/entropy:5.6\n",
+    ):
+        steps += [one.step for one in found.feed(Line(text, 1, 0), 1.0) if one.step is not None]
+    assert steps == [1, 2]
+    assert found.steps == 4
+
+
+def test_a_later_dataset_line_does_not_lead_back() -> None:
+    found = read(
+        "Training Progress:   0%|  | 0/2 [00:00<?, ?it/s]\n(AgentLoopWorker pid=3) Using dataset class: RLHFDataset\n"
+    )
+    assert list(found.begun) == ["config", "loop"]
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"),
+    [
+        ("KeyError: 'raw_prompt'", "KeyError: 'raw_prompt'"),
+        (
+            "(WorkerDict pid=7) torch.OutOfMemoryError: CUDA out of memory.",
+            "torch.OutOfMemoryError: CUDA out of memory.",
+        ),
+        ("ray.exceptions.RayTaskError(KeyError): ray::A() (pid=1)\nKeyError: 'a'", "KeyError: 'a'"),
+        ("KeyError: 'a'\nray.exceptions.RayTaskError(KeyError): ray::A() (pid=1)", "KeyError: 'a'"),
+        ("run.sh: line 3: 77 Killed      python x", "run.sh: line 3: 77 Killed      python x"),
+        ("run.sh: line 3: verl: command not found", "run.sh: line 3: verl: command not found"),
+        ("AssertionError", "AssertionError"),
+        ("an Error: that is no exception", None),
+        ("UserWarning: something", None),
+        ("\x1b[36m(A pid=1)\x1b[0m ValueError: x\r\n", "ValueError: x"),
+    ],
+)
+def test_the_telling_line(text: str, telling: str | None) -> None:
+    found = read(text).telling
+    assert (found.text if found is not None else None) == telling
+
+
+def test_names_that_ray_puts_before_a_line_come_off() -> None:
+    told = said("\x1b[36m(vLLMHttpServer pid=13505, ip=192.0.2.2)\x1b[0m (EngineCore pid=13670) WARNING x\n")
+    assert (told.actors, told.text) == (("vLLMHttpServer", "EngineCore"), "WARNING x")
+    assert said("(see the docs) (pid=3) x").text == "(see the docs) (pid=3) x"
+    assert said("[repeated 7x across cluster]").actors == ()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_lines_do_not_depend_on_the_pieces(size: int) -> None:
+    content = "a\r\nb\rc\n\n漢字🙂\r\r\nend".encode() + b"\xff\n" + b"x" * 50
+    lines = Lines()
+    found = [line for at in range(0, len(content), size) for line in lines.feed(content[at : at + size])]
+    found += lines.rest()
+    assert [line.text for line in found] == [
+        "a\r\n",
+        "b\r",
+        "c\n",
+        "\n",
+        "漢字🙂\r",
+        "\r\n",
+        "end\ufffd\n",
+        "x" * 50,
+    ]
+    assert [line.number for line in found] == [1, 2, 2, 3, 4, 4, 5, 6]
+    assert found[-1].end == len(content)
+
+
+def test_a_long_line_is_cut_between_words_and_never_within_a_letter() -> None:
+    lines = Lines()
+    words = list(lines.feed(b"word " * LIMIT))
+    assert all(line.text.endswith(" ") and len(line.text) <= LIMIT for line in words)
+    signs = list(Lines().feed("漢".encode() * LIMIT))
+    assert "\ufffd" not in "".join(line.text for line in signs)

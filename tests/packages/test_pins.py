@@ -1,0 +1,76 @@
+"""What the usual files pin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patcher.errors import UsageError
+from patcher.packages.pins import UNTOLD, read_pins
+
+REQUIREMENTS = """\
+# what runs on the cluster
+-r base.txt
+--extra-index-url https://example.invalid/simple
+vllm==0.20.2  # tried
+torch == 2.11.0+cu130 \\
+    --hash=sha256:0123
+Flash_Attn @ https://example.invalid/flash_attn-2.8.3+cu12torch2.8-cp312-cp312-linux_x86_64.whl#sha256=1
+transformers>=4.57,<5
+ray[default]
+numpy<2; python_version < "3"
+-e git+https://example.invalid/verl.git#egg=verl
+"""
+
+
+def pins(folder: Path, name: str, text: str) -> dict[str, str]:
+    file = folder / name
+    file.write_text(text)
+    return read_pins(file)
+
+
+def test_requirements(tmp_path: Path) -> None:
+    assert pins(tmp_path, "requirements.txt", REQUIREMENTS) == {
+        "vllm": "==0.20.2",
+        "torch": "==2.11.0+cu130",
+        "flash-attn": "==2.8.3+cu12torch2.8",
+        "transformers": "<5,>=4.57",
+        "ray": "",
+        "verl": UNTOLD,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("uky-patch.toml", '[pins]\nvllm = "0.20.2"\n'),
+        ("pins.toml", '[pins]\nvllm = "==0.20.2"\n'),
+        ("pyproject.toml", '[project]\ndependencies = ["vllm==0.20.2"]\n'),
+        ("pyproject.toml", '[project.optional-dependencies]\ngpu = ["vllm==0.20.2"]\n'),
+        ("pyproject.toml", '[dependency-groups]\ngpu = ["vllm==0.20.2", {include-group = "x"}]\n'),
+        ("uv.lock", 'version = 1\n[[package]]\nname = "vllm"\nversion = "0.20.2"\n'),
+        ("freeze.txt", "vllm==0.20.2\n"),
+        ("setup.py", 'VLLM = ["vllm==0.20.2"]\nsetup(name="x", version="1.0", extras_require={"vllm": VLLM})\n'),
+    ],
+)
+def test_each_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
+    assert pins(tmp_path, name, text) == {"vllm": "==0.20.2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("requirements.txt", "numpy\nvllm==\n", "requirements.txt:2"),
+        ("pins.toml", '[pins\nvllm = "1"\n', "pins.toml"),
+        ("pins.toml", '[pins]\nvllm = "one"\n', "pins.toml"),
+    ],
+)
+def test_a_broken_file_is_named_with_the_place(tmp_path: Path, name: str, text: str, place: str) -> None:
+    with pytest.raises(UsageError, match=place):
+        pins(tmp_path, name, text)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.txt"):
+        read_pins(tmp_path / "none.txt")
