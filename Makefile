@@ -60,11 +60,12 @@ test-ux: $(READY)  ## Every command in terminals of tmux, against the screens in
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts
 
-lint: $(READY)  ## ruff and mypy
+lint: $(READY)  ## ruff, mypy, and import-linter: imports between rooms point down
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy -p bench
+	$(BIN)/lint-imports
 
 format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .

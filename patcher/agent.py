@@ -23,7 +23,7 @@ VERBS: dict[str, str] = {
     "receive": "patcher.migrate.agent.receiving:receive",
     "sources": "patcher.remote.agent.sourcing:sources",
     "verify": "patcher.migrate.agent.verifying:verify",
-    "begin": "patcher.worktree.host.place:begin",
+    "begin": "patcher.remote.agent.place:begin",
     "put": "patcher.profiles.agent.putting:put",
     "data-report": "patcher.assets.agent.datasets:report",
     "data-tiny": "patcher.assets.agent.datasets:tiny",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -122,11 +123,12 @@ def language() -> Language:
 
 @lru_cache(maxsize=1)
 def _catalogue() -> Mapping[str, str]:
-    from patcher.tables.toml import decode
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
 
     found: dict[str, str] = {}
     for path in sorted(Path(__file__).with_name("zh").glob("*.toml")):
-        table = decode(path.read_text(encoding="utf-8"), path)
-        assert isinstance(table, dict), table
-        found |= table
+        found |= tomllib.loads(path.read_text(encoding="utf-8"))
     return found

@@ -107,7 +107,7 @@ def watch(
 
 
 def _versions(session: Session, found: Survey) -> dict[str, str]:
-    from patcher.migrate.planning import environment_of
+    from patcher.remote.environment import environment_of
 
     environment = environment_of(found, session.tree.root)
     return {name: item.version for name, item in environment.packages.items()}

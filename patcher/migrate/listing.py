@@ -11,9 +11,10 @@ from pathlib import Path
 from patcher.errors import TreeError
 from patcher.i18n import phrase
 from patcher.migrate import git
-from patcher.migrate.model import Item, LeftOut, Listing, Text
+from patcher.migrate.model import Item, LeftOut, Listing
 from patcher.profiles import NAMES
 from patcher.profiles.agent.rendered import is_rendered
+from patcher.profiles.model import Text
 from patcher.worktree import files
 from patcher.worktree.host import hashing
 from patcher.worktree.host.hashing import Digest

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from patcher.i18n import Phrase, Phrases
+from patcher.i18n import Phrase
+from patcher.profiles.model import Text
 
 if TYPE_CHECKING:
     from patcher.packages import Environment
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 StepName: TypeAlias = Literal["preflight", "probe", "plan", "transfer", "render", "verify", "environment", "job"]
 STEPS: tuple[StepName, ...] = ("preflight", "probe", "plan", "transfer", "render", "verify", "environment", "job")
 StepStatus: TypeAlias = Literal["ok", "warn", "fail", "skip"]
-Text: TypeAlias = Phrase | Phrases | str
 OnBytes: TypeAlias = Callable[[int], None]
 """Told how many more bytes have come."""
 Progress: TypeAlias = Callable[[Phrase | str, int, int | None], None]
@@ -143,29 +143,3 @@ class Sent:
     retries: int = 0
     notes: tuple[Text, ...] = ()
     """Why rsync was not used, where it was meant to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A file made from a template for one host. `notes` say what was left out and why."""
-
-    path: str
-    """Below the tree's root."""
-    text: str
-    mode: int = 0o644
-    notes: tuple[Text, ...] = ()
-
-
-PutAs: TypeAlias = Literal["written", "unchanged", "updated", "kept", "foreign"]
-"""`kept`: edited by hand on the host since it was rendered; `foreign`: there, and never rendered by us. Both stay."""
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """What became of a rendered file on the host."""
-
-    path: str
-    how: PutAs
-    there: str | None = None
-    """The text that is on the host, where it is another."""
-    rendered: Rendered | None = field(default=None, repr=False)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from patcher.git.checkout import checkout
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.migrate.loading import listed, loaded
-from patcher.migrate.model import Cargo, Item, Listing, Text
+from patcher.migrate.model import Cargo, Item, Listing
 from patcher.migrate.symbols import host_lookup
 from patcher.packages import probe
 from patcher.patching.applying import changes, round_of
 from patcher.plan.outcome import Plan, RecordOutcome
 from patcher.plan.plan import marked_spots, plan
+from patcher.profiles.model import Text
 from patcher.remote.environment import environment_of
 from patcher.session.consistent_read import look
 from patcher.session.session import Session
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from patcher.remote.connection import Connection
     from patcher.remote.survey import Survey
     from patcher.tree.ledger import Ledger
-
-__all__ = ["environment_of", "plan_cargo"]
 
 _NAMED = 5
 

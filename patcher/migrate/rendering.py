@@ -9,8 +9,8 @@ from typing import Any
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.migrate.model import Put, Rendered
 from patcher.profiles import NAMES
+from patcher.profiles.model import Put, Rendered
 from patcher.remote.host import Profile
 from patcher.session.host import named_host, reached, versions_on
 from patcher.session.session import Session

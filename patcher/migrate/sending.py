@@ -13,7 +13,8 @@ from patcher.errors import HostError, TreeError, UkyError
 from patcher.i18n import Phrase, phrase
 from patcher.migrate import rsync, tar
 from patcher.migrate.comparing import compare
-from patcher.migrate.model import Cargo, Difference, Item, Progress, Sent, Text, Way
+from patcher.migrate.model import Cargo, Difference, Item, Progress, Sent, Way
+from patcher.profiles.model import Text
 from patcher.remote.channel import Answer, RefusedError
 from patcher.remote.connection import Connection
 from patcher.worktree.host import hashing

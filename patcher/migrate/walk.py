@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.migrate.model import STEPS, Cargo, Difference, Put, StepName, StepStatus, Text
+from patcher.migrate.model import STEPS, Cargo, Difference, StepName, StepStatus
+from patcher.profiles.model import Put, Text
 from patcher.remote.connection import Connection, connect
 from patcher.remote.host import Host
 from patcher.remote.survey import Place, Survey

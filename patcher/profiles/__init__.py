@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from patcher.homes import home
 
 if TYPE_CHECKING:
-    from patcher.migrate.model import Rendered
     from patcher.profiles.layout import Layout
+    from patcher.profiles.model import Rendered
     from patcher.remote.host import Host
     from patcher.remote.survey import Survey
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from patcher.i18n import phrase
-from patcher.migrate.model import Text
 from patcher.packages.versions import Kind, No, satisfies
+from patcher.profiles.model import Text
 from patcher.records.settings import Override, Setting, load_settings
 from patcher.remote.host import Profile
 from patcher.remote.survey import Survey

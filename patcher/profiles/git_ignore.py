@@ -12,10 +12,10 @@ from typing import Any
 
 from patcher.errors import RecordError
 from patcher.i18n import Phrase, phrase
-from patcher.migrate.model import Rendered, Text
 from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, plain_value, refers, tail
 from patcher.profiles.layout import Layout, derived, left_to_default
 from patcher.profiles.marked import marked
+from patcher.profiles.model import Rendered, Text
 from patcher.profiles.templates import fill
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patcher.migrate.model import Put, Rendered
+from patcher.profiles.model import Put, Rendered
 from patcher.remote.connection import Connection
 
 

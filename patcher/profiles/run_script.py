@@ -9,7 +9,6 @@ from typing import get_args
 
 from patcher.errors import RecordError
 from patcher.i18n import phrase
-from patcher.migrate.model import Rendered, Text
 from patcher.profiles import deciding, values
 from patcher.profiles.checked import override, variable
 from patcher.profiles.git_ignore import source_of
@@ -17,6 +16,7 @@ from patcher.profiles.hydra import hydra_text
 from patcher.profiles.keys import Config, config_of
 from patcher.profiles.layout import TINY, TRAIN, VALIDATION, Layout
 from patcher.profiles.marked import marked
+from patcher.profiles.model import Rendered, Text
 from patcher.profiles.templates import fill
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host, Profile

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from patcher.i18n import phrase
-from patcher.migrate.model import Text
+from patcher.profiles.model import Text
 from patcher.remote.host import Profile
 from patcher.remote.survey import Survey
 

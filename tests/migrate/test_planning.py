@@ -13,13 +13,14 @@ from patcher.errors import TreeError
 from patcher.migrate.comparing import compare
 from patcher.migrate.listing import listing
 from patcher.migrate.model import Cargo
-from patcher.migrate.planning import environment_of, plan_cargo
+from patcher.migrate.planning import plan_cargo
 from patcher.migrate.sending import send
 from patcher.migrate.verifying import verify
 from patcher.patching.applying import Order, apply
 from patcher.patching.reverting import revert
 from patcher.patching.status import standing
 from patcher.remote.connection import connect
+from patcher.remote.environment import environment_of
 from patcher.remote.host import HERE, Host
 from patcher.remote.opening import begin
 from patcher.remote.probing import survey

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import HostError
-from patcher.migrate.model import Rendered
 from patcher.profiles.marked import marked
+from patcher.profiles.model import Rendered
 from patcher.profiles.putting import put
 from patcher.remote.connection import Connection, connect
 from patcher.remote.host import HERE, Host

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import HostError
-from patcher.migrate.model import Rendered
 from patcher.profiles.marked import marked
+from patcher.profiles.model import Rendered
 from patcher.remote import payload
 from patcher.remote.channel import Channel, RefusedError
 

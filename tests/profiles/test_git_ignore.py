@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from patcher.migrate.model import Rendered
 from patcher.profiles import render_all
+from patcher.profiles.model import Rendered
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import HERE, Host
 from tests.profiles.hosts import VERSIONS, survey

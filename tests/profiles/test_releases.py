@@ -16,9 +16,9 @@ from patcher.analysis.target import Target
 from patcher.check.registry.options import options_of
 from patcher.check.rules import judge
 from patcher.check.scripts.collect import script_uses
-from patcher.migrate.model import Rendered
 from patcher.packages.releases import sources
 from patcher.profiles import NAMES, render_all
+from patcher.profiles.model import Rendered
 from patcher.remote.host import Host
 from tests.profiles.hosts import survey
 

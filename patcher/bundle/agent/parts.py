@@ -6,10 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from patcher.jobs.agent import folder, processes
-from patcher.remote.agent import variables
+from patcher.remote.agent import place, variables
 from patcher.secrets.known import values_here
 from patcher.secrets.redacting import Following, Redactor
-from patcher.worktree.host import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.bundle.agent import rays
 from patcher.jobs.agent import devices, folder, login, processes
-from patcher.remote.agent import gpus, variables
+from patcher.remote.agent import gpus, place, variables
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Fact, gather, run
 from patcher.secrets.known import values_here
 from patcher.secrets.redacting import Redactor
-from patcher.worktree.host import place
 
 if TYPE_CHECKING:
     from patcher.jobs.agent.processes import Process, Table

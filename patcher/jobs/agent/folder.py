@@ -10,9 +10,9 @@ from typing import Any, BinaryIO, Dict
 
 from patcher.jobs.agent import processes
 from patcher.messages import Refusal, phrase, why
+from patcher.remote.agent.place import OURS
 from patcher.worktree import files
 from patcher.worktree.host import disk
-from patcher.worktree.host.place import OURS
 from patcher.worktree.json_text import parse_json
 
 JOBS = os.path.join(OURS, "jobs")

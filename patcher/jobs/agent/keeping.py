@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from patcher.jobs.agent import folder
 from patcher.jobs.agent.starting import KEPT
 from patcher.messages import Refusal, phrase, why
+from patcher.remote.agent import place
 from patcher.worktree import files
-from patcher.worktree.host import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable
 
 from patcher.jobs.agent import devices, folder, processes
 from patcher.jobs.agent.keeping import working
+from patcher.remote.agent import place
 from patcher.worktree import files
-from patcher.worktree.host import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

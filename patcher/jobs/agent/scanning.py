@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Iterable, List
 
 from patcher.jobs.agent import folder
 from patcher.jobs.agent.reading import Times
-from patcher.worktree.host import place
+from patcher.remote.agent import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

@@ -16,9 +16,8 @@ from patcher.jobs.agent import devices, folder, login, processes, sealing
 from patcher.jobs.agent.hook import FOLDER
 from patcher.jobs.agent.hooked import VARIABLE
 from patcher.messages import Refusal, Said, phrase, why
-from patcher.remote.agent import variables
+from patcher.remote.agent import place, variables
 from patcher.worktree import files
-from patcher.worktree.host import place
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:

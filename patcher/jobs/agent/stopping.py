@@ -12,7 +12,7 @@ from patcher.jobs.agent import folder, processes
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of, write_whole
 from patcher.messages import Refusal, phrase
-from patcher.worktree.host import place
+from patcher.remote.agent import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

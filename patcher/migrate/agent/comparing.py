@@ -7,9 +7,9 @@ import stat
 from typing import TYPE_CHECKING, Any, Iterable
 
 from patcher.messages import Refusal, phrase
+from patcher.remote.agent.place import root as root_of
 from patcher.worktree.host import disk, hashing, inside, manifest, replacing, trouble
 from patcher.worktree.host.manifest import Entry, Manifest
-from patcher.worktree.host.place import root as root_of
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

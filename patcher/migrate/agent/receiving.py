@@ -14,8 +14,8 @@ from patcher.migrate.agent import comparing
 from patcher.migrate.agent.comparing import Cargo
 from patcher.remote.agent import rsync
 from patcher.remote.agent.frames import MOST_BODY
+from patcher.remote.agent.place import root as root_of
 from patcher.worktree.host import disk, hashing, inside, replacing, trouble
-from patcher.worktree.host.place import root as root_of
 from patcher.worktree.host.treelock import TreeLock
 
 if TYPE_CHECKING:

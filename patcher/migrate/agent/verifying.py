@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Said, phrase, why
 from patcher.migrate.agent.marks import marked_lines
+from patcher.remote.agent.place import root as root_of
 from patcher.worktree import files
 from patcher.worktree.host import hashing, manifest
-from patcher.worktree.host.place import root as root_of
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from patcher.errors import UsageError
 from patcher.i18n import Phrases, listed, phrase
 from patcher.migrate.listing import listing
-from patcher.migrate.model import Cargo, Text
+from patcher.migrate.model import Cargo
 from patcher.migrate.planning import plan_cargo
 from patcher.migrate.steps.transfer import named
 from patcher.migrate.walk import Outcome, Walk, found
+from patcher.profiles.model import Text
 
 
 def run(walk: Walk) -> Outcome:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from patcher.errors import HostError
 from patcher.i18n import listed, phrase
-from patcher.migrate.model import Text
 from patcher.migrate.walk import Outcome, Walk
+from patcher.profiles.model import Text
 
 
 def run(walk: Walk) -> Outcome:

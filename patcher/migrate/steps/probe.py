@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from patcher.i18n import Phrase, Phrases, listed, phrase
-from patcher.migrate.model import Text
 from patcher.migrate.walk import Outcome, Walk
+from patcher.profiles.model import Text
 from patcher.remote.survey import Gpu, Survey
 
 _SHOWN = ("vllm", "torch", "transformers", "triton", "ray")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.migrate.model import Put, Text
 from patcher.migrate.walk import Outcome, Walk, found
 from patcher.profiles import render_all
+from patcher.profiles.model import Put, Text
 from patcher.profiles.putting import put
 
 _SAID = {
@@ -34,7 +34,7 @@ def run(walk: Walk) -> Outcome:
 def _versions(walk: Walk) -> dict[str, str]:
     if walk.cargo is not None:
         return {name: item.version for name, item in walk.cargo.environment.packages.items()}
-    from patcher.migrate.planning import environment_of
+    from patcher.remote.environment import environment_of
 
     environment = environment_of(found(walk.survey), walk.session.tree.root)
     return {name: item.version for name, item in environment.packages.items()}

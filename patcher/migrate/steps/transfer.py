@@ -9,10 +9,11 @@ from patcher.errors import HostError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.jobs import running
 from patcher.migrate.comparing import compare
-from patcher.migrate.model import Cargo, Difference, Sent, Text
+from patcher.migrate.model import Cargo, Difference, Sent
 from patcher.migrate.sending import send
 from patcher.migrate.steps.probe import size
 from patcher.migrate.walk import Outcome, Walk, found
+from patcher.profiles.model import Text
 
 _NAMED = 5
 

@@ -13,11 +13,11 @@ import time
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.remote.agent import cgroups, disks, environs, gpus, interpreters, libcuda
+from patcher.remote.agent import cgroups, disks, environs, gpus, interpreters, libcuda, place
 from patcher.remote.agent.facts import Fact, Untold, gather, run
 from patcher.remote.agent.serving import Request
 from patcher.worktree import files
-from patcher.worktree.host import place, resolving
+from patcher.worktree.host import resolving
 from patcher.worktree.json_text import parse_json
 
 _SHORT = 1.2

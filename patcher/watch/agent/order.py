@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from patcher.jobs.agent import folder, hook
+from patcher.remote.agent import place
 from patcher.watch.agent.finding import Order
-from patcher.worktree.host import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

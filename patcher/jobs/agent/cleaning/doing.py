@@ -11,7 +11,7 @@ from patcher.jobs.agent.cleaning.looking import listed
 from patcher.jobs.agent.cleaning.model import Item
 from patcher.jobs.agent.cleaning.scene import Scene, scene
 from patcher.messages import Said, phrase, why
-from patcher.worktree.host import place
+from patcher.remote.agent import place
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request

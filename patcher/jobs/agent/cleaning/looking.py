@@ -8,8 +8,7 @@ from patcher.jobs.agent.cleaning import caches, orphans, rays, runs
 from patcher.jobs.agent.cleaning.model import Items
 from patcher.jobs.agent.cleaning.scene import Scene, scene
 from patcher.messages import Refusal, phrase
-from patcher.remote.agent import variables
-from patcher.worktree.host import place
+from patcher.remote.agent import place, variables
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
