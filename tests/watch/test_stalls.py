@@ -113,12 +113,12 @@ def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: P
 
 LOOK = """
 import sys
-from patcher.agent.stacks.finding import Members
-from patcher.agent.stacks.taking import take
-from patcher.agent.stacks.finding import Members
-from patcher.agent.stacks.taking import take
-from patcher.stacks.grouping import grouped
-from patcher.stacks.reading import taken
+from patcher.watch.agent.finding import Members
+from patcher.watch.agent.taking import take
+from patcher.watch.agent.finding import Members
+from patcher.watch.agent.taking import take
+from patcher.watch.stacks.grouping import grouped
+from patcher.watch.stacks.reading import taken
 order = eval(sys.argv[1])
 found = taken(take(Members(order), order), "here")
 for group in grouped(found.processes, found.locks).groups:
