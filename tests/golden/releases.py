@@ -15,17 +15,4 @@ VERL = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.7.0.de
 """The last is a fork's version, with the files of 0.6.1."""
 _CHECKED = "0.8.5 0.10.2 0.11.0 0.12.0 0.13.0 0.15.1 0.17.0 0.20.2 0.23.0 0.26.0 0.30.0 0.33.0"
 CHECKED = tuple(_CHECKED.split())
-    "0.8.5",
-    "0.10.2",
-    "0.11.0",
-    "0.12.0",
-    "0.13.0",
-    "0.15.1",
-    "0.17.0",
-    "0.20.2",
-    "0.23.0",
-    "0.26.0",
-    "0.30.0",
-    "0.33.0",
-)
 """vLLM releases for `check`: around each of those that moved what verl uses, and the newest."""
