@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo test test-matrix test-crash runtime test-runtime test-ux test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
+.PHONY: help venv demo golden test test-matrix test-crash runtime test-runtime test-ux test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test-runtime: $(READY)  ## Real verl on a real vLLM for the CPU: imports, findin
 
 test-ux: $(READY)  ## Every command in terminals of tmux, against the screens in tests/ux/golden; UPDATE=1 writes them anew
 	$(if $(UPDATE),UPDATE=1) $(PYTEST) -n $(JOBS) --dist loadgroup -m ux
+
+golden: $(READY)  ## What commands print and plans write, against tests/golden/outputs; UPDATE=1 writes them anew
+	@$(BIN)/python -m tests.golden $(if $(UPDATE),--write,--check) --jobs $(JOBS)
 
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts
