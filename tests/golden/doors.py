@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from patcher.cli.app import run
-from patcher.hosts.host import HERE, Host
-from patcher.operations.applying import Order, preview
+from patcher.patching.applying import Order, preview
 from patcher.profiles import render_all
-from tests.environment.venvs import Venv
+from patcher.remote.host import HERE, Host
 from tests.forks import fork
 from tests.journeys.environments import environment, freeze
 from tests.matrix.pairs import copy_of, session
+from tests.packages.venvs import Venv
 from tests.profiles.hosts import VERSIONS, survey
 
 TOOL = ("-m", "patcher")
