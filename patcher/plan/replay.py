@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from patcher.plan.lines import on_base
-from patcher.records.model import Edit, Mark, Record, Style
+from patcher.records.model import Record
 from patcher.rewrite import markers, matches, rewrite
+from patcher.rewrite.edits import Edit, Mark, Style
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
 
 

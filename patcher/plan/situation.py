@@ -10,7 +10,8 @@ from patcher.packages.versions import No, Undecided, is_prerelease, satisfies
 from patcher.plan.need import SymbolLookup
 from patcher.plan.outcome import Applied, FileState
 from patcher.plan.replay import Desk, EditFilter, Unused
-from patcher.records.model import Edit, Record, Style
+from patcher.records.model import Record
+from patcher.rewrite.edits import Edit, Style
 
 
 @dataclass(frozen=True, slots=True)

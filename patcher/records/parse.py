@@ -10,22 +10,17 @@ from typing import Any, get_args
 from patcher.error_messages import said
 from patcher.i18n import phrase
 from patcher.records import rules
-from patcher.records.model import (
+from patcher.records.model import Example, Failure, Lifetime, Record, Text, When
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
-    Example,
-    Failure,
     Insert,
-    Lifetime,
     MoveImport,
-    Record,
     RemoveArgument,
     RenameArgument,
     RenameAttribute,
     Replace,
     Style,
-    Text,
-    When,
     Where,
 )
 from patcher.tables.lines import KeyPath

@@ -8,7 +8,7 @@ from typing import Literal
 
 from patcher.plan.outcome import Applied, FileState
 from patcher.plan.situation import Situation
-from patcher.records.model import Edit, MoveImport
+from patcher.rewrite.edits import Edit, MoveImport
 from patcher.rewrite.outcome import Unparseable
 from patcher.session.merging import without_ours
 from patcher.session.pre_images import Replaced, release_of, replaced

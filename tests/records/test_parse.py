@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.records.model import MoveImport, Record
+from patcher.records.model import Record
 from patcher.records.parse import parse
+from patcher.rewrite.edits import MoveImport
 from patcher.tables.mistakes import Mistake
 
 GOOD = """\

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from patcher.plan.replay import Desk
-from patcher.records.model import Edit, Example, Mark, Record
+from patcher.records.model import Example, Record
 from patcher.rewrite.code import Code, parse
+from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.engine import locate
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Unparseable
 from patcher.rewrite.sites import settle
