@@ -26,6 +26,6 @@ def said(error: BaseException) -> Phrase | Phrases | str:
             template = "'{codec}' codec can't decode byte 0x{byte} in position {at}: {problem}"
             return phrase(template, **fields, problem=listed(error.reason))
     match error.args:
-        case (Phrase() as told,):
+        case (Phrase() | Phrases() as told,):
             return told
     return str(error)

@@ -87,7 +87,7 @@ def _of_toml(text: str, file: Path) -> dict[str, str]:
 
     data = decode(text, file)
     if isinstance(data, Mistake):
-        raise _broken(file, data.told)
+        raise _broken(file, data.sentence)
     match data:
         case {"pins": dict(pins)}:
             return {normalise(name): _specifier(version, file) for name, version in pins.items()}

@@ -15,9 +15,8 @@ from patcher.errors import RecordError, TreeError
 from patcher.i18n import phrase
 from patcher.patching.applying import Order, apply, preview
 from patcher.session import config as settings
-from patcher.tables.lines import key_lines
 from patcher.tables.mistakes import Mistake
-from patcher.tables.toml import decode
+from patcher.tables.toml import decode, key_lines
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def with_disabled(text: str, ids: Sequence[str], path: str) -> str:
     """
     data = decode(text, Path(path))
     if isinstance(data, Mistake):
-        raise RecordError(data.told)
+        raise RecordError(data.sentence)
     listed = data.get("disable", [])
     missing = [name for name in dict.fromkeys(ids) if name not in listed]
     if not missing:

@@ -37,6 +37,7 @@ SAID_AT = {
     "both": 0,
     "Mistake": 3,
     "note": 1,
+    "matching": 1,
     "tree_error": 1,
     "_refused": 1,
     "_not_allowed": 1,

@@ -155,7 +155,7 @@ def test_a_fork_without_hosts_does_not_pay_for_them(tmp_path: Path) -> None:
 
     (tmp_path / config.NAME).write_text('marker = "Uky"\n')
     program = (
-        "import sys\nfrom pathlib import Path\nfrom patcher import config\n"
+        "import sys\nfrom pathlib import Path\nfrom patcher.session import config\n"
         "config.load(Path(sys.argv[1]))\nprint([name for name in sys.modules if name.startswith('patcher.remote')])\n"
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
