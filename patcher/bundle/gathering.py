@@ -149,10 +149,10 @@ def _git(session: Session) -> tuple[dict[str, Any], list[str]]:
 
 
 def _records(session: Session) -> Section:
-    from patcher.patching.status import standing
+    from patcher.patching.status import records_status
     from patcher.report.status import status_json
 
-    told = status_json(standing(session), None, session)
+    told = status_json(records_status(session), None, session)
     return Section("tree/records.json", phrase("the records and their outcomes on the tree"), as_text(told))
 
 

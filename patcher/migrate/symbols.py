@@ -14,7 +14,7 @@ from patcher.packages.model import MODULES, Environment, Installed
 from patcher.packages.versions import is_prerelease
 
 if TYPE_CHECKING:
-    from patcher.plan.need import SymbolLookup
+    from patcher.plan.applicability import SymbolLookup
     from patcher.remote.connection import Connection
 
 

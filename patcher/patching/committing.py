@@ -76,7 +76,7 @@ def commit_steps(
             and uncommitted. The next run commits them.
     """
     with contextlib.ExitStack() as held:
-        with _saying(phrase("{root}: cannot be committed, so nothing was written", root=place.root)):
+        with _retitled(phrase("{root}: cannot be committed, so nothing was written", root=place.root)):
             require_ready(place)
             stored = store(place, tuple(steps))
             made = series(place, stored)
@@ -86,7 +86,7 @@ def commit_steps(
         before = transaction.ledger
         try:
             transaction.commit(forth.changes, forth.ledger, originals=forth.originals)
-            with _saying(phrase("{root}: cannot be committed, so the edits were taken back", root=place.root)):
+            with _retitled(phrase("{root}: cannot be committed, so the edits were taken back", root=place.root)):
                 publication.finish()
         except BaseException as error:
             try:
@@ -103,7 +103,7 @@ def commit_steps(
 
 
 @contextlib.contextmanager
-def _saying(title: Phrase) -> Iterator[None]:
+def _retitled(title: Phrase) -> Iterator[None]:
     """Say of a refusal what it means for the files."""
     try:
         yield

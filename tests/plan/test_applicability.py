@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from patcher.packages import Environment, Installed
-from patcher.plan.need import Need, need
+from patcher.plan.applicability import Applicability, applicability
 from patcher.records.model import Record, When
 
 REMOVED = "vllm.engine.Args.quiet"
@@ -19,10 +19,10 @@ def installed(**versions: str) -> Environment:
     return Environment(None, {name: Installed(name, version) for name, version in names.items()})
 
 
-def ask(when: When, environment: Environment, symbols: Mapping[str, bool] | None = None) -> Need:
+def ask(when: When, environment: Environment, symbols: Mapping[str, bool] | None = None) -> Applicability:
     record = Record("r", "t", "r", "until-upstream", when, ())
     lookup: Callable[[str], bool | None] = (symbols or {}).get
-    return need(record, environment, lookup)
+    return applicability(record, environment, lookup)
 
 
 NEEDED = When({"verl": ">=0.6,<0.7", "vllm": ">=0.12"}, lacks=(REMOVED,))

@@ -58,7 +58,7 @@ class _Change:
             files.replace(self.place, self.before, mode=self.mode)
 
 
-def apply_and_remember(session: Session, order: Order, *, dry_run: bool) -> Round:
+def apply_and_disable(session: Session, order: Order, *, dry_run: bool) -> Round:
     """Apply, or preview; where the order says so, what it skips is left out from now on, if the rest can be applied.
 
     Raises what `apply` does, RecordError where uky-patch.toml cannot be edited safely, TreeError where not written.

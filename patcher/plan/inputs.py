@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from patcher.packages import Environment
 from patcher.packages.versions import No, Undecided, is_prerelease, satisfies
-from patcher.plan.need import SymbolLookup
+from patcher.plan.applicability import SymbolLookup
 from patcher.plan.outcome import Applied, FileState
-from patcher.plan.replay import Desk, EditFilter, Unused
+from patcher.plan.replay import EditFilter, Unused, Workspace
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit, Style
 
@@ -38,7 +38,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class PlanInputs:
     """What a plan is made from, besides the records."""
 
     environment: Environment
@@ -77,8 +77,8 @@ def lies_between(verl: str) -> bool:
     return is_prerelease(verl)
 
 
-def desk_of(situation: Situation) -> Desk:
-    texts = {path: state.base for path, state in situation.files.items() if state.base is not None}
-    problems = {path: state.problem for path, state in situation.files.items() if state.problem}
-    shown = {path: state.current for path, state in situation.files.items() if state.current is not None}
-    return Desk.of(texts, problems, situation.word, situation.style, shown=shown, unused=situation.unused)
+def workspace_of(inputs: PlanInputs) -> Workspace:
+    texts = {path: state.base for path, state in inputs.files.items() if state.base is not None}
+    problems = {path: state.problem for path, state in inputs.files.items() if state.problem}
+    shown = {path: state.current for path, state in inputs.files.items() if state.current is not None}
+    return Workspace.of(texts, problems, inputs.word, inputs.style, shown=shown, unused=inputs.unused)

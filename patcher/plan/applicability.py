@@ -17,7 +17,7 @@ SymbolLookup = Callable[[str], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Applicability:
     """`maybe`: a development version of verl, whose files must decide. `unknown`: a package is not there to ask."""
 
     answer: Literal["yes", "no", "maybe", "unknown"]
@@ -26,7 +26,7 @@ class Need:
     """What the answer rests on, where that deserves saying."""
 
 
-def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need:
+def applicability(record: Record, environment: Environment, lookup: SymbolLookup) -> Applicability:
     """Decide from the record's `[when]`. Ask `lookup` only when the versions do not say no."""
     unsure: list[Phrase | str] = []
     notes: list[Phrase | str] = []
@@ -34,7 +34,7 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
     for name, specifier in record.when.versions.items():
         installed = environment.packages.get(name)
         if installed is None:
-            return Need(
+            return Applicability(
                 "unknown", phrase("{name} is not installed; the record is for {name} {spec}", name=name, spec=specifier)
             )
         if name in symbols and is_prerelease(installed.version) and _answered(symbols[name], lookup):
@@ -45,19 +45,19 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
         match _verdict(name, installed.version, specifier):
             case No():
                 fields = {"name": name, "version": installed.version, "spec": specifier}
-                return Need("no", phrase("{name} {version}; the record is for {name} {spec}", **fields))
+                return Applicability("no", phrase("{name} {version}; the record is for {name} {spec}", **fields))
             case Undecided(reason):
                 unsure.append(reason)
             case Yes(note):
                 notes.extend([note] if note else [])
     for name in record.when.absent:
         if (installed := environment.packages.get(name)) is not None:
-            return Need("no", phrase("{name} {version} is installed", name=name, version=installed.version))
+            return Applicability("no", phrase("{name} {version} is installed", name=name, version=installed.version))
     for name in record.when.renamed:
         if (installed := environment.packages.get(name)) is None:
-            return Need("unknown", phrase("{name} is not installed", name=name))
+            return Applicability("unknown", phrase("{name} is not installed", name=name))
         if not installed.renamed:
-            return Need(
+            return Applicability(
                 "no", phrase("{name} {version} is known under its own name", name=name, version=installed.version)
             )
     unanswered: list[str] = []
@@ -68,12 +68,12 @@ def need(record: Record, environment: Environment, lookup: SymbolLookup) -> Need
                 unanswered.append(symbol)
             elif there is not wanted:
                 template = "{symbol} is there" if there else "{symbol} is not there"
-                return Need("no", phrase(template, symbol=symbol))
+                return Applicability("no", phrase(template, symbol=symbol))
     if unanswered:
         listed = ", ".join(unanswered)
         notes.append(phrase("decided by version alone, for {symbols} could not be looked up", symbols=listed))
     grounds = Phrases(tuple(unsure)) if unsure else _grounds(record.when, environment)
-    return Need("maybe" if unsure else "yes", grounds, Phrases(tuple(notes)))
+    return Applicability("maybe" if unsure else "yes", grounds, Phrases(tuple(notes)))
 
 
 def _verdict(name: str, version: str, specifier: str) -> Verdict:

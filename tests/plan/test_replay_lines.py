@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.plan.lines import on_base, on_other
+from patcher.plan.replay import on_base, on_other
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Candidate, Rewritten
 
 BASE = "a\nb\nc\nd\ne\n"
