@@ -186,7 +186,7 @@ def limit_of(evidence: Evidence) -> float:
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:
     """Those assumed, else those that the log tells, else those installed where the log tells of no others."""
-    from patcher.packages.probe import ABSENT, assumed
+    from patcher.packages.environment import ABSENT, assumed
 
     installed = _installed(session) if installed is None else installed
     if any(name in installed and installed[name] != version for name, version in evidence.versions.items()):

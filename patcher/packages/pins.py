@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.error_messages import said
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.packages.agent.installed.folders import normalise
+from patcher.packages.agent.folders import normalise
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.packages import Environment
-from patcher.packages.agent.installed.folders import normalise
+from patcher.packages.agent.folders import normalise
 from patcher.packages.versions import No, Undecided, Verdict, Yes, is_prerelease, satisfies
 from patcher.records.model import Record, When
 

@@ -13,7 +13,7 @@ from patcher.error_messages import said
 from patcher.errors import RecordError, UsageError
 from patcher.homes import expanded
 from patcher.i18n import Phrases, phrase
-from patcher.packages.model import NamedPython
+from patcher.packages.chosen_interpreter import NamedPython
 from patcher.rewrite.edits import Style
 from patcher.worktree import files
 from patcher.worktree.within import leads_into

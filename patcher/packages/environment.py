@@ -1,20 +1,42 @@
-"""What is installed under an interpreter, found out without importing any of it."""
+"""What is installed under an interpreter, found out without importing any of it; verl is the tree's own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.i18n.decoding import heard
-from patcher.packages.agent.installed.folders import normalise
-from patcher.packages.agent.installed.metadata import is_pep440
-from patcher.packages.agent.installed.packages import packages_of
-from patcher.packages.interpreter import find_interpreter
-from patcher.packages.model import NAMES, Environment, Installed, NamedPython
-from patcher.packages.trees import verl_tree
+from patcher.packages.agent.folders import MODULES, is_pep440, literal_version, normalise
+from patcher.packages.agent.installed import Installed, packages_of
+from patcher.packages.chosen_interpreter import ChosenBy, NamedPython, find_interpreter
+
+NAMES: tuple[str, ...] = (*MODULES, "python", "cuda")
+"""Every name that a version can be known or assumed for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What is installed under `python`; a name that is not in `packages` is not installed."""
+
+    python: Path | None
+    packages: Mapping[str, Installed]
+    problems: tuple[Phrase, ...] = ()
+    """What was odd, in sentences: two installs, leftovers, versions that are not PEP 440."""
+    notes: tuple[Phrase, ...] = ()
+    """Where was looked, where that may surprise."""
+    chosen_by: ChosenBy = "option"
+    known: bool = True
+    """Whether this is the environment that trains: somebody has named it or a version, or it has vllm or torch."""
+
+    def version(self, name: str) -> str | None:
+        """The version of one of `NAMES`, or None if it is not installed."""
+        found = self.packages.get(name)
+        return found.version if found else None
+
 
 ABSENT = "none"
 """What `assume` gives for a package that is to count as not installed."""
@@ -101,3 +123,23 @@ def _take_tree(root: Path, packages: dict[str, Installed]) -> list[Phrase]:
             root=root,
         ),
     ]
+
+
+def verl_tree(root: Path) -> tuple[Installed | None, list[Phrase]]:
+    """The verl in `root` (the folder that holds `verl/`), by `verl/version/version`."""
+    package = root / "verl"
+    if not package.is_dir():
+        return None, [phrase("{root} holds no folder verl", root=root)]
+    version = literal_version(package)
+    metadata = sorted(root.glob("verl-*.dist-info"))
+    if version is None and metadata:
+        version = metadata[0].name.removesuffix(".dist-info").partition("-")[2]
+    if version is None:
+        silent = "{package} states no version: {file} is missing or empty"
+        return None, [phrase(silent, package=package, file=package / "version" / "version")]
+    odd = phrase("verl {version} in {root} is no PEP 440 version", version=version, root=root)
+    problems = [] if is_pep440(version) else [odd]
+    checkout = any((folder / ".git").exists() for folder in (root.absolute(), *root.absolute().parents))
+    if metadata:
+        return Installed("verl", version, "verl", package, "wheel"), problems
+    return Installed("verl", version, None, package, "checkout" if checkout else "folder"), problems

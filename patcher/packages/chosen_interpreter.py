@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from patcher.errors import EnvironmentProbeError, RecordError
 from patcher.i18n import Phrases
 from patcher.i18n import phrase as sentence
 from patcher.i18n.decoding import heard
 from patcher.messages import Said, phrase
-from patcher.packages.agent.installed.interpreter import ASK_SECONDS, SITE_NAMES, executable, read
-from patcher.packages.agent.installed.layout import Interpreter, Unusable
-from patcher.packages.model import ChosenBy, NamedPython
+from patcher.packages.agent.interpreter import ASK_SECONDS, SITE_NAMES, Interpreter, Unusable, executable, read
+
+ChosenBy = Literal["option", "settings", "activation", "default"]
+"""What an interpreter was chosen by: --python, uky-patch.toml, an activated environment, or nothing at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPython:
+    """The interpreter that the uky-patch.toml of the tree at `root` names."""
+
+    path: Path
+    place: str
+    """`uky-patch.toml:3`, the line that names it."""
+    root: Path
 
 
 def find_interpreter(python: Path | None, named: NamedPython | None = None) -> tuple[Interpreter, ChosenBy]:
