@@ -201,8 +201,8 @@ def said_in_words(reason: Any) -> str:
 
 
 def _why(error: UkyError | OSError) -> Phrase | str:
-    from patcher.error_messages import said
+    from patcher.errors import message_of
 
     if isinstance(error, UkyError):
         return error.title if isinstance(error.title, Phrase) else str(error.title)
-    return str(said(error))
+    return str(message_of(error))

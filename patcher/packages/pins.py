@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.error_messages import said
-from patcher.errors import UsageError
+from patcher.errors import UsageError, message_of
 from patcher.i18n import Phrase, phrase
 from patcher.packages.agent.folders import normalise
 from patcher.worktree import files
@@ -38,7 +37,7 @@ def read_pins(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             phrase("{path}: cannot be read", path=file),
-            cause=said(error),
+            cause=message_of(error),
             advice=_ADVICE,
         ) from error
     if file.suffix in (".toml", ".lock"):

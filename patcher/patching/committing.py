@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.git import owed
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.owed import Owed
@@ -115,7 +114,7 @@ def _retitled(title: Phrase) -> Iterator[None]:
 def _left_over(forth: Effect, error: BaseException, second: BaseException) -> TreeError:
     return TreeError(
         phrase("written and not committed: {files}", files=", ".join(change.path for change in forth.changes)),
-        cause=phrase("{why}; before that: {error}", why=said(second), error=said(error)),
+        cause=phrase("{why}; before that: {error}", why=message_of(second), error=message_of(error)),
         advice=phrase("Remove the cause. The next uky-patch apply --commit commits them."),
     )
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.error_messages import said
-from patcher.errors import RecordError, TreeError
+from patcher.errors import RecordError, TreeError, message_of
 from patcher.i18n import phrase
 from patcher.patching.applying import Order, apply, preview
 from patcher.session import config as settings
@@ -47,7 +46,7 @@ class _Change:
         try:
             files.replace(self.place, self.after, mode=self.mode)
         except OSError as error:
-            raise TreeError(phrase("{path}: cannot be written", path=self.place), cause=said(error)) from error
+            raise TreeError(phrase("{path}: cannot be written", path=self.place), cause=message_of(error)) from error
 
     def take_back(self) -> None:
         if self.after == (self.before or b""):
@@ -99,7 +98,7 @@ def _change(root: Path, ids: Sequence[str]) -> _Change:
             mode = stat.S_IMODE(status.st_mode)
         text = (content or b"").decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise TreeError(phrase("{path}: cannot be read", path=path), cause=said(error)) from error
+        raise TreeError(phrase("{path}: cannot be read", path=path), cause=message_of(error)) from error
     return _Change(place, content, with_disabled(text, ids, str(path)).encode(), mode)
 
 

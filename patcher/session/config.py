@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from patcher.error_messages import said
-from patcher.errors import RecordError, UsageError
+from patcher.errors import RecordError, UsageError, message_of
 from patcher.homes import expanded
 from patcher.i18n import Phrases, phrase
 from patcher.packages.chosen_interpreter import NamedPython
@@ -66,7 +65,7 @@ def load(root: Path) -> Config:
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(phrase("{path}: cannot be read", path=path), cause=said(error)) from error
+        raise RecordError(phrase("{path}: cannot be read", path=path), cause=message_of(error)) from error
     return _parse(text, path, root)
 
 

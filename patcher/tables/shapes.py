@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from patcher.error_messages import said
+from patcher.errors import message_of
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.tables.mistakes import KeyPath, Mistake, shortened_fields
 from patcher.tables.toml import decode, key_lines
@@ -61,7 +61,7 @@ class Mistakes:
             try:
                 rule(value)
             except ValueError as error:
-                self.note(path, said(error))
+                self.note(path, message_of(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.error_messages import said
-from patcher.errors import ReleaseError
+from patcher.errors import ReleaseError, message_of
 from patcher.homes import cache_folder, expanded
 from patcher.i18n import phrase
 from patcher.packages.releases.unpack import KEPT, whole_wheel
@@ -86,7 +85,7 @@ def build(place: Path, make: Callable[[Path], None], progress: Progress, name: P
     except OSError as error:
         raise ReleaseError(
             phrase("cannot write to the cache {folder}", folder=place.parent),
-            cause=said(error),
+            cause=message_of(error),
             advice="Set UKY_PATCH_CACHE to a folder that can be written to and has room.",
         ) from error
     return place
