@@ -154,6 +154,12 @@ BAD = {
         "example[1].file",
         "verl/a.py",
     ),
+    "example behind a wrong one": (
+        GOOD + "\n[[example]]\nname = 'x'\n\n[[example]]\nname = 'y'\nfile = 'verl/b.py'\nuntouched = 'y'\n",
+        20,
+        "example[2].file",
+        "verl/a.py",
+    ),
     "after itself": (GOOD.replace("[when]", 'after = ["good"]\n[when]'), 6, "after", "itself"),
     "enabled": (GOOD.replace("[when]", 'enabled = "no"\n[when]'), 6, "enabled", "true or false"),
     "style": (GOOD.replace("[when]", 'style = "loud"\n[when]'), 6, "style", "comment, clean"),
