@@ -12,8 +12,8 @@ from patcher.records.model import Example, Failure, Lifetime, Record, Text, When
 from patcher.records.rules import (
     DISTRIBUTIONS,
     VERSION_FIELDS,
-    check_id,
     given_versions,
+    identifier,
     is_dotted_name,
     is_id,
     is_name,
@@ -182,7 +182,6 @@ _EXAMPLE = Shape(
 
 
 def _check_record(mistakes: Mistakes, _: KeyPath, record: Record, written: Mapping[str, Any]) -> None:
-    check_id(mistakes, record.id, is_id)
     if "edit" not in written:
         mistakes.note(("edit",), "is missing; a record needs at least one [[edit]]")
     files = ", ".join(record.files)
@@ -199,7 +198,7 @@ def _check_record(mistakes: Mistakes, _: KeyPath, record: Record, written: Mappi
 _RECORD = Shape(
     Record,
     {
-        "id": text(),
+        "id": identifier(is_id),
         "title": text(),
         "reason": text(),
         "upstream": text(blank=True, default=None),

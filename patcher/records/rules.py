@@ -9,8 +9,10 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from patcher.i18n import phrase
+from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Mistakes, Rule, Shape, matching, text
 
 DISTRIBUTIONS: tuple[str, ...] = (
@@ -60,14 +62,18 @@ def is_name(value: str) -> None:
         raise ValueError(phrase("{value!r} must be a name", value=value))
 
 
-def check_id(mistakes: Mistakes, name: str, *rules: Rule) -> None:
-    """Note where the id of a record is not the name of its file, without `.toml`, or no id by its form."""
-    before = len(mistakes.found)
-    rules = rules if name else ()
-    mistakes.hold_to(rules, ("id",), name)
-    stem = Path(mistakes.file).stem
-    if name and len(mistakes.found) == before and name != stem:
-        mistakes.note(("id",), phrase("{id!r} must be the file's name, {stem!r}", id=name, stem=stem))
+def identifier(*rules: Rule) -> Field:
+    """The key `id`: the name of the file, without `.toml`."""
+
+    def read(mistakes: Mistakes, path: KeyPath, written: Any) -> str:
+        before = len(mistakes.found)
+        name: str = text(*rules).read(mistakes, path, written)
+        stem = Path(mistakes.file).stem
+        if name != stem and len(mistakes.found) == before:
+            mistakes.note(path, phrase("{id!r} must be the file's name, {stem!r}", id=name, stem=stem))
+        return name
+
+    return Field(read, "")
 
 
 VERSION_FIELDS: Mapping[str, Field] = {name: text(is_specifier, default=None) for name in DISTRIBUTIONS}

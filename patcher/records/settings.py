@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from patcher.data import shipped
 from patcher.i18n import phrase
-from patcher.records.rules import VERSION_FIELDS, VERSIONS, check_id, given_versions, is_variable
+from patcher.records.rules import VERSION_FIELDS, VERSIONS, given_versions, identifier, is_variable
 from patcher.tables.mistakes import KeyPath, Mistake, mistakes_error
 from patcher.tables.shapes import (
     Mistakes,
@@ -127,7 +127,6 @@ def _make_setting(reason: str, instead: str, **others: Any) -> Setting:
 
 
 def _check_setting(mistakes: Mistakes, _: KeyPath, setting: Setting, written: Mapping[str, Any]) -> None:
-    check_id(mistakes, setting.id)
     alone = bool(written.get("override"))
     if not alone and "variable" not in written:
         mistakes.note(("variable",), "is missing")
@@ -157,7 +156,7 @@ _OVERRIDE = Shape(
 _SETTING = Shape(
     _make_setting,
     {
-        "id": text(),
+        "id": identifier(),
         "variable": text(is_variable, default=""),
         "value": text(default=None),
         "profiles": _PROFILES,

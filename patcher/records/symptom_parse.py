@@ -12,7 +12,7 @@ from patcher.i18n import phrase
 from patcher.records.load import read, symptom_files
 from patcher.records.milestones import PHASES
 from patcher.records.needles import needles, width
-from patcher.records.rules import VERSIONS, check_id, is_id, is_variable
+from patcher.records.rules import VERSIONS, identifier, is_id, is_variable
 from patcher.records.symptoms import (
     TOPICS,
     Fix,
@@ -111,7 +111,6 @@ def _check_stack(mistakes: Mistakes, path: KeyPath, stack: Stack, _: Mapping[str
 
 
 def _check_symptom(mistakes: Mistakes, _: KeyPath, symptom: Symptom, __: Mapping[str, Any]) -> None:
-    check_id(mistakes, symptom.id, is_id)
     if not (symptom.matches or symptom.waits or symptom.trends or symptom.stacks):
         mistakes.note(("match",), "is missing; a symptom needs a [[match]], [[wait]], [[trend]] or [[stack]]")
     if not symptom.fixes:
@@ -170,7 +169,7 @@ _NEAR_MISS = Shape(SymptomExample, {"name": text(), "log": text()})
 _SYMPTOM = Shape(
     _make_symptom,
     {
-        "id": text(),
+        "id": identifier(is_id),
         "title": text(),
         "cause": text(),
         "kind": choice(get_args(Kind)),
