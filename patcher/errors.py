@@ -1,4 +1,4 @@
-"""What a command can end with other than its result: one family, told once in `patcher.cli.app`.
+"""What a command can end with other than its result, and what an exception says in the reader's language.
 
 Mistakes of the user or the machine are raised as one of these. Anything else that is raised is a bug of ours; it
 becomes a BugError in `patcher.cli.ending`, so that it is never taken for findings.
@@ -7,10 +7,9 @@ becomes a BugError in `patcher.cli.ending`, so that it is never taken for findin
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from patcher.i18n import Phrase, Phrases
+from patcher.i18n import Phrase, Phrases, listed, phrase
 
 
 class ExitCode(IntEnum):
@@ -105,3 +104,31 @@ class BugError(UkyError):
     """A bug of uky-patch. It is told in one line."""
 
     exit_code = ExitCode.BUG
+
+
+def message_of(error: BaseException) -> Phrase | Phrases | str:
+    """What an exception says, with its translatable parts apart; plain text where it has none.
+
+    `str()` of it is what `str()` of the exception is.
+    """
+    from json import JSONDecodeError  # Not at the top: most commands that go well read no JSON.
+
+    match error:
+        case UkyError():
+            return Phrases((error.title, error.cause, error.advice), "\n  ")
+        case OSError(errno=int(number), strerror=str(problem), filename=None):
+            return phrase("[Errno {number}] {problem}", number=number, problem=listed(problem))
+        case OSError(errno=int(number), strerror=str(problem), filename2=None):
+            fields = {"number": number, "problem": listed(problem), "path": repr(error.filename)}
+            return phrase("[Errno {number}] {problem}: {path}", **fields)
+        case JSONDecodeError():
+            fields = {"problem": listed(error.msg), "line": error.lineno, "column": error.colno, "at": error.pos}
+            return phrase("{problem}: line {line} column {column} (char {at})", **fields)
+        case UnicodeDecodeError() if error.end - error.start == 1:
+            fields = {"codec": error.encoding, "byte": f"{error.object[error.start]:02x}", "at": error.start}
+            template = "'{codec}' codec can't decode byte 0x{byte} in position {at}: {problem}"
+            return phrase(template, **fields, problem=listed(error.reason))
+    match error.args:
+        case (Phrase() | Phrases() as told,):
+            return told
+    return str(error)

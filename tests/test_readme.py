@@ -12,7 +12,7 @@ from patcher.cli.app import COMMANDS, uky_patch
 from patcher.errors import ExitCode
 from patcher.i18n import Language, show
 from patcher.plan.outcome import FAILED, SETTLED
-from patcher.session.config import _KEYS
+from patcher.session.config import _shape
 
 ROOT = Path(__file__).parent.parent
 READMES: dict[str, Language] = {"README.md": "en", "README.zh-CN.md": "zh"}
@@ -63,7 +63,7 @@ def test_exit_codes_outcomes_and_settings_are_all_told(name: str) -> None:
     told |= {part for entry in told for part in re.split("[、,] ?", entry)}
     assert {str(code.value) for code in ExitCode} <= told
     assert {f"`{kind}`" for kind in SETTLED | FAILED | {"pending"}} <= told
-    assert {f"`{key}`" for key in _KEYS} <= told
+    assert {f"`{key}`" for key in _shape(Path()).fields} <= told
 
 
 def test_both_readmes_have_the_same_shape() -> None:

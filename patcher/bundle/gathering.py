@@ -149,10 +149,10 @@ def _git(session: Session) -> tuple[dict[str, Any], list[str]]:
 
 
 def _records(session: Session) -> Section:
-    from patcher.patching.status import standing
+    from patcher.patching.status import records_status
     from patcher.report.status import status_json
 
-    told = status_json(standing(session), None, session)
+    told = status_json(records_status(session), None, session)
     return Section("tree/records.json", phrase("the records and their outcomes on the tree"), as_text(told))
 
 
@@ -201,8 +201,8 @@ def said_in_words(reason: Any) -> str:
 
 
 def _why(error: UkyError | OSError) -> Phrase | str:
-    from patcher.error_messages import said
+    from patcher.errors import message_of
 
     if isinstance(error, UkyError):
         return error.title if isinstance(error.title, Phrase) else str(error.title)
-    return str(said(error))
+    return str(message_of(error))

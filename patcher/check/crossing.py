@@ -23,7 +23,7 @@ from patcher.check.matrix import Cell, Matrix, Missing, cell_of, with_since
 from patcher.check.repairing import check_with_records
 from patcher.errors import EnvironmentProbeError
 from patcher.i18n import phrase
-from patcher.packages.model import MODULES
+from patcher.packages.agent.folders import MODULES
 from patcher.records.model import Record
 from patcher.worktree import files
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from patcher.check.matrix import Missing
 from patcher.errors import ReleaseError
 from patcher.i18n import Phrases, phrase
-from patcher.packages.model import MODULES
+from patcher.packages.agent.folders import MODULES
 from patcher.packages.releases import sources
 
 if TYPE_CHECKING:

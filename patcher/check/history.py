@@ -17,7 +17,7 @@ from patcher.check.pair import check_pair
 from patcher.check.since import Bisection
 from patcher.check.targets import Located, release_folder
 from patcher.errors import ReleaseError
-from patcher.packages.agent.installed.metadata import package_in
+from patcher.packages.agent.folders import package_in
 from patcher.worktree import files
 
 if TYPE_CHECKING:

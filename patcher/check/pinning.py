@@ -14,9 +14,9 @@ from patcher.check.repairing import planned
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import phrase
-from patcher.packages.model import MODULES, NAMES
+from patcher.packages.agent.folders import MODULES
+from patcher.packages.environment import ABSENT, NAMES
 from patcher.packages.pins import UNTOLD, read_pins
-from patcher.packages.probe import ABSENT
 
 if TYPE_CHECKING:
     from patcher.plan.outcome import Plan, RecordOutcome

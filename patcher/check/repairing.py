@@ -13,9 +13,9 @@ from patcher.analysis.target import Target
 from patcher.check.pair import Weigh, check_pair
 from patcher.check.repairs import Repairs, Step, Texts, attribute
 from patcher.packages import Environment, Installed
-from patcher.plan.need import SymbolLookup, need
-from patcher.plan.replay import Desk, predecessors
-from patcher.plan.situation import Request, belongs
+from patcher.plan.applicability import SymbolLookup, applicability
+from patcher.plan.inputs import Request, belongs
+from patcher.plan.replay import Workspace, predecessors
 
 if TYPE_CHECKING:
     from patcher.plan.outcome import Plan
@@ -66,7 +66,7 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
 
 def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str], dict[str, str]]:
     """The plan for the target's versions (None: those of the session), the texts as they are, and without records."""
-    from patcher.plan.plan import plan
+    from patcher.plan.planning import plan_apply
     from patcher.session.consistent_read import look
     from patcher.session.survey import record_file_names, survey
 
@@ -77,7 +77,7 @@ def planned(session: Session, target: Target | None, request: Request) -> tuple[
         situation = replace(situation, environment=environment, lookup=_lookup(target, session.lookup))
     base = {path: state.base for path, state in situation.files.items() if state.base is not None}
     now = {path: state.current for path, state in situation.files.items() if state.current is not None}
-    return plan(session.records, request, situation), now, base
+    return plan_apply(session.records, request, situation), now, base
 
 
 def check_with_records(
@@ -150,13 +150,13 @@ def _rehearse(
     known = {name: Installed(name, version) for name, version in target.versions.items() if version is not None}
     environment = Environment(None, {**known, "verl": Installed("verl", verl)})
     lookup = _lookup(target, lambda _symbol: None)
-    wanted = [record for record in records if need(record, environment, lookup).answer in ("yes", "maybe")]
+    wanted = [record for record in records if applicability(record, environment, lookup).answer in ("yes", "maybe")]
     texts = {}
     for file in dict.fromkeys(file for record in wanted for file in record.files):
         content = forest.content(file)
         if content is not None:
             texts[file] = content.decode("utf-8", "replace")
-    desk = Desk.of(texts, {}, "Uky", "comment")
+    desk = Workspace.of(texts, {}, "Uky", "comment")
     earlier = predecessors(wanted)
     for record in wanted:
         desk.replay(record, belongs(verl), earlier[record.id])

@@ -12,10 +12,8 @@ from patcher.analysis.locate import module_of, package_in_folder, version_of
 from patcher.errors import ReleaseError, UsageError
 from patcher.homes import expanded
 from patcher.i18n import phrase
-from patcher.packages.agent.installed.folders import normalise
-from patcher.packages.agent.installed.metadata import is_pep440, package_in
-from patcher.packages.model import MODULES
-from patcher.packages.probe import ABSENT
+from patcher.packages.agent.folders import MODULES, is_pep440, normalise, package_in
+from patcher.packages.environment import ABSENT
 
 if TYPE_CHECKING:
     from patcher.analysis.target import Target
@@ -189,7 +187,7 @@ def _installed(asked: Against, session: Session) -> Located:
 
 
 def _under(session: Session, module: str) -> Path | None:
-    from patcher.packages.interpreter import find_interpreter
+    from patcher.packages.chosen_interpreter import find_interpreter
 
     interpreter, _ = find_interpreter(session.environment.python)
     folders = (folder / module for folder in (*interpreter.extra, *interpreter.site))

@@ -72,13 +72,13 @@ def command(
         return _on_nodes(session, address, Wanted(ids, tags, skip, allow_dirty, merge), dry_run=dry_run, wait=wait)
     from patcher.check.untried import untried
     from patcher.patching.applying import Order
-    from patcher.patching.remembering import apply_and_remember
+    from patcher.patching.disabling import apply_and_disable
     from patcher.report.round import show_round
 
     dry_run = dry_run or diff
     request = session.request(ids, tags, skip)
     order = Order(request, allow_dirty=allow_dirty, commit=commit, merge=merge, remember=remember)
-    done = apply_and_remember(session, order, dry_run=dry_run)
+    done = apply_and_disable(session, order, dry_run=dry_run)
     done = done if done.failed else replace(done, untried=untried(session))
     return show_round(done, session, verb="apply", diff=diff or show_diff, order=order, dry_run=dry_run)
 

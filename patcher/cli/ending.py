@@ -131,18 +131,18 @@ def _machine(error: OSError) -> MachineError:
 
     For example a folder that may not be searched, no descriptors left, or a file system that became read-only.
     """
-    from patcher.error_messages import said
+    from patcher.errors import message_of
 
     try:
         os.getcwd()  # noqa: PTH109
     except OSError:
         return MachineError(
             phrase("the folder that this was started in is gone or cannot be read"),
-            cause=said(error),
+            cause=message_of(error),
             advice=phrase("Change to a folder that is there."),
         )
     if error.filename is None:
-        return MachineError(phrase("the machine refuses what is needed"), cause=said(error))
+        return MachineError(phrase("the machine refuses what is needed"), cause=message_of(error))
     name = os.fsdecode(error.filename) if isinstance(error.filename, bytes | str | os.PathLike) else str(error.filename)
     reason = listed(error.strerror or str(error))
     return MachineError(phrase("{path}: cannot be used", path=name), cause=reason)

@@ -19,10 +19,10 @@ def command(session: Session, everything: bool) -> int:
     Also where it is not known which environment trains, and where check finds what no record was made for.
     """
     from patcher.check.untried import untried
-    from patcher.patching.status import standing
+    from patcher.patching.status import records_status
     from patcher.report.status import show_status
 
-    found, beyond = standing(session), untried(session)
+    found, beyond = records_status(session), untried(session)
     show_status(found, beyond, session, everything=everything)
     clean = found.clean and session.environment.known and (beyond is None or beyond.clean)
     return ExitCode.CLEAN if clean else ExitCode.FINDINGS

@@ -82,7 +82,7 @@ def _machine(root: str | None) -> dict[str, Any]:
 
 
 def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
-    from patcher.patching.status import standing
+    from patcher.patching.status import records_status
 
     if session.root_option is None:
         raise UsageError(
@@ -93,7 +93,7 @@ def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if ask["verb"] != "look":
         told["round"] = _round(session, ask)
-    found = standing(session)
+    found = records_status(session)
     told["records"] = {one.id: {"kind": one.kind, "detail": say(one.detail)} for one in found.outcomes}
     told["versions"] = session.versions
     told["checks"] = _checks(session, ask)

@@ -186,7 +186,7 @@ def limit_of(evidence: Evidence) -> float:
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:
     """Those assumed, else those that the log tells, else those installed where the log tells of no others."""
-    from patcher.packages.probe import ABSENT, assumed
+    from patcher.packages.environment import ABSENT, assumed
 
     installed = _installed(session) if installed is None else installed
     if any(name in installed and installed[name] != version for name, version in evidence.versions.items()):
@@ -212,12 +212,12 @@ def _outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, Rec
     """Where the records stand on the tree at hand, for these versions alone; nothing where there is no tree."""
     if not session.has_tree_at_hand:
         return {}
-    from patcher.patching.status import standing
+    from patcher.patching.status import records_status
     from patcher.session.session import Session
 
     known = {name: version for name, version in versions.items() if name != "verl"}
     asked = Session(session.root_option, session.python, {**known, **session.assume}, session.folders, session.output)
     asked.lookup = lambda _: None
     with contextlib.suppress(UkyError):
-        return {outcome.id: outcome for outcome in standing(asked).outcomes}
+        return {outcome.id: outcome for outcome in records_status(asked).outcomes}
     return {}

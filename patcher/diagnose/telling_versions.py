@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from patcher.records.parse import DISTRIBUTIONS
+from patcher.records.rules import DISTRIBUTIONS
 
 _VERSION = r"v?(?P<version>\d+\.\d+[\w.+!-]*)"
 _SAYINGS = (

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.homes import state_folder
 from patcher.i18n import phrase
 from patcher.migrate.model import Step, StepName
@@ -83,7 +82,7 @@ class Journal:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TreeError(phrase("{path}: cannot be written", path=self.file), cause=said(error)) from error
+            raise TreeError(phrase("{path}: cannot be written", path=self.file), cause=message_of(error)) from error
         write_whole(self.file, f"{text}\n")
 
 

@@ -14,7 +14,7 @@ from patcher.migrate.symbols import host_lookup
 from patcher.packages import probe
 from patcher.patching.applying import changes, round_of
 from patcher.plan.outcome import Plan, RecordOutcome
-from patcher.plan.plan import marked_spots, plan
+from patcher.plan.planning import marked_spots, plan_apply
 from patcher.profiles.model import Text
 from patcher.remote.environment import environment_of
 from patcher.session.consistent_read import look
@@ -24,7 +24,7 @@ from patcher.session.survey import survey as read_tree
 
 if TYPE_CHECKING:
     from patcher.packages import Environment
-    from patcher.plan.need import SymbolLookup
+    from patcher.plan.applicability import SymbolLookup
     from patcher.remote.connection import Connection
     from patcher.remote.survey import Survey
     from patcher.tree.ledger import Ledger
@@ -50,9 +50,9 @@ def plan_cargo(session: Session, listing: Listing, survey: Survey, connection: C
 
     def work(ledger: Ledger) -> Cargo:
         found = listed(read_tree(away, ledger, record_file_names(session)), listing)
-        planned = plan(session.records, session.request(), found.situation)
+        planned = plan_apply(session.records, session.request(), found.situation)
         local = replace(found.situation, environment=own, lookup=lookup_here)
-        kinds = {outcome.id: outcome.kind for outcome in plan(session.records, session.request(), local).outcomes}
+        kinds = {outcome.id: outcome.kind for outcome in plan_apply(session.records, session.request(), local).outcomes}
         done = round_of(planned, found, changes(planned, found))
         items: Mapping[str, Item] = listing.items
         if not done.failed:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from patcher.analysis.symbols import Symbols
 from patcher.errors import ReleaseError
 from patcher.migrate.answers import Answers
-from patcher.packages.model import MODULES, Environment, Installed
+from patcher.packages.agent.folders import MODULES
+from patcher.packages.agent.installed import Installed
+from patcher.packages.environment import Environment
 from patcher.packages.versions import is_prerelease
 
 if TYPE_CHECKING:
-    from patcher.plan.need import SymbolLookup
+    from patcher.plan.applicability import SymbolLookup
     from patcher.remote.connection import Connection
 
 

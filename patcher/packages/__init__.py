@@ -1,6 +1,6 @@
 """What is installed under an interpreter, without importing it, and what specifiers make of the versions found."""
 
-from patcher.packages.model import NAMES, Environment, Installed, Origin
-from patcher.packages.probe import probe
+from patcher.packages.agent.installed import Installed
+from patcher.packages.environment import NAMES, Environment, probe
 
-__all__ = ["NAMES", "Environment", "Installed", "Origin", "probe"]
+__all__ = ["NAMES", "Environment", "Installed", "probe"]

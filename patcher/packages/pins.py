@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.error_messages import said
-from patcher.errors import UsageError
+from patcher.errors import UsageError, message_of
 from patcher.i18n import Phrase, phrase
-from patcher.packages.agent.installed.folders import normalise
+from patcher.packages.agent.folders import normalise
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 
@@ -38,7 +37,7 @@ def read_pins(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             phrase("{path}: cannot be read", path=file),
-            cause=said(error),
+            cause=message_of(error),
             advice=_ADVICE,
         ) from error
     if file.suffix in (".toml", ".lock"):
@@ -87,7 +86,7 @@ def _of_toml(text: str, file: Path) -> dict[str, str]:
 
     data = decode(text, file)
     if isinstance(data, Mistake):
-        raise _broken(file, data.told)
+        raise _broken(file, data.sentence)
     match data:
         case {"pins": dict(pins)}:
             return {normalise(name): _specifier(version, file) for name, version in pins.items()}

@@ -1,4 +1,9 @@
-"""Apply: plan, write all or nothing, and keep the ledger."""
+"""Apply: plan, write all or nothing, and keep the ledger.
+
+`apply` below is the whole way. It looks at the tree without a lock and plans; a plan with a failed record ends there,
+and so does one that changes nothing. Under the lock it looks again, and plans again if anything is another. Then it
+writes the files with the ledger in one transaction, and makes one git commit a record if that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +23,9 @@ from patcher.patching.committing import (
 )
 from patcher.patching.result import Round
 from patcher.patching.status import note
+from patcher.plan.inputs import Request
 from patcher.plan.outcome import Plan, RecordOutcome
-from patcher.plan.plan import hand_made_spots, marked_spots, plan
-from patcher.plan.situation import Request
+from patcher.plan.planning import hand_made_spots, marked_spots, plan_apply
 from patcher.session.consistent_read import look, tell_recovery
 from patcher.session.lock_wait import patience, tell_owner
 from patcher.session.pre_images import PreImages
@@ -63,7 +68,7 @@ def preview(session: Session, order: Order) -> Round:
 def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
     def work(reading: Reading) -> tuple[Round, Survey]:
         found = survey(session, reading.ledger, record_file_names(session), tampering=order.tampering)
-        planned = plan(session.records, order.request, found.situation)
+        planned = plan_apply(session.records, order.request, found.situation)
         return round_of(planned, found, changes(planned, found), reading.account), found
 
     return look(session.tree, work)
@@ -86,8 +91,9 @@ def apply(session: Session, order: Order) -> Round:
     with session.tree.transaction("apply", wait=patience(), on_wait=tell_owner) as transaction:
         tell_recovery(transaction.recovered)
         found = survey(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
+        # Between the first look and the lock somebody may have saved a file, or another uky-patch may have run.
         same = found.sources == seen.sources and found.ledger == seen.ledger
-        planned = first.plan if same else plan(session.records, order.request, found.situation)
+        planned = first.plan if same else plan_apply(session.records, order.request, found.situation)
         todo = changes(planned, found)
         done = round_of(planned, found, todo, transaction.account)
         if done.failed:
@@ -95,11 +101,12 @@ def apply(session: Session, order: Order) -> Round:
         if not order.allow_dirty:
             refuse_foreign_changes(session, found, {change.path for change in todo})
         texts = _texts_after(planned, found)
-        after = settled(planned, session, texts)
+        after = plan_as_written(planned, session, texts)
         ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
+        # The note answers a plain `status`, so only what a plain `apply` has planned may become one.
         if order.request == session.request():
             ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo), texts))
-        aside = set_aside(session, found)
+        aside = keep_other_release(session, found)
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
@@ -159,7 +166,7 @@ def _original_of(path: str, survey: Survey) -> str:
     return known.original if known is not None and known.patched == source.sha256 else source.sha256
 
 
-def settled(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
+def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
     """The plan as it reads once it is written: what was pending is applied, or is no longer there.
 
     What was done by hand stands where it stands in `texts`, the files as written.
@@ -180,7 +187,7 @@ def settled(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
 
 
-def set_aside(session: Session, found: Survey) -> str:
+def keep_other_release(session: Session, found: Survey) -> str:
     """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
     if not found.forgotten:
         return ""

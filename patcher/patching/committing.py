@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.git import owed
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.owed import Owed
@@ -76,7 +75,7 @@ def commit_steps(
             and uncommitted. The next run commits them.
     """
     with contextlib.ExitStack() as held:
-        with _saying(phrase("{root}: cannot be committed, so nothing was written", root=place.root)):
+        with _retitled(phrase("{root}: cannot be committed, so nothing was written", root=place.root)):
             require_ready(place)
             stored = store(place, tuple(steps))
             made = series(place, stored)
@@ -86,7 +85,7 @@ def commit_steps(
         before = transaction.ledger
         try:
             transaction.commit(forth.changes, forth.ledger, originals=forth.originals)
-            with _saying(phrase("{root}: cannot be committed, so the edits were taken back", root=place.root)):
+            with _retitled(phrase("{root}: cannot be committed, so the edits were taken back", root=place.root)):
                 publication.finish()
         except BaseException as error:
             try:
@@ -103,7 +102,7 @@ def commit_steps(
 
 
 @contextlib.contextmanager
-def _saying(title: Phrase) -> Iterator[None]:
+def _retitled(title: Phrase) -> Iterator[None]:
     """Say of a refusal what it means for the files."""
     try:
         yield
@@ -115,7 +114,7 @@ def _saying(title: Phrase) -> Iterator[None]:
 def _left_over(forth: Effect, error: BaseException, second: BaseException) -> TreeError:
     return TreeError(
         phrase("written and not committed: {files}", files=", ".join(change.path for change in forth.changes)),
-        cause=phrase("{why}; before that: {error}", why=said(second), error=said(error)),
+        cause=phrase("{why}; before that: {error}", why=message_of(second), error=message_of(error)),
         advice=phrase("Remove the cause. The next uky-patch apply --commit commits them."),
     )
 

@@ -13,7 +13,7 @@ from patcher.plan.outcome import FAILED, RecordOutcome
 
 if TYPE_CHECKING:
     from patcher.patching.result import Round
-    from patcher.patching.status import Standing
+    from patcher.patching.status import RecordsStatus
     from patcher.session.session import Session
 
 
@@ -26,15 +26,15 @@ class NextStep:
     """What it does to the work of people, where that needs saying."""
 
 
-def after_status(session: Session, standing: Standing) -> NextStep | None:
+def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     """The command that brings the tree nearer to a clean status; None: there is none, or no environment is known."""
     if not session.environment.known:
         return None
-    if any(outcome.kind in FAILED for outcome in standing.outcomes):
-        return after_failure(session, Order(session.request()), standing.outcomes, look=True)
-    if standing.pre_images.stale:
+    if any(outcome.kind in FAILED for outcome in status.outcomes):
+        return after_failure(session, Order(session.request()), status.outcomes, look=True)
+    if status.pre_images.stale:
         return NextStep(("apply",))
-    if not standing.pre_images and any(outcome.kind == "pending" for outcome in standing.outcomes):
+    if not status.pre_images and any(outcome.kind == "pending" for outcome in status.outcomes):
         return NextStep(("apply", "--diff"))
     return None
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.patching.applying import changes, next_ledger, round_of, set_aside
+from patcher.patching.applying import changes, keep_other_release, next_ledger, round_of
 from patcher.patching.result import Round
-from patcher.plan.withdrawal import plan_revert
+from patcher.plan.planning import plan_revert
 from patcher.session.consistent_read import look, tell_recovery
 from patcher.session.lock_wait import patience, tell_owner
 from patcher.session.survey import Survey, Tampering, survey
@@ -38,7 +38,7 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
         todo = changes(done.plan, found)
         lost = found.tampered if tampering == "restore" else ()
         kept = tuple(session.tree.keep(path, found.sources[path].content) for path in lost)
-        aside = set_aside(session, found)
+        aside = keep_other_release(session, found)
         transaction.commit(todo, next_ledger(done.plan, found, {}, {}), originals=found.originals)
     after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
     written = tuple(change.path for change in todo)

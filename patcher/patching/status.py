@@ -1,37 +1,51 @@
-"""Where the records stand on a tree; from the ledger's own note where nothing has changed since it was written."""
+"""The status of each record on a tree, and the marked lines that no record covers.
+
+`apply` leaves a note in the ledger: the outcomes, and a hash of all that they depend on. As long as the note holds,
+`status` answers from it and neither parses a record nor imports what plans and rewrites.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.i18n.decoding import heard
-from patcher.patching.unrecorded import Mark, marks_in_texts, marks_in_tree
-from patcher.plan.outcome import SETTLED, Plan, RecordOutcome, Spot
+from patcher.plan.outcome import SETTLED, Kind, Plan, RecordOutcome, Spot
 from patcher.session.consistent_read import look
 from patcher.session.pre_images import PreImages
 from patcher.session.session import Session
 from patcher.tree import Ledger
 
 if TYPE_CHECKING:
+    from patcher.records.model import Record
     from patcher.session.survey import Survey
     from patcher.tree.account import Account
 
 _FORM = 2
 """The form of the note; one of another form is not read."""
+_HOLDS: frozenset[Kind] = frozenset({"adopted", "applied", "pending", "resolved"})
+"""Outcomes of records that may account for a marker without an id: some of their places were edited by hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MarkedLine:
+    """A marked line, counted from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsStatus:
     """The outcome of each record, and the marked lines that no record covers."""
 
     outcomes: tuple[RecordOutcome, ...]
-    unrecorded: tuple[Mark, ...]
+    unrecorded: tuple[MarkedLine, ...]
     pre_images: PreImages = field(default_factory=PreImages)
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -40,46 +54,46 @@ class Standing:
         return all(outcome.kind in SETTLED for outcome in self.outcomes) and not self.pre_images
 
 
-def standing(session: Session) -> Standing:
+def records_status(session: Session) -> RecordsStatus:
     """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
-    return look(session.tree, lambda reading: _standing(session, reading.account))
+    return look(session.tree, lambda reading: _read_status(session, reading.account))
 
 
-def _standing(session: Session, account: Account) -> Standing:
+def _read_status(session: Session, account: Account) -> RecordsStatus:
     ledger = account.ledger
-    noted = _noted(session, ledger)
+    noted = _from_note(session, ledger)
     about = PreImages(account)
     if noted:
         outcomes = noted.outcomes
     else:
-        planned, found = _planned(session, ledger)
+        planned, found = _from_plan(session, ledger)
         outcomes, about = planned.outcomes, PreImages(account, found.replaced)
     known = {outcome.id for outcome in outcomes} | set(ledger.records)
     seen = ledger.basis["files"] if noted else ()
-    marks = marks_in_tree(session, known, outcomes, but=seen)
+    marks = _marks_in_tree(session, known, outcomes, but=seen)
     every = sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)
-    return Standing(outcomes, tuple(every), about, ledger)
+    return RecordsStatus(outcomes, tuple(every), about, ledger)
 
 
-def _place(mark: Mark) -> tuple[str, int]:
+def _place(mark: MarkedLine) -> tuple[str, int]:
     return mark.file, mark.line
 
 
-def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
-    from patcher.plan.plan import plan
+def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
+    from patcher.plan.planning import plan_apply
     from patcher.session.survey import record_file_names, survey
 
     found = survey(session, ledger, record_file_names(session))
-    return plan(session.records, session.request(), found.situation), found
+    return plan_apply(session.records, session.request(), found.situation), found
 
 
 def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, Any]:
-    """What `status` may answer as long as the same things are asked of the same files (`shas`, by path).
+    """The ledger's note: what `status` may answer while the same is asked of the same files (`shas`, by path).
 
     `texts` is what the files will hold once the plan is written.
     """
     known = {outcome.id for outcome in plan.outcomes}
-    marks = marks_in_texts(session, texts, known, plan.outcomes)
+    marks = _marks_in_texts(session, texts, known, plan.outcomes)
     return {
         "key": _key(session),
         "files": dict(shas),
@@ -88,7 +102,7 @@ def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[s
     }
 
 
-def _noted(session: Session, ledger: Ledger) -> Standing | None:
+def _from_note(session: Session, ledger: Ledger) -> RecordsStatus | None:
     basis = ledger.basis
     if not basis or _may_change_unseen(session) or basis.get("key") != _key(session):
         return None
@@ -98,7 +112,7 @@ def _noted(session: Session, ledger: Ledger) -> Standing | None:
             return None
     try:
         outcomes = tuple(_unpack(item) for item in basis["outcomes"])
-        return Standing(outcomes, tuple(Mark(file, line) for file, line in basis["marks"]))
+        return RecordsStatus(outcomes, tuple(MarkedLine(file, line) for file, line in basis["marks"]))
     except (KeyError, TypeError, ValueError):  # The note lies in the tree, and may be anybody's.
         return None
 
@@ -145,3 +159,59 @@ def _pack_text(text: object) -> Any:
             return text
         case _:
             return str(text)
+
+
+def _marks_in_tree(
+    session: Session, known: Collection[str], outcomes: Sequence[RecordOutcome], *, but: Collection[str] = ()
+) -> tuple[MarkedLine, ...]:
+    """Markers that no record accounts for, in all files but some."""
+    word = session.config.marker
+    needles = {word.encode(), word.lower().encode(), word.upper().encode()}
+    found: list[MarkedLine] = []
+    for file in session.tree.text_files():
+        if file.path in but:
+            continue
+        content = file.read()
+        if any(needle in content for needle in needles):
+            found += _marks_in_text(session, file.path, content.decode("utf-8", "replace"), known, outcomes)
+    return tuple(found)
+
+
+def _marks_in_texts(
+    session: Session, texts: Mapping[str, str], known: Collection[str], outcomes: Sequence[RecordOutcome]
+) -> tuple[MarkedLine, ...]:
+    """The same for texts that are about to be written, or stand as they are."""
+    return tuple(mark for path, text in texts.items() for mark in _marks_in_text(session, path, text, known, outcomes))
+
+
+def _marks_in_text(
+    session: Session, path: str, text: str, known: Collection[str], outcomes: Iterable[RecordOutcome]
+) -> list[MarkedLine]:
+    """Markers that carry no id of `known` and stand at no place that has a record's effect, told from this text."""
+    from patcher.rewrite import markers
+
+    word = session.config.marker
+    found = [marker.line for marker in markers(text, word) if marker.record not in known]
+    if not found:
+        return []
+    holding = {outcome.id for outcome in outcomes if outcome.kind in _HOLDS}
+    accounted: set[int] = set()
+    for record in session.records if holding else ():
+        if record.id in holding and path in record.files:
+            accounted |= _accounted_for(record, path, text, word, session.environment.version("verl") or "")
+    return [MarkedLine(path, line) for line in found if line not in accounted]
+
+
+def _accounted_for(record: Record, path: str, text: str, word: str, verl: str) -> set[int]:
+    """The marked lines of a text that the places with a record's effect account for."""
+    from patcher.plan.inputs import belongs
+    from patcher.rewrite import markers_of_edit, markers_of_pattern
+
+    decide = belongs(verl)
+    lines: set[int] = set()
+    for edit in record.edits:
+        if edit.file == path and decide(edit) is not False:
+            lines |= markers_of_edit(text, edit, word)
+    for pattern in record.resolved:
+        lines |= markers_of_pattern(text, pattern, word)
+    return lines

@@ -10,7 +10,7 @@ from dataclasses import replace
 from patcher.check.untried import untried
 from patcher.checks import Check, Status
 from patcher.i18n import Phrase, phrase
-from patcher.patching.status import standing
+from patcher.patching.status import records_status
 from patcher.plan.outcome import RecordOutcome
 from patcher.session.pre_images import ANEW, MERGE
 from patcher.session.session import NAME_IT, Session
@@ -38,7 +38,7 @@ def checks_here(session: Session) -> tuple[Check, ...]:
 def marker_checks(session: Session) -> tuple[Check, ...]:
     """One check a record, one for each patched file, and one for marked lines without a record."""
     started = time.monotonic()
-    found = standing(session)
+    found = records_status(session)
     planning = time.monotonic() - started
     share = planning / max(1, len(found.outcomes))
     by_hand = _fix_of_hand_edits(session, found.outcomes)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from patcher.i18n import Phrases, phrase
-from patcher.plan.need import Need
+from patcher.plan.applicability import Applicability
+from patcher.plan.inputs import PlanInputs, lies_between
 from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
-from patcher.plan.situation import Situation, lies_between
 from patcher.records.model import Record
 from patcher.rewrite.outcome import (
     AlreadyDone,
@@ -22,8 +22,10 @@ from patcher.rewrite.outcome import (
 )
 
 
-def judge(record: Record, done: Replayed, needed: Need, situation: Situation, known: Applied | None) -> RecordOutcome:
-    tampered = [result for result in done.results if situation.files[result.edit.file].tampered]
+def judge(
+    record: Record, done: Replayed, needed: Applicability, inputs: PlanInputs, known: Applied | None
+) -> RecordOutcome:
+    tampered = [result for result in done.results if inputs.files[result.edit.file].tampered]
     if known is not None and tampered:
         return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
     spots = places(done)
@@ -35,17 +37,15 @@ def judge(record: Record, done: Replayed, needed: Need, situation: Situation, kn
         note = Phrases((hand, own if _unused(done) else phrase(""), needed.note))
         return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
     if not done.results:
-        detail = phrase("none of its edits is for verl {verl}", verl=situation.verl)
+        detail = phrase("none of its edits is for verl {verl}", verl=inputs.verl)
         return RecordOutcome(record.id, "not-needed", detail, record.files)
     left = [result for result in done.results if not result.settled]
     blamed = [result for result in left if not excused(result)]
     if not blamed and len(left) < len(done.results):
-        return _by_hand(record, done, situation, spots)
+        return _by_hand(record, done, inputs, spots)
     elsewhere = not blamed and not _unused(done)
     if len(left) == len(done.results) and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
-        detail = phrase(
-            "verl {verl} lies between releases, so its files decide: no such place here", verl=situation.verl
-        )
+        detail = phrase("verl {verl} lies between releases, so its files decide: no such place here", verl=inputs.verl)
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
     if not blamed:
         detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
@@ -67,9 +67,9 @@ def _is_absent(result: EditResult) -> bool:
     return isinstance(result.outcome, AnchorMissing | Missing)
 
 
-def _by_hand(record: Record, done: Replayed, situation: Situation, spots: tuple[Spot, ...]) -> RecordOutcome:
+def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Spot, ...]) -> RecordOutcome:
     marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
-    claimed = "verl" in record.when.versions and not lies_between(situation.verl)
+    claimed = "verl" in record.when.versions and not lies_between(inputs.verl)
     files = tuple(dict.fromkeys(spot.file for spot in spots))
     if marked:
         return RecordOutcome(record.id, "adopted", phrase("by hand, marked, same effect"), files, spots)

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from patcher.plan.lines import on_base
-from patcher.records.model import Edit, Mark, Record, Style
+from patcher.records.model import Record
 from patcher.rewrite import markers, matches, rewrite
-from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Outcome, Rewritten, Unparseable
+from patcher.rewrite.edits import Edit, Mark, Style
+from patcher.rewrite.outcome import (
+    AlreadyDone,
+    AnchorAmbiguous,
+    AnchorMissing,
+    Outcome,
+    Overlap,
+    Rewritten,
+    Unparseable,
+)
+
+if TYPE_CHECKING:
+    from difflib import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ EditFilter = Callable[[Edit], bool | None]
 
 
 @dataclass
-class Desk:
+class Workspace:
     """Texts that records are replayed on, and who changed each."""
 
     shown: Mapping[str, str]
@@ -80,12 +92,12 @@ class Desk:
         *,
         shown: Mapping[str, str] | None = None,
         unused: Unused | None = None,
-    ) -> Desk:
-        desk = cls(texts if shown is None else shown, dict(texts), problems, word, style)
-        return desk if unused is None else replace(desk, unused=unused)
+    ) -> Workspace:
+        workspace = cls(texts if shown is None else shown, dict(texts), problems, word, style)
+        return workspace if unused is None else replace(workspace, unused=unused)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
-        """Make the record's edits on the desk, or none of them."""
+        """Make the record's edits on the workspace, or none of them."""
         mark = Mark(record.id, self.word, record.style or self.style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
         fixed = {
@@ -166,3 +178,40 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
 def excused(result: EditResult) -> bool:
     """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
     return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing))
+
+
+def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:
+    """The outcome of an edit on `changed`, its lines counted in `base`. What was rewritten counts in the new text."""
+    if base == changed:
+        return outcome
+    match outcome:
+        case AlreadyDone(lines, marked):
+            return AlreadyDone(_mapped(lines, base, changed), marked)
+        case AnchorAmbiguous(expected, lines):
+            return AnchorAmbiguous(expected, _mapped(lines, base, changed))
+        case AnchorMissing(_, _, nearest) if nearest is not None:
+            return replace(outcome, nearest=replace(nearest, line=_mapped((nearest.line,), base, changed)[0]))
+        case Overlap(line, _) | Unparseable(line, _):
+            return replace(outcome, line=_mapped((line,), base, changed)[0])
+        case AnchorMissing() | Rewritten():
+            return outcome
+
+
+def _mapped(lines: tuple[int, ...], base: str, changed: str) -> tuple[int, ...]:
+    return tuple(on_other(line, changed, base) for line in lines)
+
+
+def on_other(line: int, text: str, other: str) -> int:
+    """The line of `other` that a line of `text` is; for a new one, the one whose place it takes."""
+    blocks = _blocks(text, other)
+    block = max((block for block in blocks if block.a < line), key=lambda block: block.a, default=None)
+    if block is None:
+        return 1
+    return min(block.b + min(line - block.a, block.size + 1), max(1, len(other.splitlines())))
+
+
+@lru_cache(maxsize=32)
+def _blocks(text: str, other: str) -> list[Match]:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, text.splitlines(), other.splitlines(), autojunk=False).get_matching_blocks()

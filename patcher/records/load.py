@@ -9,9 +9,9 @@ from pathlib import Path
 
 from patcher.data import shipped
 from patcher.errors import RecordError
-from patcher.i18n import Phrases, listed, phrase
+from patcher.i18n import listed, phrase
 from patcher.records.model import Record
-from patcher.tables.mistakes import Mistake
+from patcher.tables.mistakes import Mistake, mistakes_error
 from patcher.worktree import files
 
 
@@ -65,12 +65,9 @@ def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
     if not mistakes:
         mistakes = [*_unknown_neighbours(records), *_circles(records)]
     if mistakes:
-        title = "1 mistake in the records" if len(mistakes) == 1 else "{count} {count:mistake|mistakes} in the records"
-        raise RecordError(
-            phrase(title, count=len(mistakes)),
-            cause=Phrases(tuple(mistake.told for mistake in mistakes), "\n  "),
-            advice="The format is described in docs/records.md.",
-        )
+        one, many = "1 mistake in the records", "{count} {count:mistake|mistakes} in the records"
+        title = phrase(one if len(mistakes) == 1 else many, count=len(mistakes))
+        raise mistakes_error(title, mistakes, phrase("The format is described in docs/records.md."))
     return in_order(records)
 
 
@@ -81,10 +78,10 @@ def as_applied(name: str, text: str) -> Record:
     result = parse(text, Path(f"{name}.toml"))
     if isinstance(result, Record):
         return result
-    raise RecordError(
+    raise mistakes_error(
         phrase("{name}: this version cannot read the record as it was applied", name=name),
-        cause=Phrases(tuple(mistake.told for mistake in result), "\n  "),
-        advice=phrase("Revert with the uky-patch that applied it, and apply anew."),
+        result,
+        phrase("Revert with the uky-patch that applied it, and apply anew."),
     )
 
 

@@ -1,47 +1,89 @@
-"""What paths, names and specifiers in a record must look like; a wrong one raises ValueError with a plain message."""
+"""What ids, paths, names, patterns and versions in records, settings and symptoms must look like.
+
+A rule raises ValueError with a sentence for people where a text is something else.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from patcher.i18n import phrase
+from patcher.tables.mistakes import KeyPath
+from patcher.tables.shapes import Field, Mistakes, Rule, Shape, matching, text
 
+DISTRIBUTIONS: tuple[str, ...] = (
+    *("verl", "vllm", "torch", "transformers", "triton", "ray", "flash-attn", "tensordict", "numpy", "python", "cuda"),
+)
+"""What `[when]` can ask about."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+is_id = matching(
+    re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*"), "{value!r} must be lower-case letters, digits and single hyphens", "value"
+)
+is_symbol = matching(
+    re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+(?:\([^\W\d]\w*\))?"),
+    "{symbol!r} must be a full dotted name, or one with (parameter)",
+    "symbol",
+)
+is_dotted_name = matching(_DOTTED, "{value!r} must be a dotted name", "value")
+is_variable = matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
 
 
 @lru_cache(maxsize=256)
-def is_specifier(value: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+def is_specifier(value: str) -> None:
+    """`>=0.11.1,<0.14`, by PEP 440."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # 15 ms that a run without records does not need.
 
     try:
         SpecifierSet(value)
     except InvalidSpecifier:
-        return False
-    return True
+        wrong = "{value!r} is no version specifier; write for example '>=0.11.1,<0.14'"
+        raise ValueError(phrase(wrong, value=value)) from None
 
 
-def tree_path(value: str) -> None:
-    parts = PurePosixPath(value).parts
-    if (
-        "\0" in value
-        or "\\" in value
-        or value.startswith(("/", "~"))
-        or ".." in parts
-        or str(PurePosixPath(value)) != value
-    ):
+def is_source_path(value: str) -> None:
+    """`verl/workers/actor.py`: a Python file below the tree's root, spelled in the one way that names it."""
+    plain = PurePosixPath(value)
+    outside = value.startswith(("/", "~")) or ".." in plain.parts
+    if "\0" in value or "\\" in value or outside or str(plain) != value:
         rule = "{value!r} must be a plain path below the tree's root, with forward slashes"
         raise ValueError(phrase(rule, value=value))
     if not value.endswith(".py"):
         raise ValueError(phrase("{value!r} must be a .py file", value=value))
 
 
-def dotted(value: str) -> None:
-    if not _DOTTED.fullmatch(value):
-        raise ValueError(phrase("{value!r} must be a dotted name", value=value))
-
-
-def name(value: str) -> None:
+def is_name(value: str) -> None:
+    """A Python identifier."""
     if not value.isidentifier():
         raise ValueError(phrase("{value!r} must be a name", value=value))
+
+
+def identifier(*rules: Rule) -> Field:
+    """The key `id`: the name of the file, without `.toml`."""
+
+    def read(mistakes: Mistakes, path: KeyPath, written: Any) -> str:
+        before = len(mistakes.found)
+        name: str = text(*rules).read(mistakes, path, written)
+        stem = Path(mistakes.file).stem
+        if name != stem and len(mistakes.found) == before:
+            mistakes.note(path, phrase("{id!r} must be the file's name, {stem!r}", id=name, stem=stem))
+        return name
+
+    return Field(read, "")
+
+
+VERSION_FIELDS: Mapping[str, Field] = {name: text(is_specifier, default=None) for name in DISTRIBUTIONS}
+"""A specifier for each distribution, as `[when]` has them."""
+
+
+def given_versions(**versions: str | None) -> dict[str, str]:
+    """The specifiers that were given, by distribution."""
+    return {name: specifier for name, specifier in versions.items() if specifier is not None}
+
+
+VERSIONS: Shape[dict[str, str]] = Shape(given_versions, VERSION_FIELDS)
+"""A `[when]` of versions alone."""

@@ -5,103 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from patcher.errors import UkyError
 from patcher.i18n import Phrases, phrase
+from patcher.i18n.decoding import heard
 from patcher.messages import Refusal
 from patcher.remote.host import HERE, Profile
 from patcher.remote.target import target
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
+from patcher.tables.mistakes import KeyPath
+from patcher.tables.shapes import Field, Mistakes, Shape, choice, mapping, matching, text, texts, whole
 from patcher.worktree.host import paths
 
-if TYPE_CHECKING:
-    from patcher.tables.mistakes import Checker
-
-KEYS = (
-    *("ssh", "port", "path", "python", "data", "models", "output"),
-    *("profile", "script", "overrides", "env", "secrets", "constants"),
-)
 TEXTS = ("python", "data", "models", "output")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
 _ANY_HOME = "/\N{REPLACEMENT CHARACTER}/\N{REPLACEMENT CHARACTER}"
 """Stands for the home on the host, which is not known here."""
 
 
-def check_hosts(hosts: object, check: Checker) -> None:
+def check_hosts(mistakes: Mistakes, path: KeyPath, hosts: object) -> None:
     """Note every mistake in the table `[hosts]`."""
     if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
-        check.note(("hosts",), "must be tables: [hosts.NAME]")
+        mistakes.note(path, "must be tables: [hosts.NAME]")
         return
     for name, table in hosts.items():
-        check_host(name, table, check)
+        check_host(mistakes, (*path, name), table)
 
 
-def check_host(name: str, table: Mapping[str, Any], check: Checker) -> None:
-    """Note every mistake in the table of one host."""
-    at = ("hosts", name)
-    check.table(table, at, KEYS)
+def check_host(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> None:
+    """Note every mistake in the table of the host that `path` ends in."""
+    name = str(path[-1])
     if name == HERE:
-        for key in ("ssh", "port"):
-            if key in table:
-                check.note((*at, key), "does not go with this machine, which is reached without ssh")
+        _THIS_MACHINE.read(mistakes, path, table)
     else:
-        _try(check, at, lambda: target(name))
-        if "ssh" in table and (ssh := check.string(table, at, "ssh")):
-            _try(check, (*at, "ssh"), lambda: target(ssh))
-    port = table.get("port", 22)
-    if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
-        check.note((*at, "port"), "must be a whole number from 1 to 65535")
-    for key in TEXTS:
-        if key in table:
-            _text(check, at, key, check.string(table, at, key))
-    if "path" in table and (path := check.string(table, at, "path")):
-        _try(check, (*at, "path"), lambda: check_path(path))
-    if "profile" in table:
-        check.choice(table, at, "profile", get_args(Profile))
-    if "script" in table and (script := check.string(table, at, "script")):
-        _text(check, at, "script", script)
-        parts = PurePosixPath(script)
-        if parts.is_absolute() or ".." in parts.parts or script.startswith("~"):
-            check.note((*at, "script"), "must lie in the tree: a path below its root")
-    for override in check.strings(table, at, "overrides"):
-        _text(check, at, "overrides", override)
-        key, _, value = override.partition("=")
-        _open(check, (*at, "overrides"), key.lstrip("+~"), value)
-    for variable in check.strings(table, at, "secrets"):
-        if not _VARIABLE.fullmatch(variable):
-            check.note((*at, "secrets"), phrase("{name!r} is no name of a variable", name=variable))
-    _table(check, table, at, "env", _VARIABLE, "{name!r} is no name of a variable")
-    _table(check, table, at, "constants", _CONSTANT, "{name!r} is no name of a constant: capitals, digits and '_'")
-
-
-def _table(
-    check: Checker, table: Mapping[str, Any], at: tuple[str, ...], key: str, names: re.Pattern[str], wrong: str
-) -> None:
-    inner = table.get(key, {})
-    path = (*at, key)
-    for name in check.table(inner, path, inner if isinstance(inner, dict) else ()):
-        if not names.fullmatch(name):
-            check.note((*path, name), phrase(wrong, name=name))
-        value = check.string(inner, path, name, required=False)
-        _text(check, path, name, value)
-        if key == "constants" and value:
-            _open(check, (*path, name), name, value)
-
-
-def _open(check: Checker, path: tuple[str, ...], name: str, value: str) -> None:
-    """What is written into files on the host can hold no secret."""
-    secret = is_secret(name) and value.strip() and not value.startswith("${")
-    if secret or is_secret_value(value):
-        told = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
-        check.note(path, phrase(told, name=name))
-
-
-def _text(check: Checker, path: tuple[str, ...], key: str, value: str | None) -> None:
-    if value and any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
-        check.note((*path, key), "must have no line break and no other control character")
+        mistakes.hold_to((_is_target,), path, name)
+        _HOST.read(mistakes, path, table)
 
 
 def check_path(path: str) -> None:
@@ -112,13 +51,70 @@ def check_path(path: str) -> None:
         raise paths.no_place(path, refusal.cause) from None
 
 
-def _try(check: Checker, at: tuple[str, ...], work: Callable[[], object]) -> None:
-    """Note what `work` raises as a mistake at `at`."""
-    from patcher.i18n.decoding import heard
+def _is_target(value: str) -> None:
+    _hold(lambda: target(value))
 
+
+def _is_path(value: str) -> None:
+    _hold(lambda: check_path(value))
+
+
+def _hold(work: Callable[[], object]) -> None:
+    """Raise what `work` refuses as what a rule raises."""
     try:
         work()
     except UkyError as error:
-        check.note(at, Phrases((error.title, error.cause), ": "))
+        raise ValueError(Phrases((error.title, error.cause), ": ")) from None
     except Refusal as refusal:
-        check.note(at, Phrases((heard(refusal.title), heard(refusal.cause)), ": "))
+        raise ValueError(Phrases((heard(refusal.title), heard(refusal.cause)), ": ")) from None
+
+
+def _is_line(value: str) -> None:
+    """It goes into shell scripts and into messages, of which a line is one thing."""
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise ValueError(phrase("must have no line break and no other control character"))
+
+
+def _lies_in_tree(script: str) -> None:
+    path = PurePosixPath(script)
+    if path.is_absolute() or ".." in path.parts or script.startswith("~"):
+        raise ValueError(phrase("must lie in the tree: a path below its root"))
+
+
+def _is_open(name: str, value: str) -> None:
+    """What is written into files on the host can hold no secret; `${HF_TOKEN}` names a variable that does."""
+    secret = is_secret(name) and value.strip() and not value.startswith("${")
+    if secret or is_secret_value(value):
+        told = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
+        raise ValueError(phrase(told, name=name))
+
+
+def _is_open_override(override: str) -> None:
+    key, _, value = override.partition("=")
+    _is_open(key.lstrip("+~"), value)
+
+
+def _not_here(mistakes: Mistakes, path: KeyPath, _: object) -> None:
+    mistakes.note(path, "does not go with this machine, which is reached without ssh")
+
+
+_IS_VARIABLE = matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
+_IS_CONSTANT = matching(
+    re.compile(r"[A-Z][A-Z0-9_]*"), "{name!r} is no name of a constant: capitals, digits and '_'", "name"
+)
+_FIELDS = {
+    "ssh": text(_is_target, default=None),
+    "port": whole(None, most=65535),
+    "path": text(_is_path, default=None),
+    **{key: text(_is_line, default=None) for key in TEXTS},
+    "profile": choice(get_args(Profile), default=None),
+    "script": text(_is_line, _lies_in_tree, default=None),
+    "overrides": texts(_is_line, _is_open_override),
+    "env": mapping(_IS_VARIABLE, lambda _, value: _is_line(value)),
+    "secrets": texts(_IS_VARIABLE),
+    "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),
+}
+_HOST: Shape[dict[str, Any]] = Shape(dict, _FIELDS)
+_THIS_MACHINE: Shape[dict[str, Any]] = Shape(
+    dict, {**_FIELDS, **dict.fromkeys(("ssh", "port"), Field(_not_here, None, None))}
+)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patcher.i18n import Phrase, phrase
-from patcher.packages.model import NAMES, Environment, Installed
-from patcher.packages.probe import ABSENT, TRAINS, assumed
-from patcher.packages.trees import verl_tree
+from patcher.packages.agent.installed import Installed
+from patcher.packages.environment import ABSENT, NAMES, TRAINS, Environment, assumed, verl_tree
 from patcher.remote.survey import Survey
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import ReleaseError
 from patcher.i18n import phrase
-from patcher.packages.releases.cache import build, cache_root, whole
-from patcher.packages.releases.contents import note_of
+from patcher.packages.releases.cache import build, cache_root, note_of, whole
 from patcher.remote.agent.sourcing import MOST_BYTES
 from patcher.remote.channel import RefusedError
 from patcher.worktree.json_text import parse_json

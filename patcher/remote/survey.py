@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from patcher.i18n import Phrase
-from patcher.packages.agent.installed.model import Origin
+from patcher.packages.agent.installed import Origin
 
 _IDLE_SHARE = 0.02
 """Of a GPU's memory, for the driver itself."""

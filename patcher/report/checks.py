@@ -66,9 +66,9 @@ class Report:
         if not self._here or not any(check.level == "markers" and check.status == "fail" for check in checks):
             return None
         from patcher.patching.next_step import after_status
-        from patcher.patching.status import standing
+        from patcher.patching.status import records_status
 
-        return after_status(self._session, standing(self._session))
+        return after_status(self._session, records_status(self._session))
 
     def _flush(self) -> None:
         """Show the markers that were kept."""

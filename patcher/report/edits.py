@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from patcher.i18n import Phrase, phrase
-from patcher.records.model import (
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
     Insert,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import ExitCode
 from patcher.i18n import Language, language, phrase, show
+from patcher.plan.inputs import Request
 from patcher.plan.outcome import FAILED, SETTLED
-from patcher.plan.plan import plan
-from patcher.plan.situation import Request
+from patcher.plan.planning import plan_apply
 from patcher.report.answers import show_json
 from patcher.report.commands import command_line
 from patcher.report.diffs import show_diff, unified
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def show_explanation(session: Session, record: Record) -> int:
     """Print it and give the exit code: 0 where nothing is to be done, else 1."""
     found = look(session.tree, lambda reading: survey(session, reading.ledger, record_file_names(session)))
-    planned = plan(session.records, Request(ids=frozenset({record.id})), found.situation)
+    planned = plan_apply(session.records, Request(ids=frozenset({record.id})), found.situation)
     outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
     code = ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
     if session.output == "json":

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from patcher import __version__
 from patcher.data import shipped
-from patcher.error_messages import said
-from patcher.errors import UsageError
+from patcher.errors import UsageError, message_of
 from patcher.i18n import Language, language, phrase, show
 from patcher.templating import environment
 from patcher.terminal.whole import write_whole
@@ -53,7 +52,7 @@ def place_of(file: Path) -> Path:
     except OSError as error:
         raise UsageError(
             phrase("--html {file} cannot be replaced", file=file),
-            cause=said(error),
+            cause=message_of(error),
             advice=phrase("Name another file."),
         ) from error
     if text and not (text[:15].lower() == b"<!doctype html>" and b"uky-patch" in text):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from patcher.error_messages import said
+from patcher.errors import message_of
 from patcher.i18n import language, phrase, show
 from patcher.report.answers import show_json
 from patcher.report.asking import agreed
@@ -52,7 +52,7 @@ def show_answers(question: str, answers: Sequence[Answer], output: Literal["text
     for answer in answers:
         say(show(phrase("process {target}", target=answer.target), tongue))
         if answer.error is not None:
-            say(*f"  {show(said(answer.error), tongue)}".split("\n"))
+            say(*f"  {show(message_of(answer.error), tongue)}".split("\n"))
         elif not answer.rows:
             say("  " + show("nothing of the kind in this process", tongue))
         else:

@@ -18,63 +18,63 @@ from patcher.terminal.printing import say
 if TYPE_CHECKING:
     from patcher.check.untried import Untried
     from patcher.patching.next_step import NextStep
-    from patcher.patching.status import Standing
+    from patcher.patching.status import RecordsStatus
     from patcher.session.session import Session
 
 
-def show_status(standing: Standing, beyond: Untried | None, session: Session, *, everything: bool) -> None:
+def show_status(status: RecordsStatus, beyond: Untried | None, session: Session, *, everything: bool) -> None:
     """Print the contract's JSON, or a table with one row a record."""
     if session.output == "json":
-        show_json(status_json(standing, beyond, session))
+        show_json(status_json(status, beyond, session))
         return
     tongue = language()
-    told = [*problems(session, tongue), *about_pre_images(standing.pre_images, tongue)]
+    told = [*problems(session, tongue), *about_pre_images(status.pre_images, tongue)]
     say(*unknown_environment(session, tongue), header(session, tongue), *told, "")
-    shown = [one for one in standing.outcomes if everything or one.skipped or one.kind != "not-needed"]
+    shown = [one for one in status.outcomes if everything or one.skipped or one.kind != "not-needed"]
     show_rows(rows(shown, tongue))
-    for line in nearest_lines(standing.outcomes, tongue):
+    for line in nearest_lines(status.outcomes, tongue):
         say(f"  {line}")
-    if standing.unrecorded:
-        places = ", ".join(f"{mark.file}:{mark.line}" for mark in standing.unrecorded[:5])
-        more = len(standing.unrecorded) - 5
+    if status.unrecorded:
+        places = ", ".join(f"{mark.file}:{mark.line}" for mark in status.unrecorded[:5])
+        more = len(status.unrecorded) - 5
         text = phrase(
             'marked "# {word}" and covered by no record: {places}',
             word=session.config.marker,
             places=places + (f" (+{more})" if more > 0 else ""),
         )
-        say(f"  {len(standing.unrecorded)} {text.render(tongue)}")
+        say(f"  {len(status.unrecorded)} {text.render(tongue)}")
     if beyond is not None:
         say("", beyond.told.render(tongue))
-    step = after_status(session, standing)
+    step = after_status(session, status)
     if step is not None and step.about:
         say(f"  {show(step.about, tongue)}")
-    say("", f"{tally(standing.outcomes, tongue)}{_ending(step, standing, beyond, session, tongue)}")
+    say("", f"{tally(status.outcomes, tongue)}{_ending(step, status, beyond, session, tongue)}")
 
 
-def status_json(standing: Standing, beyond: Untried | None, session: Session) -> dict[str, Any]:
-    step = after_status(session, standing)
+def status_json(status: RecordsStatus, beyond: Untried | None, session: Session) -> dict[str, Any]:
+    step = after_status(session, status)
     return {
         "root": str(session.tree.root),
         "environment": environment_json(session),
         "versions": session.versions,
-        "records": [as_json(outcome) for outcome in standing.outcomes],
+        "records": [as_json(outcome) for outcome in status.outcomes],
         "written": [],
-        "unrecorded": [{"file": mark.file, "line": mark.line} for mark in standing.unrecorded],
-        "skipped": [outcome.id for outcome in standing.outcomes if outcome.skipped],
-        "ledger": standing.pre_images.as_json(),
+        "unrecorded": [{"file": mark.file, "line": mark.line} for mark in status.unrecorded],
+        "skipped": [outcome.id for outcome in status.outcomes if outcome.skipped],
+        "ledger": status.pre_images.as_json(),
         "untried": untried_json(beyond),
         "next": command_line(session, *step.words) if step is not None else "",
     }
 
 
 def _ending(
-    step: NextStep | None, standing: Standing, beyond: Untried | None, session: Session, tongue: Language
+    step: NextStep | None, status: RecordsStatus, beyond: Untried | None, session: Session, tongue: Language
 ) -> str:
     if not session.environment.known:
         return phrase(". Next: {step}", step=NAME_IT).render(tongue)
     if step is not None:
         return phrase(". Next: {command}", command=command_line(session, *step.words)).render(tongue)
-    if standing.pre_images:
+    if status.pre_images:
         return ""
     if beyond is not None and not beyond.clean:
         return phrase(". Next: {step}", step=beyond.next).render(tongue)

@@ -14,15 +14,15 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patcher.records.model import Mark
 from patcher.rewrite import names
 from patcher.rewrite.code import parse
+from patcher.rewrite.edits import Mark
 from patcher.rewrite.engine import locate
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.sites import settle
 
 if TYPE_CHECKING:
-    from patcher.records.model import MoveImport
+    from patcher.rewrite.edits import MoveImport
 
 
 def is_unused(source: str, edit: MoveImport, *, module_stays: bool) -> bool:

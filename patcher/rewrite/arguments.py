@@ -12,8 +12,8 @@ from patcher.rewrite.matching import match
 from patcher.rewrite.sites import Anchor, Sites
 
 if TYPE_CHECKING:
-    from patcher.records.model import AddArgument, RemoveArgument, RenameArgument
     from patcher.rewrite.code import Code, Scope
+    from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument
 
 
 def rename_argument(code: Code, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:

@@ -11,8 +11,8 @@ from patcher.rewrite.marking import Splice
 from patcher.rewrite.sites import Anchor, Sites
 
 if TYPE_CHECKING:
-    from patcher.records.model import RenameAttribute
     from patcher.rewrite.code import Code, Scope
+    from patcher.rewrite.edits import RenameAttribute
 
 
 def rename_attribute(code: Code, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:

@@ -6,7 +6,10 @@ import ast
 import sys
 from collections.abc import Sequence
 
-from patcher.records.model import (
+from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument
+from patcher.rewrite.attributes import rename_attribute
+from patcher.rewrite.code import Code, Scope, parse
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
     Insert,
@@ -17,9 +20,6 @@ from patcher.records.model import (
     RenameAttribute,
     Replace,
 )
-from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument
-from patcher.rewrite.attributes import rename_attribute
-from patcher.rewrite.code import Code, Scope, parse
 from patcher.rewrite.hand_made import markers_of_effect
 from patcher.rewrite.imports import move_import
 from patcher.rewrite.marker import line_markers, marker_pattern

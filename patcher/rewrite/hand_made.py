@@ -19,7 +19,8 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from patcher.records.model import (
+from patcher.rewrite.code import Code, parse
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
     Insert,
@@ -30,7 +31,6 @@ from patcher.records.model import (
     RenameAttribute,
     Replace,
 )
-from patcher.rewrite.code import Code, parse
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.outcome import Unparseable

@@ -14,8 +14,8 @@ from patcher.rewrite.marking import Splice
 from patcher.rewrite.sites import TRIES, Anchor, Sites
 
 if TYPE_CHECKING:
-    from patcher.records.model import MoveImport
     from patcher.rewrite.code import Code, Scope
+    from patcher.rewrite.edits import MoveImport
 
 _GAP = r"(?:\s|\\)*"
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:\s*ignore|pylint|isort|ruff|fmt|pyright|mypy|pragma)\b.*", re.IGNORECASE)

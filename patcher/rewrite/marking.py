@@ -14,7 +14,7 @@ from patcher.rewrite.outcome import Overlap
 from patcher.rewrite.shape import Shape, shape
 
 if TYPE_CHECKING:
-    from patcher.records.model import Mark
+    from patcher.rewrite.edits import Mark
 
 
 @dataclass(frozen=True, slots=True)

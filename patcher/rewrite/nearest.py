@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING
 
-from patcher.records.model import (
+from patcher.rewrite import names
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
     Insert,
@@ -18,7 +19,6 @@ from patcher.records.model import (
     RenameAttribute,
     Replace,
 )
-from patcher.rewrite import names
 from patcher.rewrite.outcome import Candidate
 from patcher.rewrite.pattern import PLACE, pattern
 

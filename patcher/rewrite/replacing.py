@@ -18,8 +18,8 @@ from patcher.rewrite.sites import Anchor, Sites
 from patcher.rewrite.template import fill, loose, tight
 
 if TYPE_CHECKING:
-    from patcher.records.model import Insert, Mark, Replace
     from patcher.rewrite.code import Code, Scope
+    from patcher.rewrite.edits import Insert, Mark, Replace
 
 
 def replace(code: Code, scopes: Sequence[Scope], edit: Replace, mark: Mark) -> Sites:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from patcher.error_messages import said
-from patcher.errors import RecordError, UsageError
+from patcher.errors import RecordError, UsageError, message_of
 from patcher.homes import expanded
-from patcher.i18n import Phrase, Phrases, phrase
-from patcher.packages.model import NamedPython
-from patcher.records.model import Style
+from patcher.i18n import Phrases, phrase
+from patcher.packages.chosen_interpreter import NamedPython
+from patcher.rewrite.edits import Style
 from patcher.worktree import files
 from patcher.worktree.within import leads_into
 
 if TYPE_CHECKING:
-    from patcher.tables.mistakes import Checker
+    from patcher.tables.mistakes import KeyPath
+    from patcher.tables.shapes import Mistakes, Shape
 
 NAME = "uky-patch.toml"
-_KEYS = ("marker", "style", "python", "patches", "symptoms", "enable", "disable", "accept", "pins", "hosts")
 _OF_RECORDS = ("enable", "disable")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
@@ -65,7 +65,7 @@ def load(root: Path) -> Config:
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(phrase("{path}: cannot be read", path=path), cause=said(error)) from error
+        raise RecordError(phrase("{path}: cannot be read", path=path), cause=message_of(error)) from error
     return _parse(text, path, root)
 
 
@@ -75,102 +75,98 @@ def require_known(config: Config, ids: Collection[str]) -> None:
     unknown = {key: [name for name in names if name not in ids] for key, names in named.items()}
     if not any(unknown.values()) or config.root is None:
         return
+    # As difflib and tomllib, these are not imported where there is nothing wrong: `status` is to answer at once.
     from difflib import get_close_matches
 
-    from patcher.tables.mistakes import Checker
+    from patcher.tables.mistakes import mistakes_error
+    from patcher.tables.shapes import Mistakes
 
     path = config.root / NAME
-    check = Checker(str(path), files.read_text(files.inside(config.root, path), files.SETTINGS_BYTES))
+    mistakes = Mistakes(str(path), files.read_text(files.inside(config.root, path), files.SETTINGS_BYTES))
     for key, names in unknown.items():
         for name in names:
             near = ", ".join(get_close_matches(name, ids, n=3))
             text = phrase("there is no record {name!r}", name=name)
             meant = phrase("there is no record {name!r}; did you mean {near}?", name=name, near=near)
-            check.note((key,), meant if near else text)
-    raise _mistakes(check, path, phrase("The records are shown by: uky-patch list"))
-
-
-def _mistakes(check: Checker, path: Path, advice: Phrase | str = "") -> RecordError:
-    return RecordError(
-        phrase("mistakes in {name}: {count}", count=len(check.mistakes), name=path.name),
-        cause=Phrases(tuple(mistake.told for mistake in check.mistakes), "\n  "),
-        advice=advice,
-    )
+            mistakes.note((key,), meant if near else text)
+    title = phrase("mistakes in {name}: {count}", count=len(mistakes.found), name=path.name)
+    raise mistakes_error(title, mistakes.found, phrase("The records are shown by: uky-patch list"))
 
 
 def _parse(text: str, path: Path, root: Path) -> Config:
-    from patcher.tables.mistakes import Checker, Mistake
-    from patcher.tables.toml import decode
+    # Most trees have no uky-patch.toml, and do without tomllib and what checks tables.
+    from patcher.tables.mistakes import mistakes_error
+    from patcher.tables.shapes import read_file
 
-    data = decode(text, path)
-    if isinstance(data, Mistake):
-        raise RecordError(data.told)
-    check = Checker(str(path), text)
-    check.table(data, (), _KEYS)
-    marker = check.string(data, (), "marker") if "marker" in data else "Uky"
-    if marker and not _WORD.fullmatch(marker):
-        rule = "{marker!r} must be one word of letters, digits, '-' and '_', a letter first"
-        check.note(("marker",), phrase(rule, marker=marker))
-    style = check.choice(data, (), "style", get_args(Style)) if "style" in data else "comment"
-    pins = check.table(
-        data.get("pins", {}), ("pins",), data.get("pins", {}) if isinstance(data.get("pins"), dict) else ()
-    )
-    for name in pins:
-        check.string(pins, ("pins",), name)
-    hosts = data.get("hosts", {})
-    if hosts != {}:
-        from patcher.remote.checking import check_hosts
-
-        check_hosts(hosts, check)
-    config = Config(
-        marker=marker or "Uky",
-        style=style or "comment",  # type: ignore[arg-type]
-        patches=tuple(_folders(data, check, "patches", root)),
-        symptoms=tuple(_folders(data, check, "symptoms", root)),
-        enable=check.strings(data, (), "enable"),
-        disable=check.strings(data, (), "disable"),
-        accept=tuple(_acceptances(data, check)),
-        pins=pins,
-        python=_python(data, check, root),
-        hosts=hosts if isinstance(hosts, dict) else {},
-        root=root,
-    )
-    if check.mistakes:
-        raise _mistakes(check, path)
-    return config
+    found = read_file(text, path, _shape(root))
+    if isinstance(found, Config):
+        return found
+    if [mistake.key for mistake in found] == [""]:
+        raise RecordError(found[0].sentence)
+    raise mistakes_error(phrase("mistakes in {name}: {count}", count=len(found), name=path.name), found)
 
 
-def _python(data: Mapping[str, Any], check: Checker, root: Path) -> NamedPython | None:
+def _shape(root: Path) -> Shape[Config]:
+    """What `root`/uky-patch.toml may hold."""
+    from patcher.tables.shapes import Field, Shape, choice, mapping, matching, tables, text, texts
+
+    def lies_in_tree(folder: str) -> None:
+        """By no `..` and no link does it lead out of it: the tree names no other data."""
+        if "\0" in folder or not leads_into(root / folder, root):
+            raise ValueError(phrase("{folder!r} must lie in the tree", folder=folder))
+
+    def make(patches: tuple[str, ...], symptoms: tuple[str, ...], **others: Any) -> Config:
+        below = [tuple(root / folder for folder in folders) for folders in (patches, symptoms)]
+        return Config(patches=below[0], symptoms=below[1], **others, root=root)
+
+    acceptance = Shape(Acceptance, {"symbol": text(), "file": text(default="*"), "reason": text()})
+    word = matching(_WORD, "{marker!r} must be one word of letters, digits, '-' and '_', a letter first", "marker")
+    fields = {
+        "marker": text(word, default="Uky"),
+        "style": choice(get_args(Style), default="comment"),
+        "python": Field(partial(_python, root), None, None),
+        "patches": texts(lies_in_tree),
+        "symptoms": texts(lies_in_tree),
+        "enable": texts(),
+        "disable": texts(),
+        "accept": tables(acceptance),
+        "pins": mapping(_anything, _not_blank),
+        "hosts": Field(_hosts, {}, {}),
+    }
+    return Shape(make, fields)
+
+
+def _anything(_: str) -> None:
+    """Any name of a package."""
+
+
+def _not_blank(_: str, version: str) -> None:
+    if not version.strip():
+        raise ValueError(phrase("must not be empty"))
+
+
+def _hosts(mistakes: Mistakes, path: KeyPath, written: Any) -> Mapping[str, Any]:
+    from patcher.remote.checking import check_hosts  # What knows of ssh and of secrets, where a tree names hosts.
+
+    check_hosts(mistakes, path, written)
+    return written if isinstance(written, dict) else {}
+
+
+def _python(root: Path, mistakes: Mistakes, path: KeyPath, written: Any) -> NamedPython | None:
     """The interpreter that trains; a relative path is one from the root. It may lie outside: /opt/venv/bin/python does.
 
     Whether there is one is looked at when it is needed, as `list` and a `--python` do not need it.
     """
-    written = check.string(data, (), "python") if "python" in data else None
-    if written is None:
+    from patcher.tables.shapes import text
+
+    named = text().read(mistakes, path, written)
+    if not named:
         return None
-    if any(ord(letter) < 32 or ord(letter) == 127 for letter in written):
-        check.note(("python",), "must have no line break and no other control character")
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in named):
+        mistakes.note(path, "must have no line break and no other control character")
         return None
     try:
-        return NamedPython(root / expanded(written), f"{NAME}:{check.line(('python',))}", root)
+        return NamedPython(root / expanded(named), f"{NAME}:{mistakes.line(path)}", root)
     except UsageError as error:
-        check.note(("python",), Phrases((error.title,)))
+        mistakes.note(path, Phrases((error.title,)))
         return None
-
-
-def _folders(data: Mapping[str, Any], check: Checker, key: str, root: Path) -> Iterator[Path]:
-    """Folders in the tree. One that leads out of it, by `..` or a link, is a mistake: the tree names no other data."""
-    for folder in check.strings(data, (), key):
-        if "\0" not in folder and leads_into(root / folder, root):
-            yield root / folder
-        else:
-            check.note((key,), phrase("{folder!r} must lie in the tree", folder=folder))
-
-
-def _acceptances(data: Mapping[str, Any], check: Checker) -> Iterator[Acceptance]:
-    for path, item in check.tables(data, "accept"):
-        table = check.table(item, path, ("symbol", "file", "reason"))
-        symbol, reason = check.string(table, path, "symbol"), check.string(table, path, "reason")
-        file = check.string(table, path, "file") if "file" in table else "*"
-        if symbol and reason and file:
-            yield Acceptance(symbol, reason, file)

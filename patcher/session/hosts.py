@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from patcher.errors import RecordError, UsageError
-from patcher.i18n import Phrases, phrase
+from patcher.errors import UsageError
+from patcher.i18n import phrase
 from patcher.messages import Refusal
 from patcher.remote.checking import TEXTS, check_host, check_path
 from patcher.remote.host import HERE, Host
@@ -69,22 +69,20 @@ def refuse_untrusted(config: Config, python: str) -> None:
 
 
 def _tabled(config: Config, name: str) -> dict[str, Any]:
-    from patcher.tables.mistakes import Checker
+    from patcher.tables.mistakes import mistakes_error
+    from patcher.tables.shapes import Mistakes
 
-    check = Checker("uky-patch.toml", "")
-    check_host(name, config.hosts[name], check)
-    if check.mistakes:
-        mistakes = tuple(mistake.told for mistake in check.mistakes)
-        raise RecordError(
-            phrase("mistakes in {name}: {count}", count=len(mistakes), name="uky-patch.toml"),
-            cause=Phrases(mistakes, "\n  "),
-        )
+    mistakes = Mistakes("uky-patch.toml", "")
+    check_host(mistakes, ("hosts", name), config.hosts[name])
+    if mistakes.found:
+        title = phrase("mistakes in {name}: {count}", count=len(mistakes.found), name="uky-patch.toml")
+        raise mistakes_error(title, mistakes.found)
     return dict(config.hosts[name])
 
 
 def _refuse(name: str, table: Mapping[str, Any], listed: bool) -> None:
     """Raise for the first thing on the command line that is wrong."""
-    from patcher.tables.mistakes import Checker
+    from patcher.tables.shapes import Mistakes
 
     if name != HERE and not listed and "ssh" not in table:
         target(name)
@@ -96,10 +94,10 @@ def _refuse(name: str, table: Mapping[str, Any], listed: bool) -> None:
             check_path(path)
         except Refusal as refusal:
             raise _usage(refusal) from None
-    check = Checker("", "")
-    check_host(name if listed or "ssh" not in table else "host", table, check)
-    if check.mistakes:
-        first = check.mistakes[0]
+    mistakes = Mistakes("", "")
+    check_host(mistakes, ("hosts", name if listed or "ssh" not in table else "host"), table)
+    if mistakes.found:
+        first = mistakes.found[0]
         raise UsageError(phrase("{key}: {message}", key=first.key.removeprefix("hosts."), message=first.message))
 
 

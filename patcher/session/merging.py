@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from patcher.errors import TreeError
 from patcher.git.running import start_outside
 from patcher.i18n import Phrase, phrase
-from patcher.plan.replay import Desk, predecessors
-from patcher.plan.situation import belongs
+from patcher.plan.inputs import belongs
+from patcher.plan.replay import Workspace, predecessors
 from patcher.records.load import as_applied, in_order
 from patcher.tree.source import Codec, Source, Undecodable, decode, digest, encode
 
@@ -54,7 +54,7 @@ def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
         if not isinstance(read, Undecodable):
             texts[path], codecs[path] = read
     records = in_order(as_applied(name, entry.source) for name, entry in ledger.records.items())
-    desk = Desk.of(texts, {}, session.config.marker, session.config.style)
+    desk = Workspace.of(texts, {}, session.config.marker, session.config.style)
     earlier = predecessors(records)
     for record in records:
         desk.replay(record, belongs(ledger.records[record.id].versions.get("verl", "")), earlier[record.id])

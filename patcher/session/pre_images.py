@@ -106,7 +106,7 @@ def replaced(session: Session, ledger: Ledger) -> Replaced:
 
 def release_of(session: Session) -> str:
     """The verl version that the tree itself states, whatever is assumed; "" where it states none."""
-    from patcher.packages.trees import verl_tree
+    from patcher.packages.environment import verl_tree
 
     found, _ = verl_tree(session.tree.root)
     return found.version if found is not None else ""

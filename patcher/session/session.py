@@ -18,8 +18,8 @@ from patcher.trust import search_only_outside
 
 if TYPE_CHECKING:
     from patcher.analysis.symbols import Symbols
-    from patcher.plan.need import SymbolLookup
-    from patcher.plan.situation import Request
+    from patcher.plan.applicability import SymbolLookup
+    from patcher.plan.inputs import Request
     from patcher.records.model import Record
     from patcher.records.symptoms import Symptom
 
@@ -150,7 +150,7 @@ class Session:
 
         Raises UsageError for an id or tag that there is not, RecordError for one in the fork's own settings.
         """
-        from patcher.plan.situation import Request
+        from patcher.plan.inputs import Request
 
         settings.require_known(self.config, [record.id for record in self.records])
 

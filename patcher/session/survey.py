@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Applied, FileState
-from patcher.plan.situation import Situation
-from patcher.records.model import Edit, MoveImport
+from patcher.rewrite.edits import Edit, MoveImport
 from patcher.rewrite.outcome import Unparseable
 from patcher.session.merging import without_ours
 from patcher.session.pre_images import Replaced, release_of, replaced
@@ -23,7 +23,7 @@ Tampering = Literal["refuse", "restore", "merge"]
 class Survey:
     """The situation that a plan is made for, and the bytes that it was read from."""
 
-    situation: Situation
+    situation: PlanInputs
     ledger: Ledger
     sources: Mapping[str, Source]
     codecs: Mapping[str, Codec]
@@ -98,7 +98,7 @@ def survey(session: Session, ledger: Ledger, files: Iterable[str], *, tampering:
         name: Applied(name, entry.source, entry.versions.get("verl", ""), _files_of(name, ledger))
         for name, entry in ledger.records.items()
     }
-    situation = Situation(
+    situation = PlanInputs(
         session.environment,
         session.lookup,
         states,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.i18n import phrase
 from patcher.worktree import files
 
@@ -15,4 +14,4 @@ def write_whole(file: Path, text: str) -> None:
     try:
         files.replace(file, text.encode())
     except OSError as error:
-        raise TreeError(phrase("{path}: cannot be written", path=file), cause=said(error)) from error
+        raise TreeError(phrase("{path}: cannot be written", path=file), cause=message_of(error)) from error

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher import __version__
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.i18n import phrase
 from patcher.tree import disk
 from patcher.tree.ledger import is_digest
@@ -133,7 +132,7 @@ def read(storage: Storage) -> Journal | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TreeError(
             phrase("{path}: damaged", path=f"{FOLDER}/journal.json"),
-            cause=said(error),
+            cause=message_of(error),
             advice=phrase(
                 "The files before and after are in {folder}/staged. Set the tree right by hand or with git, "
                 "then remove {folder}/journal.json and {folder}/staged.",

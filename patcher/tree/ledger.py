@@ -9,8 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from patcher import __version__
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.i18n import phrase
 from patcher.tree.source import digest
 from patcher.worktree.json_text import parse_json
@@ -139,7 +138,7 @@ def parse(content: bytes, where: str) -> Ledger:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedLedgerError(
             phrase("{path}: damaged", path=where),
-            cause=phrase("no {key}", key=error) if isinstance(error, KeyError) else said(error),
+            cause=phrase("no {key}", key=error) if isinstance(error, KeyError) else message_of(error),
             advice="Restore it from a copy. Or take the patched files back with git, and then remove .uky-patch.",
         ) from error
 

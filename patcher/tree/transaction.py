@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.error_messages import said
-from patcher.errors import TreeError
+from patcher.errors import TreeError, message_of
 from patcher.i18n import Phrase, phrase
 from patcher.tree import disk, journal, lock, notes
 from patcher.tree.account import Account, account
@@ -136,7 +135,7 @@ class Transaction:
         except OSError as second:
             raise TreeError(
                 phrase("{path}: stopped half-way", path=self.storage.root),
-                cause=phrase("{why}; before that: {error}", why=cause_and_advice(second)[0], error=said(error)),
+                cause=phrase("{why}; before that: {error}", why=cause_and_advice(second)[0], error=message_of(error)),
                 advice="No file is damaged. Remove the cause; the next command finishes this run or takes it back.",
             ) from error
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 import patcher
+from bench.catalogue import FOLDER, sorted_catalogue
 from patcher import errors
 from patcher.analysis.model import FindingKind, Severity
 from patcher.checks import Status
@@ -37,6 +38,7 @@ SAID_AT = {
     "both": 0,
     "Mistake": 3,
     "note": 1,
+    "matching": 1,
     "tree_error": 1,
     "_refused": 1,
     "_not_allowed": 1,
@@ -135,6 +137,11 @@ def test_translations_have_the_gaps_of_their_templates() -> None:
 
 def test_the_catalogue_holds_nothing_that_is_not_said() -> None:
     assert not set(_catalogue()) - literals(SOURCES) - set(templates()) - literals(PARSERS) - ELSEWHERE
+
+
+def test_each_sentence_is_in_the_file_of_its_room() -> None:
+    """Where this fails: `python -m bench.catalogue`."""
+    assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.toml")} == sorted_catalogue()
 
 
 def test_no_sentence_is_put_together_before_it_can_be_translated() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patcher.homes import cache_folder
-from patcher.packages.model import MODULES
+from patcher.packages.agent.folders import MODULES
 from patcher.packages.releases import sources
 from patcher.packages.releases.cache import cache_root
 from tests.packages.venvs import Venv

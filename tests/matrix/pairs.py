@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from patcher.packages.releases import versions, wheel
-from patcher.plan.need import SymbolLookup
+from patcher.plan.applicability import SymbolLookup
 from patcher.session.session import Session
 
 VERL = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.7.0.dev0")

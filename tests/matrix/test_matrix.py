@@ -9,7 +9,7 @@ import pytest
 
 from patcher.patching.applying import Order, apply
 from patcher.patching.reverting import revert
-from patcher.patching.status import standing
+from patcher.patching.status import records_status
 from tests.matrix.pairs import VERL, contents, copy_of, parsed, session, vllm_releases
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
@@ -53,7 +53,7 @@ def round_trip(pristine: Pristine, vllm: str) -> None:
         for path in first.written:
             parsed((tree / path).read_bytes())
             assert b"# Uky[" in (tree / path).read_bytes()
-        after = standing(session(tree, vllm))
+        after = records_status(session(tree, vllm))
         assert after.clean
         assert not after.unrecorded
         second = session(tree, vllm)

@@ -18,7 +18,7 @@ from patcher.migrate.sending import send
 from patcher.migrate.verifying import verify
 from patcher.patching.applying import Order, apply
 from patcher.patching.reverting import revert
-from patcher.patching.status import standing
+from patcher.patching.status import records_status
 from patcher.remote.connection import connect
 from patcher.remote.environment import environment_of
 from patcher.remote.host import HERE, Host
@@ -145,7 +145,7 @@ def test_status_and_revert_work_on_what_arrived(toy: Fork, monkeypatch: pytest.M
     toy.move()
     monkeypatch.setenv("VIRTUAL_ENV", str(toy.there.prefix))
     there = toy.session(toy.target)
-    outcomes = {outcome.id: outcome.kind for outcome in standing(there).outcomes if outcome.id.startswith("toy-")}
+    outcomes = {outcome.id: outcome.kind for outcome in records_status(there).outcomes if outcome.id.startswith("toy-")}
     assert outcomes == {"toy-for-here": "not-needed", "toy-for-there": "applied"}
     assert there.tree.ledger().records["toy-for-there"].versions["numpy"] == "2.3.5"
     revert(toy.session(toy.target), frozenset(), dry_run=False)

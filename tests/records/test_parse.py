@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.records.model import MoveImport, Record
+from patcher.records.model import Record
 from patcher.records.parse import parse
+from patcher.rewrite.edits import MoveImport
 from patcher.tables.mistakes import Mistake
 
 GOOD = """\
@@ -151,6 +152,12 @@ BAD = {
         GOOD + "\n[[example]]\nname = 'x'\nfile = 'verl/b.py'\nuntouched = 'y'\n",
         17,
         "example[1].file",
+        "verl/a.py",
+    ),
+    "example behind a wrong one": (
+        GOOD + "\n[[example]]\nname = 'x'\n\n[[example]]\nname = 'y'\nfile = 'verl/b.py'\nuntouched = 'y'\n",
+        20,
+        "example[2].file",
         "verl/a.py",
     ),
     "after itself": (GOOD.replace("[when]", 'after = ["good"]\n[when]'), 6, "after", "itself"),

@@ -8,19 +8,11 @@ import pytest
 
 from patcher.i18n import show
 from patcher.records.load import load
-from patcher.records.model import (
-    AddArgument,
-    Insert,
-    MoveImport,
-    Record,
-    RemoveArgument,
-    RenameArgument,
-    Replace,
-    When,
-)
+from patcher.records.model import Record, When
 from patcher.records.settings import Reasons, Setting, load_settings
 from patcher.report.edits import in_words
 from patcher.report.migration import DOCUMENTS, render
+from patcher.rewrite.edits import AddArgument, Insert, MoveImport, RemoveArgument, RenameArgument, Replace
 
 ROOT = Path(__file__).parents[2]
 FILE = "verl/a.py"

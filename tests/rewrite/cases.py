@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
-from patcher.records.model import Edit, Mark, Style
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import Edit, Mark, Style
 from patcher.rewrite.outcome import AlreadyDone, Rewritten
 
 FILE = "verl/some/file.py"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import libcst as cst
 import pytest
 
-from patcher.records.model import AddArgument, Edit, Mark, MoveImport, RemoveArgument, RenameArgument, RenameAttribute
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import AddArgument, Edit, Mark, MoveImport, RemoveArgument, RenameArgument, RenameAttribute
 from patcher.rewrite.outcome import Rewritten
 from tests.disturb import disturb
 

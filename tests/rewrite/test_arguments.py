@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.records.model import AddArgument, Mark, RemoveArgument, RenameArgument
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import AddArgument, Mark, RemoveArgument, RenameArgument
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Rewritten
 from tests.rewrite.cases import FILE, check, made, text
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.records.model import Mark, RenameAttribute
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import Mark, RenameAttribute
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Rewritten
 from tests.rewrite.cases import FILE, made
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patcher.records.model import (
+from patcher.rewrite import rewrite
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
     Insert,
@@ -19,7 +20,6 @@ from patcher.records.model import (
     RenameAttribute,
     Replace,
 )
-from patcher.rewrite import rewrite
 from patcher.rewrite.outcome import AlreadyDone, Rewritten
 from tests.disturb import comment_every, disturb, tree
 from tests.rewrite.cases import FILE, text

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.records.model import Mark, MoveImport
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import Mark, MoveImport
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing
 from tests.rewrite.cases import FILE, check, made, text
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from patcher.records.model import Mark, RemoveArgument, RenameArgument, Replace
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import Mark, RemoveArgument, RenameArgument, Replace
 from patcher.rewrite.outcome import Overlap, Rewritten, Unparseable
 from tests.rewrite.cases import FILE, made
 

@@ -15,7 +15,7 @@ from patcher.check.drafts.positions import without_position
 from patcher.check.drafts.renaming import Renamed, renamed
 from patcher.check.drafts.values import opposite
 from patcher.i18n import Phrase, phrase
-from patcher.records.model import Edit, RemoveArgument, RenameArgument
+from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument
 
 
 def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:

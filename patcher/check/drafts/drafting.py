@@ -16,9 +16,11 @@ from patcher.check.drafts.model import Draft, Ground, Repair
 from patcher.check.drafts.proof import Prover, in_the_way, replayed
 from patcher.check.drafts.toml import written
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.records.model import Edit, MoveImport, Record, Text, When
-from patcher.records.parse import DISTRIBUTIONS, parse
+from patcher.records.model import Record, Text, When
+from patcher.records.parse import parse
+from patcher.records.rules import DISTRIBUTIONS
 from patcher.rewrite import matches
+from patcher.rewrite.edits import Edit, MoveImport
 
 HEADING = (
     "A draft, made from the sources of the target release. Review it before you keep it:",

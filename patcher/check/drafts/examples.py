@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from patcher.plan.replay import Desk
-from patcher.records.model import Edit, Example, Mark, Record
+from patcher.plan.replay import Workspace
+from patcher.records.model import Example, Record
 from patcher.rewrite.code import Code, parse
+from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.engine import locate
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Unparseable
 from patcher.rewrite.sites import settle
@@ -118,19 +119,19 @@ def _lines(code: Code, statement: ast.stmt, indent: str) -> list[str]:
 
 
 def _made(record: Record, file: str, source: str, word: str, *, clean: bool = False) -> str | None:
-    desk = Desk.of({file: source}, {}, word, "clean" if clean else "comment")
+    desk = Workspace.of({file: source}, {}, word, "clean" if clean else "comment")
     done = desk.replay(record, lambda edit: edit.file == file)
     return desk.texts[file] if done.made else None
 
 
 def _is_left(record: Record, file: str, source: str, word: str) -> bool:
-    desk = Desk.of({file: source}, {}, word, "comment")
+    desk = Workspace.of({file: source}, {}, word, "comment")
     done = desk.replay(record, lambda edit: edit.file == file)
     return desk.texts[file] == source and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
 
 
 def _is_missing(record: Record, file: str, source: str, word: str) -> bool:
-    desk = Desk.of({file: source}, {}, word, "comment")
+    desk = Workspace.of({file: source}, {}, word, "comment")
     done = desk.replay(record, lambda edit: edit.file == file)
     return any(isinstance(result.outcome, AnchorMissing) for result in done.results)
 

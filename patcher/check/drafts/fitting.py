@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from patcher.records.model import Edit, Mark
 from patcher.rewrite import rewrite
+from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.outcome import AnchorAmbiguous, Overlap, Rewritten
 
 _TRIAL = Mark("draft")

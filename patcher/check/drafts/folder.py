@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.check.drafts.model import Draft
-from patcher.error_messages import said
-from patcher.errors import UsageError
+from patcher.errors import UsageError, message_of
 from patcher.i18n import phrase
 from patcher.worktree import files
 
@@ -40,7 +39,7 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
     except OSError as error:
         raise UsageError(
             phrase("cannot write drafts to {folder}", folder=folder),
-            cause=said(error),
+            cause=message_of(error),
             advice=phrase("Give --draft a folder that can be written to."),
         ) from error
     return Written(tuple(written), tuple(unchanged), tuple(differing))

@@ -13,7 +13,7 @@ from patcher.check.drafts.namesakes import Namesake
 from patcher.check.drafts.paths import best_path
 from patcher.check.drafts.shims import named_instead
 from patcher.i18n import Phrase, phrase
-from patcher.records.model import MoveImport
+from patcher.rewrite.edits import MoveImport
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

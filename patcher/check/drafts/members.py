@@ -11,8 +11,8 @@ from patcher.check.drafts.fitting import fitted
 from patcher.check.drafts.inlining import Inlined, body_of, inlined
 from patcher.check.drafts.model import Ground, Repair
 from patcher.i18n import Phrase, phrase
-from patcher.records.model import Edit, Insert, RenameAttribute, Replace
 from patcher.rewrite.code import Code, parse
+from patcher.rewrite.edits import Edit, Insert, RenameAttribute, Replace
 from patcher.rewrite.names import dotted
 from patcher.rewrite.outcome import Unparseable
 

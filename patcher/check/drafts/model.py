@@ -12,7 +12,8 @@ from patcher.analysis.target import Target
 from patcher.check.drafts.namesakes import Namesakes
 from patcher.check.drafts.releases import Releases
 from patcher.i18n import Phrase
-from patcher.records.model import Edit, Record
+from patcher.records.model import Record
+from patcher.rewrite.edits import Edit
 
 
 @dataclass(frozen=True, slots=True)

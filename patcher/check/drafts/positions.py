@@ -6,7 +6,7 @@ import ast
 
 from patcher.check.drafts.callees import Callee
 from patcher.check.drafts.calls import Site
-from patcher.records.model import Replace
+from patcher.rewrite.edits import Replace
 
 
 def without_position(file: str, site: Site, at: int, old: Callee, new: Callee) -> Replace | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from patcher.analysis.model import Finding
 from patcher.check.drafts.model import Ground
 from patcher.check.pair import check_pair
-from patcher.plan.replay import Desk, Replayed
+from patcher.plan.replay import Replayed, Workspace
 from patcher.records.model import Record
 from patcher.rewrite.outcome import AlreadyDone, Overlap, Rewritten
 
@@ -85,8 +85,10 @@ def in_the_way(record: Record, texts: Mapping[str, str], word: str) -> str | Non
     return next((result.outcome.record for result in done.results if isinstance(result.outcome, Overlap)), None)
 
 
-def _replay(record: Record, texts: Mapping[str, str], word: str, may_touch: frozenset[str]) -> tuple[Desk, Replayed]:
-    desk = Desk.of(texts, {}, word, "comment")
+def _replay(
+    record: Record, texts: Mapping[str, str], word: str, may_touch: frozenset[str]
+) -> tuple[Workspace, Replayed]:
+    desk = Workspace.of(texts, {}, word, "comment")
     return desk, desk.replay(record, lambda _edit: True, may_touch)
 
 

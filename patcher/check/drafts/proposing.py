@@ -12,7 +12,7 @@ from patcher.analysis.symbols import Symbols
 from patcher.check.drafts import Draft, Ground, Releases, Written, draft_records, write_drafts
 from patcher.check.history import Past, cached_folder, earlier_releases
 from patcher.check.targets import Located
-from patcher.packages.agent.installed.metadata import package_in
+from patcher.packages.agent.folders import package_in
 
 if TYPE_CHECKING:
     from patcher.session.session import Session

@@ -84,7 +84,7 @@ def _below(ordered: Sequence[str], version: str) -> list[str]:
 
 
 def _ordered(versions: Sequence[str]) -> list[str]:
-    from patcher.packages.agent.installed.metadata import is_pep440
+    from patcher.packages.agent.folders import is_pep440
 
     return sorted(filter(is_pep440, versions), key=_key)
 

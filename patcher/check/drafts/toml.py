@@ -6,13 +6,12 @@ import dataclasses
 import json
 from collections.abc import Iterable
 
-from patcher.records.model import (
+from patcher.records.model import Example, Record
+from patcher.rewrite.edits import (
     AddArgument,
     Edit,
-    Example,
     Insert,
     MoveImport,
-    Record,
     RemoveArgument,
     RenameArgument,
     RenameAttribute,

@@ -1,22 +1,22 @@
-"""The sources of a release, by name and version, fetched once and kept."""
+"""The sources of a release, or its whole wheel, by name and version: fetched the cheapest way, once, and kept."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from patcher.errors import ReleaseError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.packages.agent.installed.folders import normalise
-from patcher.packages.agent.installed.metadata import is_pep440
-from patcher.packages.releases import contents
-from patcher.packages.releases.cache import Progress, build, cache_root
-from patcher.packages.releases.filling import Fill, fill_sources, fill_wheel
-from patcher.packages.releases.index import ELSEWHERE, File, Index
-from patcher.packages.releases.pipconfig import read_pip_config
-from patcher.packages.releases.request import Request
+from patcher.packages.agent.folders import MODULES, is_pep440, normalise
+from patcher.packages.releases.cache import Progress, against_record, build, cache_root, damage
+from patcher.packages.releases.index import ELSEWHERE, File, Index, read_pip_config
+from patcher.packages.releases.transfer import MOST_WHOLE, RangeFile, RangeRefusedError, TooLargeError, download
+from patcher.packages.releases.unpack import Wanted, sdist_sources, unpack_tar, unpack_zip, wheel_sources, whole_wheel
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
@@ -103,11 +103,11 @@ def _cached(
             advice=phrase("Give a name and a version, as in vllm 0.20.2."),
         )
     place = cache_root(cache) / "releases" / name / version / kind
-    wrong = contents.damage(place) if place.is_dir() else None
+    wrong = damage(place) if place.is_dir() else None
     if wrong == "" or (wrong is None and offline and place.is_dir()):
         return place
     with Index(read_pip_config(), offline=offline) as index:
-        request = Request(index, name, version, progress or _silent, offline)
+        request = ReleaseRequest(index, name, version, progress or _silent, offline)
         if wrong:
             told = phrase("{name} {version} in the cache is damaged and fetched anew", name=name, version=version)
             request.progress(told, 0, None)
@@ -115,7 +115,7 @@ def _cached(
         return build(place, lambda folder: fill(request, found, folder), request.progress, f"{name} {version}")
 
 
-def _files(request: Request, place: Path, wrong: str | None) -> list[File]:
+def _files(request: ReleaseRequest, place: Path, wrong: str | None) -> list[File]:
     try:
         return request.files()
     except ReleaseError as error:
@@ -133,3 +133,208 @@ def _files(request: Request, place: Path, wrong: str | None) -> list[File]:
 
 def _silent(_message: Phrase | str, _done: int, _total: int | None) -> None:
     return
+
+
+class ReleaseRequest:
+    """One release asked for, and the means to get it."""
+
+    def __init__(self, index: Index, name: str, version: str, progress: Progress, offline: bool) -> None:
+        self.index, self.name, self.version, self.progress, self.offline = index, name, version, progress, offline
+        self.module = MODULES.get(name, name.replace("-", "_"))
+
+    @property
+    def asked(self) -> dict[str, Phrase | str]:
+        """What messages say of the request."""
+        return {"name": self.name, "version": self.version, "places": self.index.places}
+
+    def files(self) -> list[File]:
+        """The files of the version asked for, local ones first. Raises `ReleaseError` if there are none."""
+        every = self.index.files(self.name)
+        found = _of_version(every, self.version)
+        if found:
+            if all(file.yanked is not None for file in found):
+                text = "{name} {version} was withdrawn from the index: {why}"
+                why = found[0].yanked or phrase("no reason given")
+                self.progress(phrase(text, name=self.name, version=self.version, why=why), 0, None)
+            return sorted(found, key=lambda file: file.local is None)
+        asked = self.asked
+        if self.offline:
+            raise ReleaseError(
+                phrase("{name} {version} is not in the cache, and the network is not to be used", **asked),
+                cause=phrase("also looked in {places}", **asked),
+                advice=ELSEWHERE,
+            )
+        if not every:
+            raise ReleaseError(phrase("no release of {name} was found in {places}", **asked), advice=ELSEWHERE)
+        near = ", ".join(nearest(self.version, [file.version for file in every]))
+        raise ReleaseError(
+            phrase("there is no {name} {version} in {places}", **asked),
+            advice=phrase("The nearest releases are {versions}.", versions=near) if near else ELSEWHERE,
+        )
+
+    def whole(self, file: File, folder: Path, most: int | None = None) -> Path:
+        """The file on this machine: where it lies, or downloaded into `folder`, if it has at most `most` bytes."""
+        if file.local is not None:
+            return file.local
+        path = folder / f".{'wheel' if file.is_wheel else 'archive'}"
+        download(self.index.client, file.url, path, file.hashes, file.filename, self.progress, most)
+        return path
+
+
+def _of_version(files: Iterable[File], version: str) -> list[File]:
+    """The files of a version, however it is spelled; if none has its local part (`+cu129`), those without one."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = Version(version)
+    except InvalidVersion:
+        return [file for file in files if file.version == version]
+    numbered = [(Version(file.version), file) for file in files]
+    exact = [file for number, file in numbered if number == wanted]
+    return exact or [file for number, file in numbered if str(number) == wanted.public]
+
+
+def nearest(version: str, known: Iterable[str], count: int = 4) -> list[str]:
+    """The releases just below and above a version that is not there, in order."""
+    from packaging.version import InvalidVersion, Version
+
+    ordered = sorted({Version(text) for text in known})
+    try:
+        wanted = Version(version)
+    except InvalidVersion:
+        return [str(number) for number in ordered[-count:]]
+    below = [number for number in ordered if number < wanted]
+    above = [number for number in ordered if number > wanted]
+    half = max(count // 2, count - len(above))
+    chosen = below[-half:]
+    return [str(number) for number in (*chosen, *above[: count - len(chosen)])]
+
+
+Fill: TypeAlias = Callable[[ReleaseRequest, "list[File]", Path], None]
+
+
+def fill_sources(request: ReleaseRequest, files: list[File], folder: Path) -> None:
+    """Fill from the cheapest file: a local one, a pure wheel, parts of a wheel, a source archive, a whole wheel.
+
+    Of what is not on this machine, at most `MOST_WHOLE` bytes are fetched of a file as a whole.
+    """
+    wheels = sorted((file for file in files if file.is_wheel), key=_preference)
+    archives = [file for file in files if not file.is_wheel]
+    ways: list[tuple[File, Callable[[ReleaseRequest, File, Path], None]]] = []
+    if wheels:
+        whole = _pure_wheel if wheels[0].is_pure else _wheel_for_sources
+        ways += [(wheels[0], whole)] if wheels[0].is_pure or wheels[0].local is not None else []
+        ways += [(wheels[0], _parts_of_wheel)] if wheels[0].local is None else []
+    ways += [(file, _archive) for file in archives[:1]]
+    if wheels and wheels[0].local is None and not wheels[0].is_pure:
+        ways.append((wheels[0], _wheel_for_sources))
+    refused: dict[str, int | None] = {}
+    for file, way in ways:
+        try:
+            way(request, file, folder)
+        except RangeRefusedError:
+            _empty(folder)
+        except TooLargeError as error:
+            refused[file.filename] = error.size
+            _empty(folder)
+        else:
+            return
+    raise _too_large(request, refused)
+
+
+def _too_large(request: ReleaseRequest, refused: Mapping[str, int | None]) -> ReleaseError:
+    """Nothing small enough is offered: the wheel would have to come whole."""
+    name, size = list(refused.items())[-1]
+    most = MOST_WHOLE / 1e6
+    sizes = {"file": name, "size": f"{size / 1e6:.0f}" if size is not None else f"> {most:.0f}", "most": f"{most:.0f}"}
+    whole = "{file} has {size} MB, and files are fetched whole up to {most} MB"
+    no_parts = "{places} sends no parts of files, {file} has {size} MB, and files are fetched whole up to {most} MB"
+    cause = phrase(no_parts if name.endswith(".whl") else whole, places=request.index.places, **sizes)
+    return ReleaseError(
+        phrase("the sources of {name} {version} cannot be had in a small download", **request.asked),
+        cause=cause,
+        advice=phrase(
+            "Use an index that answers range requests, put the wheel or the source archive into a folder named in "
+            "PIP_FIND_LINKS, or give the folder of an installed {name} or of a checkout in place of the version.",
+            name=request.name,
+        ),
+    )
+
+
+def _pure_wheel(request: ReleaseRequest, file: File, folder: Path) -> None:
+    _unpack_wheel(request, file, folder, whole_wheel, MOST_WHOLE)
+
+
+def _wheel_for_sources(request: ReleaseRequest, file: File, folder: Path) -> None:
+    _unpack_wheel(request, file, folder, wheel_sources, MOST_WHOLE)
+
+
+def _parts_of_wheel(request: ReleaseRequest, file: File, folder: Path) -> None:
+    remote = RangeFile(request.index.client, file.url, file.filename, request.progress)
+    _expect_some(request, file, unpack_zip(remote, folder, wheel_sources, remote.expect))
+    _expect_record(file, folder)
+
+
+def _archive(request: ReleaseRequest, file: File, folder: Path) -> None:
+    path = request.whole(file, folder, MOST_WHOLE)
+    wanted = sdist_sources(request.module, f"{request.module}-{request.version}")
+    unpack = unpack_zip if file.filename.endswith(".zip") else unpack_tar
+    _expect_some(request, file, unpack(path, folder, wanted))
+    if file.local is None:
+        path.unlink()
+
+
+def fill_wheel(request: ReleaseRequest, files: list[File], folder: Path) -> None:
+    """Fill with everything in a wheel, however large it is."""
+    wheels = sorted((file for file in files if file.is_wheel), key=_preference)
+    if not wheels:
+        raise ReleaseError(
+            phrase("{name} {version} has no wheel", name=request.name, version=request.version),
+            cause=phrase("looked in {places}", places=request.index.places),
+        )
+    _unpack_wheel(request, wheels[0], folder, whole_wheel, None)
+
+
+def _unpack_wheel(request: ReleaseRequest, file: File, folder: Path, wanted: Wanted, most: int | None) -> None:
+    path = request.whole(file, folder, most)
+    _expect_some(request, file, unpack_zip(path, folder, wanted))
+    _expect_record(file, folder)
+    if file.local is None:
+        path.unlink()
+
+
+def _expect_record(file: File, folder: Path) -> None:
+    """What was unpacked is what the wheel's own list says."""
+    if wrong := against_record(folder):
+        raise ReleaseError(
+            phrase("{file} is damaged", file=file.filename),
+            cause=phrase("{path} is not what its RECORD says", path=wrong),
+            advice="Run the command again; if it stays so, report it to whoever runs the index.",
+        )
+
+
+def _empty(folder: Path) -> None:
+    """Remove what a way that failed has left."""
+    for part in folder.iterdir():
+        if part.is_dir():
+            shutil.rmtree(part)
+        else:
+            part.unlink()
+
+
+def _expect_some(request: ReleaseRequest, file: File, count: int) -> None:
+    if count == 0:
+        raise ReleaseError(
+            phrase("{file} holds no sources of {name}", file=file.filename, name=request.name),
+            cause=phrase("fetched from {url}", url=file.shown),
+        )
+
+
+def _preference(file: File) -> tuple[bool, bool, bool, str]:
+    """Wheels of one release differ in compiled parts alone; a stable choice makes every machine see the same."""
+    return (
+        not file.is_pure,
+        file.local is None,
+        "linux" not in file.filename or "x86_64" not in file.filename,
+        file.filename,
+    )

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from patcher.error_messages import said
-from patcher.errors import ReleaseError
+from patcher.errors import ReleaseError, message_of
 from patcher.i18n import phrase
 
 if TYPE_CHECKING:
@@ -192,7 +191,9 @@ def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
         except (RangeRefusedError, TooLargeError):
             raise
         except ReleaseError as error:
-            raise ReleaseError(phrase("cannot fetch {name}", name=shown), cause=said(error), advice=_ADVICE) from error
+            raise ReleaseError(
+                phrase("cannot fetch {name}", name=shown), cause=message_of(error), advice=_ADVICE
+            ) from error
         except _FailedError as error:
             cause: Exception = error
         except Exception as error:
@@ -203,6 +204,8 @@ def _retry(attempt: Callable[[], _Result], shown: str) -> _Result:
             time.sleep(0.2 * 4 ** (number - 1))
     raise ReleaseError(
         phrase("cannot fetch {name}", name=shown),
-        cause=phrase("{why} (tried {count} {count:time|times})", why=said(cause) or type(cause).__name__, count=_TRIES),
+        cause=phrase(
+            "{why} (tried {count} {count:time|times})", why=message_of(cause) or type(cause).__name__, count=_TRIES
+        ),
         advice=_ADVICE,
     )

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 from patcher.messages import Refusal, Said, phrase
-from patcher.packages.agent.installed.interpreter import executable, read
-from patcher.packages.agent.installed.layout import Unusable
-from patcher.packages.agent.installed.packages import packages_of
+from patcher.packages.agent.installed import packages_of
+from patcher.packages.agent.interpreter import Unusable, executable, read
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Fact, gather
 from patcher.worktree import files

@@ -12,7 +12,7 @@ from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
 from patcher.check.drafts import Draft, Ground, Releases, draft_records, write_drafts
 from patcher.check.pair import check_pair
-from patcher.plan.replay import Desk
+from patcher.plan.replay import Workspace
 from patcher.records.model import Record
 from patcher.records.parse import parse
 
@@ -43,7 +43,7 @@ def drafts(tmp_path: Path, old: dict[str, str], new: dict[str, str], tree: dict[
 
 
 def applied(draft: Draft, tree: dict[str, str], file: str) -> str:
-    desk = Desk.of({f"verl/{name}": dedent(text) for name, text in tree.items()}, {}, "Uky", "clean")
+    desk = Workspace.of({f"verl/{name}": dedent(text) for name, text in tree.items()}, {}, "Uky", "clean")
     desk.replay(draft.record, lambda _edit: True)
     return desk.texts[f"verl/{file}"].replace(f"  # Uky[{draft.id}]", "")
 

@@ -11,7 +11,7 @@ from patcher.check.drafts import Draft, Ground, Releases, draft_records
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel
 from patcher.records.load import load
-from patcher.records.model import Edit
+from patcher.rewrite.edits import Edit
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

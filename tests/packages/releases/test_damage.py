@@ -18,7 +18,7 @@ from test_fetch import SDIST, WHEEL, kept
 
 from patcher.errors import ReleaseError
 from patcher.packages.releases import cache, sources, versions
-from patcher.packages.releases.contents import note_of
+from patcher.packages.releases.cache import note_of
 from tests.worktree.test_files import PLANTED
 
 MODULE = "demo_pkg/deep/a.py"

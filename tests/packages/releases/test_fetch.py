@@ -49,7 +49,7 @@ def test_without_ranges_or_a_source_archive_the_whole_wheel_is_taken(server: Ser
 
 
 def test_a_large_wheel_is_not_fetched_whole_unasked(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.packages.releases.filling.MOST_WHOLE", 2_000_000)
+    monkeypatch.setattr("patcher.packages.releases.fetch.MOST_WHOLE", 2_000_000)
     server.ranges = False
     del server.files[SDIST]
     with pytest.raises(ReleaseError) as caught:
@@ -63,7 +63,7 @@ def test_a_large_wheel_is_not_fetched_whole_unasked(server: Server, monkeypatch:
 
 
 def test_a_large_wheel_of_untold_length_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.packages.releases.filling.MOST_WHOLE", 2_000_000)
+    monkeypatch.setattr("patcher.packages.releases.fetch.MOST_WHOLE", 2_000_000)
     server.ranges = server.lengths = False
     del server.files[SDIST]
     with pytest.raises(ReleaseError, match="has > 2 MB"):
@@ -71,7 +71,7 @@ def test_a_large_wheel_of_untold_length_is_given_up(server: Server, monkeypatch:
 
 
 def test_of_a_large_pure_wheel_the_parts_are_taken(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.packages.releases.filling.MOST_WHOLE", 2_000_000)
+    monkeypatch.setattr("patcher.packages.releases.fetch.MOST_WHOLE", 2_000_000)
     server.files["demo_pkg-1.1-py3-none-any.whl"] = wheel_of({**SOURCES, "demo_pkg/data.bin": bytes(3_000_000)})
     assert kept(sources("demo-pkg", "1.1")) == SOURCES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from patcher.packages.releases.pipconfig import PipConfig, read_pip_config
+from patcher.packages.releases.index import PipConfig, read_pip_config
 
 
 def write(path: Path, text: str) -> Path:

@@ -1,0 +1,105 @@
+"""Is a record needed here? Versions first; the installed package's own symbols where a version says little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.packages import Environment
+from patcher.packages.agent.folders import normalise
+from patcher.packages.versions import No, Undecided, Verdict, Yes, is_prerelease, satisfies
+from patcher.records.model import Record, When
+
+SymbolLookup = Callable[[str], bool | None]
+"""Whether the installed packages offer a dotted symbol; None where that cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applicability:
+    """`maybe`: a development version of verl, whose files must decide. `unknown`: a package is not there to ask."""
+
+    answer: Literal["yes", "no", "maybe", "unknown"]
+    reason: Phrase | Phrases
+    note: Phrase | Phrases = NOTHING
+    """What the answer rests on, where that deserves saying."""
+
+
+def applicability(record: Record, environment: Environment, lookup: SymbolLookup) -> Applicability:
+    """Decide from the record's `[when]`. Ask `lookup` only when the versions do not say no."""
+    unsure: list[Phrase | str] = []
+    notes: list[Phrase | str] = []
+    symbols = _by_package(record.when)
+    for name, specifier in record.when.versions.items():
+        installed = environment.packages.get(name)
+        if installed is None:
+            return Applicability(
+                "unknown", phrase("{name} is not installed; the record is for {name} {spec}", name=name, spec=specifier)
+            )
+        if name in symbols and is_prerelease(installed.version) and _answered(symbols[name], lookup):
+            notes.append(
+                phrase("{name} {version} is no release: its symbols decide", name=name, version=installed.version)
+            )
+            continue
+        match _verdict(name, installed.version, specifier):
+            case No():
+                fields = {"name": name, "version": installed.version, "spec": specifier}
+                return Applicability("no", phrase("{name} {version}; the record is for {name} {spec}", **fields))
+            case Undecided(reason):
+                unsure.append(reason)
+            case Yes(note):
+                notes.extend([note] if note else [])
+    for name in record.when.absent:
+        if (installed := environment.packages.get(name)) is not None:
+            return Applicability("no", phrase("{name} {version} is installed", name=name, version=installed.version))
+    for name in record.when.renamed:
+        if (installed := environment.packages.get(name)) is None:
+            return Applicability("unknown", phrase("{name} is not installed", name=name))
+        if not installed.renamed:
+            return Applicability(
+                "no", phrase("{name} {version} is known under its own name", name=name, version=installed.version)
+            )
+    unanswered: list[str] = []
+    for wanted, names in ((True, record.when.has), (False, record.when.lacks)):
+        for symbol in names:
+            there = lookup(symbol)
+            if there is None:
+                unanswered.append(symbol)
+            elif there is not wanted:
+                template = "{symbol} is there" if there else "{symbol} is not there"
+                return Applicability("no", phrase(template, symbol=symbol))
+    if unanswered:
+        listed = ", ".join(unanswered)
+        notes.append(phrase("decided by version alone, for {symbols} could not be looked up", symbols=listed))
+    grounds = Phrases(tuple(unsure)) if unsure else _grounds(record.when, environment)
+    return Applicability("maybe" if unsure else "yes", grounds, Phrases(tuple(notes)))
+
+
+def _verdict(name: str, version: str, specifier: str) -> Verdict:
+    return satisfies(version, specifier, kind="tree" if name == "verl" else "dependency")
+
+
+def _grounds(when: When, environment: Environment) -> Phrases:
+    installed = environment.packages
+    parts = [
+        phrase("{name} {version} is in {spec}", name=n, version=installed[n].version, spec=s)
+        for n, s in when.versions.items()
+    ]
+    parts += [phrase("{name} is not installed", name=name) for name in when.absent]
+    parts += [
+        phrase("{name} comes as {distribution}", name=name, distribution=normalise(installed[name].distribution or ""))
+        for name in when.renamed
+    ]
+    return Phrases(tuple(parts) or (phrase("needed everywhere"),), ", ")
+
+
+def _by_package(when: When) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for symbol in (*when.has, *when.lacks):
+        found.setdefault(symbol.partition(".")[0].replace("_", "-"), []).append(symbol)
+    return found
+
+
+def _answered(symbols: list[str], lookup: SymbolLookup) -> bool:
+    return all(lookup(symbol) is not None for symbol in symbols)
