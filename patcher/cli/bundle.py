@@ -52,8 +52,8 @@ def command(
     from patcher.bundle import archive
     from patcher.bundle.bundling import bundled, target
     from patcher.bundle.model import Asked
+    from patcher.diagnose.log_or_host import either
     from patcher.i18n import phrase
-    from patcher.jobs.log_or_host import either
     from patcher.report.asking import agreed
     from patcher.report.bundle import show_bundle, show_listing
 

@@ -56,7 +56,7 @@ def command(
     """
     from contextlib import ExitStack
 
-    from patcher.jobs.log_or_host import STANDARD_INPUT, either, log_or_host
+    from patcher.diagnose.log_or_host import STANDARD_INPUT, either, log_or_host
     from patcher.report.watch import Watching, exit_code, show_report
     from patcher.watch.watching import Asked, watch
 

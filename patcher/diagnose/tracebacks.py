@@ -1,19 +1,59 @@
-"""Tracebacks of one speaker among the lines of others: chains of exceptions, their frames, and which is the root."""
+"""Follow a traceback among the lines of other processes: its chain of exceptions, their frames, and which is the root.
+
+The functions of verl in the frames also tell the phase that the run was in, often before the log does: what a
+traceback shows is printed at once, other output may still be buffered.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from patcher.diagnose.blocks import AROUND, Block
-from patcher.diagnose.evidence import Nature, Place
-from patcher.diagnose.exceptions import ALONE, ENDING, nature, shrugged
-from patcher.diagnose.labels import is_native, unlabelled
-from patcher.diagnose.speaking import spoken
-from patcher.diagnose.stages import stage
-from patcher.records.log_lines import said
-from patcher.records.milestones import Phase
+from patcher.diagnose.blocks import AROUND, Block, line_at
+from patcher.diagnose.evidence import LogLine, Nature
+from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
+from patcher.logs.labels import is_native, unlabelled
+from patcher.logs.lines import strip_prefix
+from patcher.logs.milestones import PHASES, Phase
+
+_FUNCTIONS: dict[str, Phase] = {
+    "create_rl_dataset": "dataset",
+    "create_rl_sampler": "dataset",
+    "_create_dataloader": "dataset",
+    "_read_files_and_tokenize": "dataset",
+    "maybe_filter_out_long_prompts": "dataset",
+    "create_resource_pool": "resource-pool",
+    "_build_model_optimizer": "actor",
+    "_build_module": "actor",
+    "_build_fsdp_module": "actor",
+    "init_model": "actor",
+    "_build_rollout": "rollout",
+    "get_rollout_class": "rollout",
+    "_initialize_llm_servers": "rollout",
+    "init_hybrid": "rollout",
+    "init_standalone": "rollout",
+    "launch_server": "rollout",
+    "launch_servers": "rollout",
+}
+_FUNCTION = re.compile(r"/verl/[^\"]+\", line \d+, in (?P<name>\w+)$")
+
+
+def phase_of_frames(frames: Iterable[str]) -> Phase | None:
+    """The phase of the innermost frame that tells one; None where none does."""
+    found = None
+    for frame in frames:
+        if (match := _FUNCTION.search(frame)) is not None:
+            found = _FUNCTIONS.get(match["name"], found)
+    return found
+
+
+def later_phase(told: Phase | None, stood: Phase | None) -> Phase | None:
+    """The later of two phases, where both are known."""
+    if told is None or stood is None:
+        return told or stood
+    return max(told, stood, key=PHASES.index)
+
 
 HEADER = "traceback (most recent call last)"
 LINES = 800
@@ -41,11 +81,11 @@ class Ended:
     """An exception at the end of a traceback."""
 
     name: str
-    place: Place
+    place: LogLine
     nature: Nature
     chained: bool
     handled: bool
-    frames: tuple[Place, ...]
+    frames: tuple[LogLine, ...]
     phase: Phase | None
     """As its frames tell it."""
 
@@ -53,9 +93,9 @@ class Ended:
 @dataclass(slots=True)
 class _Link:
     name: str
-    place: Place
+    place: LogLine
     nature: Nature
-    frames: tuple[Place, ...]
+    frames: tuple[LogLine, ...]
     phase: Phase | None = None
     then: str = ""
     """How the next of the chain came of it: `direct`, `handling`, or "" for a wrapper that carries it."""
@@ -70,7 +110,7 @@ class Chain:
     endings: frozenset[int]
 
 
-def walk(block: Block, start: int, name: str, number: int) -> Chain:
+def follow_traceback(block: Block, start: int, name: str, number: int) -> Chain:
     """Follow the traceback whose header is the line that begins at `start`, through the lines of others."""
     walker = _Walker(block, start, name, number)
     walker.go()
@@ -80,7 +120,7 @@ def walk(block: Block, start: int, name: str, number: int) -> Chain:
 class _Walker:
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
-        head = spoken(block, start, block.bounds(start)[1])
+        head = line_at(block, start, block.bounds(start)[1])
         found = _HEADER.search(head.text)
         label = head.text[: found.start()] if found else ""
         if group := _GROUP.match(label):
@@ -92,7 +132,7 @@ class _Walker:
         self._bare = not label
         self._handled = self._shrugged(label)
         self._links: list[_Link] = []
-        self._frames: list[Place] = []
+        self._frames: list[LogLine] = []
         self._headers: set[int] = set()
         self._since = 0
         """Own lines since the last exception."""
@@ -120,29 +160,31 @@ class _Walker:
     def _shrugged(self, label: str) -> bool:
         own = unlabelled(label) if label else None
         for line in reversed(self._block.before(self._start, 6)):
-            told = said(line)
+            told = strip_prefix(line)
             if told.speaker == self._speaker and told.text.strip():
                 if own is None and _EACH_LINE.match(told.text):
                     break
                 before = unlabelled(told.text)
                 loud = "" if is_native(before.label) else before.level
-                return shrugged(own.level if own else "", before.text, loud)
-        return shrugged(own.level if own else "", "", "")
+                return was_handled(own.level if own else "", before.text, loud)
+        return was_handled(own.level if own else "", "", "")
 
-    def _own_lines(self) -> Iterator[tuple[Place, str]]:
+    def _own_lines(self) -> Iterator[tuple[LogLine, str]]:
         """The lines of the speaker without the label that each may have."""
         content, begin = self._block.content, self._start
         offset = self._block.offset - self._block.begin
         for count in range(LINES):
             end = content.find(b"\n", begin, self._start + AROUND)
             line = content[begin : end if end >= 0 else min(begin + 4000, self._start + AROUND)][:4000]
-            told = said(line.decode("utf-8", "replace")) if count else self._head
+            told = strip_prefix(line.decode("utf-8", "replace")) if count else self._head
             if told.speaker == self._speaker:
                 text = self._unlabelled(told.text)
                 if text is not None:
                     shown = text if not self._bare else told.text
                     yield (
-                        Place(self._name, self._number + count, begin + offset, shown[:500], told.actors, told.speaker),
+                        LogLine(
+                            self._name, self._number + count, begin + offset, shown[:500], told.actors, told.speaker
+                        ),
                         text,
                     )
             if end < 0:
@@ -161,7 +203,7 @@ class _Walker:
         stripped = text.rstrip()
         return "" if stripped and self._label.startswith(stripped) else None
 
-    def _take(self, place: Place, text: str) -> bool:
+    def _take(self, place: LogLine, text: str) -> bool:
         """Whether the traceback goes on behind this line."""
         if _HEADER.search(text) or place.offset == self._offset_of_header():
             fresh = not self._links or bool(self._links[-1].then)
@@ -185,7 +227,7 @@ class _Walker:
             return True
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
-            phase = stage(frame.text for frame in self._frames)
+            phase = phase_of_frames(frame.text for frame in self._frames)
             self._links.append(_Link(found["name"], place, kind, _telling(self._frames), phase))
             self._frames = []
             self._since = 0
@@ -226,7 +268,7 @@ def _pattern(label: str) -> re.Pattern[str]:
     return re.compile(r"[\d:.,/-]+".join(parts))
 
 
-def _telling(frames: list[Place]) -> tuple[Place, ...]:
+def _telling(frames: list[LogLine]) -> tuple[LogLine, ...]:
     """The innermost frames, of own code before that of libraries, in the order of the traceback."""
     own = [place for place in frames if not any(sign in place.text for sign in _LIBRARIES)]
     kept = {*own[-4:], *frames[-2:]} if len(own) >= 3 else {*own, *frames[-_FRAMES:]}

@@ -16,8 +16,8 @@ from patcher.terminal.printing import say
 
 if TYPE_CHECKING:
     from patcher.jobs.model import Job, Verdict
-    from patcher.records.log_lines import Line
-    from patcher.records.milestones import Milestone
+    from patcher.logs.lines import Line
+    from patcher.logs.milestones import Milestone
     from patcher.remote.channel import Answer
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host

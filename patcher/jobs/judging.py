@@ -6,13 +6,13 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patcher.diagnose.naming import name
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.model import Verdict
+from patcher.logs.milestones import phase_name
 
 if TYPE_CHECKING:
     from patcher.jobs.model import Job, Kind
-    from patcher.records.milestones import Milestones
+    from patcher.logs.milestones import Milestones
     from patcher.secrets.redacting import Redactor
 
 FULL = 1 << 20
@@ -46,7 +46,7 @@ def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> 
 
 def _judged(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
     seconds = f"{job.seconds:.0f}"
-    phase = phrase("in phase {phase}", phase=name(milestones.phase))
+    phase = phrase("in phase {phase}", phase=phase_name(milestones.phase))
     if not job.over:
         return "running", phrase("running since {seconds} s, {phase}", seconds=seconds, phase=phase)
     if job.state == "stopped":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from patcher.i18n import Phrase, Phrases
-from patcher.records.milestones import Phase, Telling
+from patcher.logs.milestones import Phase, Telling
 
 State: TypeAlias = Literal["starting", "running", "ended", "stopped", "lost"]
 """`lost`: gone, and nobody has noted how it ended."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from patcher.jobs.clock import Clock
 from patcher.jobs.judging import judge
 from patcher.jobs.model import Job, Verdict, job_of
-from patcher.records.log_lines import Line, Lines
-from patcher.records.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
+from patcher.logs.lines import Line, Lines
+from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
 from patcher.secrets.redacting import Following, Redactor
 
 if TYPE_CHECKING:

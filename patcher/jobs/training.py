@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from patcher.i18n import Phrase
     from patcher.jobs import Job, Verdict
     from patcher.jobs.link import Link
-    from patcher.records.milestones import Milestone
+    from patcher.logs.milestones import Milestone
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host, Profile
     from patcher.remote.survey import Survey
@@ -93,7 +93,7 @@ def watch(
 
     def save(connection: Connection, verdict: Verdict) -> None:
         if verdict.kind == "ok" and keep:
-            jobs.save_working(connection, verdict.job, verdict=verdict)
+            jobs.save_working(connection, verdict.job, {}, verdict)
 
     return jobs.follow(
         link.again,

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 from patcher.errors import RecordError
 from patcher.i18n import Phrases, phrase
+from patcher.logs.milestones import PHASES, Phase
+from patcher.logs.required_words import needles, width
 from patcher.records import rules
 from patcher.records.load import read, symptom_files
-from patcher.records.milestones import PHASES, Phase
-from patcher.records.needles import needles, width
 from patcher.records.parse import DISTRIBUTIONS
 from patcher.records.symptoms import (
     TOPICS,

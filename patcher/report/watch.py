@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Literal
 
-from patcher.diagnose.naming import name
 from patcher.errors import ExitCode
 from patcher.i18n import Phrase, Phrases, language, phrase, show
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase, phase_name
 from patcher.report.answers import show_json
 from patcher.report.diagnose import lines
 from patcher.report.jobs import Live
@@ -74,7 +73,9 @@ def show_report(report: Report, output: Literal["text", "json"]) -> None:
         say(f"  {show(told, tongue)}")
     if report.sight is not None:
         if report.sight.phase not in (None, report.phase):
-            say(f"  {show(phrase('its frames are of the phase {phase}', phase=name(report.sight.phase)), tongue)}")
+            say(
+                f"  {show(phrase('its frames are of the phase {phase}', phase=phase_name(report.sight.phase)), tongue)}"
+            )
         for line in stack_lines(report.sight):
             say(f"  {show(line, tongue)}")
     if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
@@ -104,7 +105,7 @@ def _phase_line(standing: Standing, phase: Phase | None) -> Phrase:
     told = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
     if phase == "loop":
         told = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
-    fields = {"phase": name(phase), "seconds": duration(standing.seconds), "told": told}
+    fields = {"phase": phase_name(phase), "seconds": duration(standing.seconds), "told": told}
     if phase == "loop":
         return phrase("{phase}, {seconds} since the last step ({told})", **fields)
     return phrase("{phase}, {seconds} ({told})", **fields)

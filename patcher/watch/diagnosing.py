@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from patcher.diagnose.evidence import Place
-from patcher.diagnose.fixing import Fitting, offers
-from patcher.diagnose.judging import judge
-from patcher.diagnose.model import Diagnosis, Finding, Offer
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, fixes_for, judge
 from patcher.records.symptoms import Symptom
 from patcher.watch.stacks.model import Process
 from patcher.watch.stacks.symptoms import Seen, seen
@@ -35,7 +34,7 @@ def of_log(
     for _, stream in files:
         stream.close()
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
-    found = judge(evidence, Fitting({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
+    found = judge(evidence, FixContext({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
     return replace(found, notes=scanner.notes)
 
 
@@ -46,18 +45,18 @@ def with_stacks(
     signs = seen(symptoms, processes, odd, found.versions)
     known = {sign.symptom.id for sign in signs}
     rest = [finding for finding in found.findings if finding.id not in known]
-    fitting = Fitting(found.versions)
+    fitting = FixContext(found.versions)
     shown = [_finding(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
     if shown:
         rest = [replace(finding, role="cascade") for finding in rest]
     return replace(found, findings=(*shown, *rest))
 
 
-def _finding(sign: Seen, role: str, fitting: Fitting) -> Finding:
+def _finding(sign: Seen, role: str, fitting: FixContext) -> Finding:
     rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
     line = sign.frame.line if sign.frame is not None else 0
-    place = Place(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
-    fixes = tuple(_of_process(offer, sign.process) for offer in offers(sign.symptom, fitting))
+    place = LogLine(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
+    fixes = tuple(_of_process(offer, sign.process) for offer in fixes_for(sign.symptom, fitting))
     return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
 
 

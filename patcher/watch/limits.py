@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from patcher.logs.milestones import Phase
 from patcher.profiles.expectations import expected
-from patcher.records.milestones import Phase
 from patcher.remote.host import Profile
 
 FACTOR = 10 / 3

@@ -12,8 +12,8 @@ from patcher.jobs.agent.folder import read as read_json
 from patcher.jobs.agent.processes import TICKS
 from patcher.jobs.agent.reading import Times
 from patcher.jobs.agent.scanning import matter
-from patcher.records.log_lines import Line, Lines
-from patcher.records.milestones import FIRST_SEEN, LAST_SEEN
+from patcher.logs.lines import Line, Lines
+from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.disks import mount
 from patcher.watch.agent.finding import descriptors
 from patcher.watch.signs import open_end

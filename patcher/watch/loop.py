@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from patcher.i18n import Phrase
-from patcher.records.milestones import Milestone
+from patcher.logs.milestones import Milestone
 from patcher.watch.activity import Name
 from patcher.watch.model import Sight
 from patcher.watch.places import Place

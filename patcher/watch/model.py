@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from patcher.diagnose.model import Diagnosis, Verdict
+from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.i18n import NOTHING, Phrase, Phrases
-from patcher.records.milestones import Milestone, Phase
+from patcher.logs.milestones import Milestone, Phase
 from patcher.watch.activity import Activity
 from patcher.watch.source import End
 from patcher.watch.stacks.grouping import Group, Grouped

@@ -18,7 +18,7 @@ from patcher.watch.state import State
 
 if TYPE_CHECKING:
     from patcher.jobs.model import Job, Verdict
-    from patcher.records.log_lines import Line
+    from patcher.logs.lines import Line
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from patcher.records.log_lines import Line, said
-from patcher.records.milestones import Milestone, Milestones, Phase
+from patcher.logs.lines import Line, strip_prefix
+from patcher.logs.milestones import Milestone, Milestones, Phase
 from patcher.remote.host import Profile
 from patcher.watch.activity import Activity, Pulses
 from patcher.watch.limits import FLOOR, SILENT, Limits, limits
@@ -66,7 +66,7 @@ class State:
         found = tuple(
             replace(one, usual=limits(self.profile, one.phase).usual) for one in self.milestones.feed(line, at)
         )
-        text = said(line.text).text
+        text = strip_prefix(line.text).text
         self.signs.take(text, at)
         if self.signs.tells(text):
             self._telling.append(text)
@@ -92,7 +92,7 @@ class State:
         """Hear a line only for what it says of life; the first one of all is also the beginning."""
         if not self.milestones.begun and text.strip():
             self.line(Line(text, 1, 0), at)
-        self.signs.take(said(text).text, at)
+        self.signs.take(strip_prefix(text).text, at)
 
     def pulse(self, look: Mapping[str, Any], at: float) -> None:
         """Hear what the processes have used by now."""

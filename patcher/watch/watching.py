@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnosing import of_no_run
-from patcher.diagnose.model import Diagnosis, Verdict
-from patcher.diagnose.nearby import advice_near, logs_near
-from patcher.diagnose.opening import is_packed, opened
+from patcher.diagnose.diagnose import no_run_error
+from patcher.diagnose.diagnosis import Diagnosis, Verdict
+from patcher.diagnose.log_files import advise_logs_near, logs_near
+from patcher.diagnose.log_or_host import no_log
+from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.errors import UsageError
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.folder import look
 from patcher.jobs.agent.hook import FOLDER
-from patcher.jobs.log_or_host import no_log
 from patcher.profiles.expectations import EXPECTED
 from patcher.remote.host import Profile
 from patcher.secrets.redacting import Redactor
@@ -99,7 +99,7 @@ def watch(session: Session, asked: Asked, ears: Ears) -> Report:
         diagnosis = _diagnosed(found, symptoms, session, ended=ended or None, silent=outcome.stalled)
         verdict, detail = _verdict(outcome, diagnosis)
         if diagnosis.blank and outcome.end is not None and outcome.end.unseen:
-            raise of_no_run(session, found.source.name, diagnosis, _COMMAND)
+            raise no_run_error(session, found.source.name, diagnosis, _COMMAND)
         if outcome.sight is not None and outcome.stalled:
             odd = [pid for group in outcome.sight.grouped.odd for pid in group.pids]
             diagnosis = with_stacks(diagnosis, symptoms, outcome.sight.processes, odd)
@@ -217,7 +217,7 @@ def _require_log(session: Session, log: Path, wait: float | None, ears: Ears) ->
     if not log.exists():
         _await(session, log, wait, ears)
     if log.is_dir():
-        near = advice_near(logs_near(session.symptoms, log, deep=True), _COMMAND)
+        near = advise_logs_near(logs_near(session.symptoms, log, deep=True), _COMMAND)
         host = shlex.join(["uky-patch", "watch", log.name, "--ssh", log.name])
         raise UsageError(
             phrase("{path} is a folder; watch one log of it", path=log),
@@ -229,7 +229,7 @@ def _require_log(session: Session, log: Path, wait: float | None, ears: Ears) ->
             phrase("{path} is no file that grows", path=log),
             advice=phrase("Write it to a file as well, for example with tee, and watch that."),
         )
-    with opened(str(log)) as stream:
+    with open_log(str(log)) as stream:
         stream.read(4096)  # It raises for a file that is no text.
     if is_packed(log):
         raise UsageError(

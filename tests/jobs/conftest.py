@@ -15,7 +15,7 @@ import pytest
 from patcher import jobs
 from patcher.jobs import Job, Verdict
 from patcher.jobs.link import Link
-from patcher.records.milestones import Milestone
+from patcher.logs.milestones import Milestone
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
 from patcher.remote.opening import begin

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from patcher.records.log_lines import Line
+from patcher.logs.lines import Line
 from patcher.watch.limits import FACTOR, limits
 from patcher.watch.state import State
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+from patcher.jobs.agent import processes
 from patcher.jobs.agent.hooked import SIGNAL, TOLD, VARIABLE
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of
-from patcher.watch.agent import facts, rays
 from patcher.worktree import files
 
 SECONDS = 2.0
@@ -30,7 +30,7 @@ def dump(process: Process, folder: str | None) -> tuple[str, str]:
     except OSError:
         return "", "no hook"
     bit = 1 << (SIGNAL - 1)
-    caught, blocked = facts.signals(process.pid)
+    caught, blocked = processes.signals(process.pid)
     if not caught & bit or blocked & bit or start_of(process.pid) != process.start:
         return "", "no hook"
     try:
@@ -52,7 +52,7 @@ def variables(process: Process, folder: str | None) -> dict[str, str]:
 
 
 def _path(process: Process, folder: str | None) -> str:
-    folder = rays.variables(process.pid, (VARIABLE,)).get(VARIABLE) or folder or os.devnull
+    folder = processes.variables(process.pid, (VARIABLE,)).get(VARIABLE) or folder or os.devnull
     return os.path.join(folder, f"{os.uname()[1]}.{process.pid}.{process.start}")
 
 

@@ -23,7 +23,7 @@ _TRACE = 1 << 19
 def facts(process: Process) -> dict[str, Any]:
     """All that /proc tells without touching the process."""
     pid = process.pid
-    status = _status(pid)
+    status = processes.status(pid)
     shown = title(pid)
     told: dict[str, Any] = {
         "pid": pid,
@@ -38,7 +38,7 @@ def facts(process: Process) -> dict[str, Any]:
         "user": processes.user_of(pid),
         "python": is_python(pid, process.name, shown),
         "system": rays.is_system(process.name, shown),
-        "env": rays.variables(pid, VARIABLES),
+        "env": processes.variables(pid, VARIABLES),
         "waits": _waits(pid),
         "kernel": _kernel(pid),
     }
@@ -68,15 +68,9 @@ def is_python(pid: int, name: str, shown: str) -> bool:
         return first.startswith("python") or name.startswith("python") or shown.startswith(("ray::", "VLLM::"))
 
 
-def signals(pid: int) -> tuple[int, int]:
-    """The signals that a process catches, and those that it holds back; as bits, signal 1 lowest."""
-    status = _status(pid)
-    return int(status.get("SigCgt", "0"), 16), int(status.get("SigBlk", "0"), 16)
-
-
 def closed(pid: int, status: dict[str, str]) -> str:
     """Why another process may not look into this one: user, capabilities, yama; empty where it may."""
-    own = _status(os.getpid())
+    own = processes.status(os.getpid())
     if int(own.get("CapEff", "0"), 16) & _TRACE:
         return ""
     if status.get("Uid", "").split() != own.get("Uid", "").split():
@@ -90,15 +84,6 @@ def closed(pid: int, status: dict[str, str]) -> str:
     except OSError:
         pass
     return "" if os.access(f"/proc/{pid}/environ", os.R_OK) else "closed"
-
-
-def _status(pid: int) -> dict[str, str]:
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as stream:
-            pairs = (line.partition(":") for line in stream)
-            return {name: value.strip() for name, _, value in pairs}
-    except OSError:
-        return {}
 
 
 def _waits(pid: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Iterable
 
-from patcher.jobs.agent.processes import Table, one
+from patcher.jobs.agent.processes import Table, one, variables
 
 _SYSTEM = ("raylet", "gcs_server")
 _SERVICES = (
@@ -67,16 +67,6 @@ def _raylet_of(pid: int) -> int | None:
 
 def _variable(pid: int, name: str) -> str | None:
     return variables(pid, (name,)).get(name)
-
-
-def variables(pid: int, names: Iterable[str]) -> dict[str, str]:
-    """Those variables of `names` that a process was started with."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as stream:
-            pairs = (item.partition(b"=") for item in stream.read().split(b"\0"))
-            return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs if os.fsdecode(name) in names}
-    except OSError:
-        return {}
 
 
 def _title(pid: int) -> str:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from typing import Any, Iterable
 
-from patcher.watch.agent import rays
+from patcher.jobs.agent import processes
 from patcher.worktree.json_text import parse_json
 
 SECONDS = 5.0
@@ -81,7 +81,7 @@ def _is_ours(path: str) -> bool:
 def _folders(pid: int) -> list[str]:
     """Where the programs of a process's interpreter are."""
     found = []
-    environment = rays.variables(pid, ("VIRTUAL_ENV", "CONDA_PREFIX"))
+    environment = processes.variables(pid, ("VIRTUAL_ENV", "CONDA_PREFIX"))
     found += [os.path.join(folder, "bin") for folder in environment.values()]
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from patcher.i18n import Phrase, phrase
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase
 
 Act: TypeAlias = Literal["waits-peers", "waits-others", "waits-lock", "waits-input", "works"]
 """`waits-peers`: in a collective or for the group to form; `waits-others`: for another process's answer;

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patcher.i18n import Phrase, phrase
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase
 from patcher.watch.stacks.folding import outermost_call
 from patcher.watch.stacks.frames import GENERAL, IDLE, PHASES, SPECIFIC, Act
 from patcher.watch.stacks.model import Frame, Process

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from patcher.diagnose.fixing import fits
-from patcher.diagnose.searching import Search
+from patcher.diagnose.symptom_patterns import TimedPattern
+from patcher.diagnose.verdict import versions_allow
 from patcher.records.symptoms import Stack, Symptom
 from patcher.watch.stacks.grouping import ORDER
 from patcher.watch.stacks.meaning import idle
@@ -39,7 +39,7 @@ def seen(
     """
     found = []
     for symptom in symptoms:
-        if symptom.stacks and fits(symptom.when, versions):
+        if symptom.stacks and versions_allow(symptom.when, versions):
             signs = [sign for process in processes for sign in _signs(symptom, process)]
             if signs:
                 found.append(min(signs, key=lambda sign: _rank(sign, odd)))
@@ -71,7 +71,7 @@ def _matched(stack: Stack, frames: Sequence[Frame]) -> Frame | None:
     """The frame of the first pattern, where all patterns are found."""
     places = []
     for pattern in stack.frames:
-        search = Search(pattern)
+        search = TimedPattern(pattern)
         place = next((frame for frame in frames if any(search.finds(text[:_LONGEST]) for text in frame.texts)), None)
         if place is None:
             return None

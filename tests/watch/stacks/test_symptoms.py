@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from patcher.diagnose.model import Diagnosis
+from patcher.diagnose.diagnosis import Diagnosis
 from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Stack
 from patcher.watch.diagnosing import with_stacks

@@ -1,4 +1,4 @@
-"""The course of metrics over training steps, as the console logger prints them."""
+"""Trends of metrics over the training steps, as verl prints them: `step:3 - actor/loss:0.1 - …`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from patcher.diagnose.evidence import Hit, Place
-from patcher.diagnose.searching import Search
+from patcher.diagnose.evidence import Hit, LogLine
+from patcher.diagnose.symptom_patterns import TimedPattern
 from patcher.records.symptoms import Symptom, Trend
 
 _NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
@@ -23,19 +23,19 @@ _CHANGE = 0.02
 
 
 @dataclass(slots=True)
-class _Course:
+class _WatchedMetric:
     """One metric that one trend asks for."""
 
     symptom: Symptom
     trend: Trend
-    also: tuple[Search, ...]
+    also: tuple[TimedPattern, ...]
     values: deque[float]
     alone: Callable[[float], bool] | None
     """Of a test that each value meets by itself, that test."""
     run: int = 0
     """How many values in a row have met it."""
     began: Hit | None = None
-    latest: Callable[[], Place] | None = None
+    latest: Callable[[], LogLine] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class _Wanted:
 
     at: int
     head: bytes
-    courses: Sequence[_Course]
+    courses: Sequence[_WatchedMetric]
     values: deque[float] | None
     """Of a metric that must have changed meanwhile, its values."""
 
 
-class Courses:
+class MetricTrends:
     """Takes the lines of steps in order, and tells which trends hold at the end."""
 
     def __init__(self, symptoms: Sequence[Symptom]) -> None:
@@ -57,13 +57,13 @@ class Courses:
             (
                 symptom,
                 trend,
-                Search(rf"\A(?:{trend.metric})\Z"),
-                tuple(Search(rf"\A(?:{one})\Z") for one in trend.also),
+                TimedPattern(rf"\A(?:{trend.metric})\Z"),
+                tuple(TimedPattern(rf"\A(?:{one})\Z") for one in trend.also),
             )
             for symptom in symptoms
             for trend in symptom.trends
         ]
-        self._courses: dict[str, list[_Course]] = {}
+        self._watched: dict[str, list[_WatchedMetric]] = {}
         self._others: dict[str, deque[float]] = {}
         self._unwanted: set[str] = set()
         self._layouts: dict[int, list[_Wanted]] = {}
@@ -73,10 +73,10 @@ class Courses:
     def __bool__(self) -> bool:
         return bool(self._trends)
 
-    def feed(self, line: bytes, place: Callable[[], Place], step: int) -> None:
+    def feed(self, line: bytes, place: Callable[[], LogLine], step: int) -> None:
         """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
         parts = line.split(b" - ")
-        told: list[tuple[_Course, float]] = []
+        told: list[tuple[_WatchedMetric, float]] = []
         for wanted in self._layout(parts):
             number = _number(parts[wanted.at], len(wanted.head))
             if number is None:
@@ -108,24 +108,24 @@ class Courses:
             head = part.partition(b":")[0]
             name = head[:_LONGEST_NAME].decode("utf-8", "replace")
             if self._asked(name):
-                found.append(_Wanted(at, head + b":", self._courses.get(name, ()), self._others.get(name)))
+                found.append(_Wanted(at, head + b":", self._watched.get(name, ()), self._others.get(name)))
         self._layouts[len(parts)] = found
         return found
 
     @property
-    def spent(self) -> list[tuple[Symptom, str]]:
+    def too_slow(self) -> list[tuple[Symptom, str]]:
         """The patterns of metrics that have taken too long."""
         return [
             (symptom, search.pattern)
             for symptom, _, metric, also in self._trends
             for search in (metric, *also)
-            if search.is_spent
+            if search.is_too_slow
         ]
 
     def holding(self) -> list[Hit]:
         """The trends that hold at the last step, one for each symptom."""
         found: dict[str, Hit] = {}
-        for courses in self._courses.values():
+        for courses in self._watched.values():
             for course in courses:
                 if course.began is not None and course.latest is not None:
                     course.began.last = course.latest()
@@ -134,22 +134,22 @@ class Courses:
 
     def _asked(self, name: str) -> bool:
         """Whether any trend wants this metric."""
-        if name in self._courses or name in self._others:
+        if name in self._watched or name in self._others:
             return True
         if name in self._unwanted:
             return False
         for symptom, trend, metric, also in self._trends:
             if metric.finds(name):
-                course = _Course(symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _alone(trend))
-                self._courses.setdefault(name, []).append(course)
+                course = _WatchedMetric(symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _alone(trend))
+                self._watched.setdefault(name, []).append(course)
             if any(pattern.finds(name) for pattern in also):
                 self._others.setdefault(name, deque(maxlen=self._longest))
-        if name in self._courses or name in self._others:
+        if name in self._watched or name in self._others:
             return True
         self._unwanted.add(name)
         return False
 
-    def _take(self, course: _Course, number: float, place: Callable[[], Place], step: int) -> None:
+    def _take(self, course: _WatchedMetric, number: float, place: Callable[[], LogLine], step: int) -> None:
         if not self._holds(course, number):
             course.began = course.latest = None
             return
@@ -159,7 +159,7 @@ class Courses:
         course.latest = place
         course.began.count += 1
 
-    def _holds(self, course: _Course, number: float) -> bool:
+    def _holds(self, course: _WatchedMetric, number: float) -> bool:
         """Whether the trend holds with one more value."""
         steps = max(course.trend.steps, 1)
         if course.alone is not None:
@@ -173,7 +173,7 @@ class Courses:
             return len(values) > 1 and max(values) == min(values) and self._changed(course)
         return _slope(values) == (1 if course.trend.test == "rising" else -1)
 
-    def _changed(self, course: _Course) -> bool:
+    def _changed(self, course: _WatchedMetric) -> bool:
         """Whether what must have changed meanwhile has."""
         span = len(course.values)
         return all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 _TIME = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?Z|[+-]\d\d:?\d\d)?"
 _DATE = r"(?:\d{4}[-/.])?\d\d?[-/.]\d\d?"
@@ -75,3 +76,37 @@ def level(label: str) -> str:
     if found[0] in _CHINESE:
         return _CHINESE[found[0]]
     return found[0].replace("WARNING", "WARN").replace("WARN", "WARNING")
+
+
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
+_FORMS = (
+    re.compile(rf"(?<!\d)(?P<year>20\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T _]{_CLOCK}(?:[.,](?P<part>\d+))?"),
+    re.compile(rf"(?<!\d)(?P<month>\d\d)-(?P<day>\d\d) {_CLOCK}(?:[.,](?P<part>\d+))?(?!\d)"),
+    re.compile(rf"(?:^|\[|\]:?)[WEIF](?P<year>20\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}\.(?P<part>\d+) "),
+)
+_HEAD = 120
+
+
+def time_of(text: str, year: int) -> float | None:
+    """Seconds since 1970 by the time near the beginning of a line, in local time; `year` counts where it tells none."""
+    head = text[:_HEAD]
+    for form in _FORMS:
+        if found := form.search(head):
+            told = found.groupdict()
+            year, month, day, hour, minute, second = (
+                int(told.get(name) or default)
+                for name, default in (
+                    ("year", year),
+                    ("month", 1),
+                    ("day", 1),
+                    ("hour", 0),
+                    ("minute", 0),
+                    ("second", 0),
+                )
+            )
+            try:
+                whole = datetime(year, month, day, hour, minute, second)
+            except ValueError:
+                continue
+            return whole.timestamp() + float(f"0.{told['part'] or 0}")
+    return None

@@ -1,8 +1,9 @@
-"""Patterns of symptoms, searched for in time that a hostile line cannot stretch.
+"""The patterns of symptom records, searched for in time that a hostile line cannot stretch.
 
 `re` tries each place of a line anew: `Error.*closed` on a line of a thousand `Error` reads the rest of the line a
 thousand times. So a pattern is cut at each `.*` that stands alone: where nothing follows the first `Error`, nothing
-follows a later one either. What a pattern takes all the same is counted. One that takes too long is let go of, by name.
+follows a later one either. `TimedPattern` also counts what a pattern takes, and drops one that takes too long.
+`Sign` is one match of one symptom: its own line, and the lines that must stand near it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from types import FrameType
 
+from patcher.diagnose.blocks import Block
+from patcher.logs.labels import unlabelled
+from patcher.logs.lines import strip_prefix
+from patcher.logs.required_words import needles, width
+from patcher.records.symptoms import Match, Symptom
+
 MOST_SECONDS = 1.0
 """What one pattern may take of one log, or of one look at a run. The shipped ones take some milliseconds of 1 GB."""
 _LONG = 200
@@ -27,7 +34,7 @@ class _Stopped(Exception):  # noqa: N818
     """The timer rang."""
 
 
-class Search:
+class TimedPattern:
     """A pattern, compiled when first searched for, and what it has taken. Case does not matter."""
 
     def __init__(self, pattern: str) -> None:
@@ -35,13 +42,13 @@ class Search:
         self.seconds = 0.0
 
     @property
-    def is_spent(self) -> bool:
+    def is_too_slow(self) -> bool:
         """Whether it has taken more time than it may: from then on it finds nothing."""
         return self.seconds > MOST_SECONDS
 
     def finds(self, text: str) -> bool:
         """Whether the text has a match."""
-        if self.is_spent:
+        if self.is_too_slow:
             return False
         if len(text) < _LONG and self.seconds < MOST_SECONDS / 2 and not self._nests:
             return self._found(text)
@@ -62,7 +69,7 @@ class Search:
     def _ways(self) -> tuple[tuple[re.Pattern[str], ...], ...]:
         if re.search(r"\\[1-9]|\(\?P=", self.pattern):
             return ((re.compile(self.pattern, re.IGNORECASE),),)
-        return tuple(tuple(_compiled(parts)) for parts in taken_apart(self.pattern))
+        return tuple(tuple(_compiled(parts)) for parts in split_pattern(self.pattern))
 
     @cached_property
     def _nests(self) -> bool:
@@ -70,7 +77,7 @@ class Search:
         return re.search(r"[*+}?]\)+[*+{]", self.pattern) is not None
 
 
-def taken_apart(pattern: str) -> list[list[str]]:
+def split_pattern(pattern: str) -> list[list[str]]:
     """The alternatives of a pattern, each cut at every `.*` of its own level; with both, a text has a match exactly
     where it has one of some alternative's parts after the other."""
     ways: list[list[str]] = [[""]]
@@ -137,3 +144,52 @@ def _timer(seconds: float) -> Iterator[None]:
 
 def _ring(_number: int, _frame: FrameType | None) -> None:
     raise _Stopped
+
+
+_BEGINNING = re.compile(r"(?<![\[\\])\^")
+
+
+class Sign:
+    """One match of one symptom."""
+
+    def __init__(self, symptom: Symptom, match: Match) -> None:
+        self.symptom = symptom
+        self.match = match
+        self._line = TimedPattern(match.line)
+        self._near = tuple(TimedPattern(pattern) for pattern in match.near)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Of which each line that it is found in holds one, in lower case."""
+        return needles(self.match.line)
+
+    @cached_property
+    def weight(self) -> int:
+        """How particular it is."""
+        return width(self.match.line) + 20 * len(self.match.near)
+
+    def found(self, text: str, block: Block, start: int, steps: int) -> bool:
+        """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
+        if steps < self.match.after_steps:
+            return False
+        if not _says(self._line, text):
+            return False
+        if not self._near:
+            return True
+        within = self.match.within
+        around = [strip_prefix(line).text for line in (*block.before(start, within), *block.behind(start, within))]
+        return all(any(_says(pattern, line) for line in around) for pattern in self._near)
+
+    @property
+    def too_slow(self) -> list[str]:
+        """Its patterns that have taken too long."""
+        return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
+
+
+def _says(search: TimedPattern, text: str) -> bool:
+    """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
+    if _BEGINNING.search(search.pattern) is None:
+        return search.finds(text)
+    if search.finds(unlabelled(text).text):
+        return True
+    return not search.pattern.startswith("^(?!") and search.finds(text)

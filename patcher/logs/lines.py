@@ -84,7 +84,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Stripped:
     """A line without colours, and without the names that Ray puts before it."""
 
     text: str
@@ -94,7 +94,7 @@ class Said:
     """The prefixes as they stand, which tell one process from another; empty where there are none."""
 
 
-def said(text: str) -> Said:
+def strip_prefix(text: str) -> Stripped:
     """Take a line's prefixes, and Ray's count of how often it was said, apart from what it says."""
     at = text.rfind("\x1b", 0, _HEAD) + 1
     if at:
@@ -111,4 +111,4 @@ def said(text: str) -> Said:
     speaker = whole[: len(whole) - len(text)].rstrip()
     if "[repeated " in text:
         text = _REPEATED.sub("", text)
-    return Said(text, tuple(actors), speaker)
+    return Stripped(text, tuple(actors), speaker)

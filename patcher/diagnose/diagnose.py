@@ -1,34 +1,72 @@
-"""Diagnose a log: what it is read from, the symptoms, and the versions that decide which fix counts."""
+"""The entry of `uky-patch diagnose`: from the path of a log to a `Diagnosis`.
+
+The way of the data:
+
+1. `log_files` finds the logs that a path stands for, and groups those of one run; the newest run is read.
+2. `log_stream` opens each log, and `blocks` cuts it into blocks.
+3. `scanner` finds the lines that hold a word of any pattern; `log_accumulator` collects what they say as `Evidence`,
+   with `tracebacks`, `line_meaning`, `progress`, `metrics` and `last_lines`.
+4. `merge_logs` puts the evidence of several logs together.
+5. `verdict` ranks what may be the root cause, and judges. The versions that decide which fix counts are those of the
+   log, else those that are installed here.
+6. `compare_logs` adds what a good run's log has besides, where one is named.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from patcher.diagnose.fixing import Fitting
-from patcher.diagnose.folders import Series, is_of_sources, series
-from patcher.diagnose.judging import judge
-from patcher.diagnose.merging import Part, merged
-from patcher.diagnose.model import Diagnosis
-from patcher.diagnose.nearby import advice_near, logs_near
-from patcher.diagnose.opening import STANDARD_INPUT, NoTextError, opened
-from patcher.diagnose.runs import runs
-from patcher.diagnose.scanning import Scanner
-from patcher.diagnose.writing import is_being_written
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.log_files import RotatedLog, advise_logs_near, group_by_run, is_of_sources, logs_named, logs_near
+from patcher.diagnose.log_or_host import no_log
+from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
+from patcher.diagnose.merge_logs import LogOfRun, merge_evidence
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, judge
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.jobs.agent.folder import JOBS
-from patcher.jobs.log_or_host import no_log
 from patcher.profiles.expectations import expected
+from patcher.remote.agent.place import JOBS
 
 if TYPE_CHECKING:
     from patcher.diagnose.evidence import Evidence
     from patcher.plan.outcome import RecordOutcome
     from patcher.session.session import Session
+
+
+def is_being_written(path: Path) -> bool | None:
+    """Whether any process that may be looked into holds the file open for writing; None where that cannot be told."""
+    try:
+        told = path.stat()
+        processes = [one for one in Path("/proc").iterdir() if one.name.isdigit()]
+    except OSError:
+        return None
+    own = (told.st_dev, told.st_ino)
+    return any(_holds(process, own) for process in processes)
+
+
+def _holds(process: Path, own: tuple[int, int]) -> bool:
+    with contextlib.suppress(OSError):
+        return any(_writes(process, held, own) for held in (process / "fd").iterdir())
+    return False
+
+
+def _writes(process: Path, held: Path, own: tuple[int, int]) -> bool:
+    with contextlib.suppress(OSError):
+        told = held.stat()
+        if (told.st_dev, told.st_ino) != own:
+            return False
+        for line in (process / "fdinfo" / held.name).read_text(encoding="ascii").splitlines():
+            if line.startswith("flags:"):
+                return int(line.split()[1], 8) & os.O_ACCMODE in (os.O_WRONLY, os.O_RDWR)
+    return False
+
 
 _COMMAND = "uky-patch diagnose"
 _UNKNOWN_PHASE = 600.0
@@ -36,7 +74,7 @@ _UNKNOWN_PHASE = 600.0
 
 
 def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosis:
-    """As `diagnosis_of`, for one who asks about a run: what tells nothing of any is an error.
+    """As `diagnose_any`, for one who asks about a run: what tells nothing of any is an error.
 
     Raises UsageError for that too, and for a folder of sources, with the logs that are near it.
     """
@@ -45,38 +83,38 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
         raise no_log(session, log, _COMMAND)
     if path.is_dir() and is_of_sources(path):
         raise _of_sources(session, path)
-    found = diagnosis_of(session, log, against)
+    found = diagnose_any(session, log, against)
     if found.blank and not (path.is_file() and is_being_written(path)):
-        raise of_no_run(session, log, found, _COMMAND)
+        raise no_run_error(session, log, found, _COMMAND)
     return found
 
 
-def diagnosis_of(session: Session, log: str, against: str | None = None) -> Diagnosis:
+def diagnose_any(session: Session, log: str, against: str | None = None) -> Diagnosis:
     """What a file, a folder's newest run or standard input (`-`) says, and what a good run's log had besides.
 
     Raises UsageError for a log that cannot be read, RecordError for symptoms that are none.
     """
     scanner = Scanner(session.symptoms)
     parts, logs, earlier = _newest(scanner, log)
-    found = replace(judged(session, parts, log), notes=scanner.notes)
+    found = replace(judge_logs(session, parts, log), notes=scanner.notes)
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
-    return compared(found, logs, against)
+    return add_comparison(found, logs, against)
 
 
-def compared(found: Diagnosis, logs: Sequence[Series], against: str | None) -> Diagnosis:
+def add_comparison(found: Diagnosis, logs: Sequence[RotatedLog], against: str | None) -> Diagnosis:
     """The same with how the logs differ from a good run's, if one is named. Raises UsageError where it is none."""
     if against is None:
         return found
-    from patcher.diagnose.comparing import compare
+    from patcher.diagnose.compare_logs import compare
 
-    difference = compare(log_lines(logs), log_lines(runs(series(against))[0]))
+    difference = compare(log_lines(logs), log_lines(group_by_run(logs_named(against))[0]))
     return replace(found, missing=difference.missing, added=difference.added)
 
 
-def judged(
+def judge_logs(
     session: Session,
-    parts: Sequence[Part],
+    parts: Sequence[LogOfRun],
     log: str = STANDARD_INPUT,
     *,
     installed: Mapping[str, str] | None = None,
@@ -87,30 +125,30 @@ def judged(
 
     `installed`: where the run was; what is installed here by default. `ended`, `silent`: as `judge` has them.
     """
-    evidence = merged(parts)
+    evidence = merge_evidence(parts)
     silent = _silent(log, evidence) if silent is None else silent
-    fitting = Fitting(_versions(session, evidence, installed), log=log if _plain(log) else "")
-    found = judge(evidence, fitting, ended=ended, silent=silent)
+    context = FixContext(_versions(session, evidence, installed), log=log if _plain(log) else "")
+    found = judge(evidence, context, ended=ended, silent=silent)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
-        fitting = replace(fitting, outcomes=_outcomes(session, fitting.versions), root=root)
-        found = judge(evidence, fitting, ended=ended, silent=silent)
+        context = replace(context, outcomes=_outcomes(session, context.versions), root=root)
+        found = judge(evidence, context, ended=ended, silent=silent)
     return found
 
 
-def _newest(scanner: Scanner, log: str) -> tuple[list[Part], list[Series], list[Series]]:
+def _newest(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
     """What the logs of the newest run say, those logs, and the earlier ones. Files of no run are passed over."""
-    groups = runs(series(log))
-    first: list[Part] | None = None
+    groups = group_by_run(logs_named(log))
+    first: list[LogOfRun] | None = None
     for at, group in enumerate(groups):
         parts = [part for one in group if (part := _read(scanner, one, timed=len(group) > 1, alone=log)) is not None]
         if any(not part.evidence.blank for part in parts):
             return parts, group, [one for other in groups[at + 1 :] for one in other]
         first = first or parts
-    return first or [Part(scanner.scan([]), 0.0)], groups[0], []
+    return first or [LogOfRun(scanner.scan([]), 0.0)], groups[0], []
 
 
-def _read(scanner: Scanner, one: Series, *, timed: bool, alone: str) -> Part | None:
+def _read(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str) -> LogOfRun | None:
     """As `read`; None for a file of a folder that is no text."""
     try:
         return read(scanner, one, timed=timed)
@@ -120,7 +158,7 @@ def _read(scanner: Scanner, one: Series, *, timed: bool, alone: str) -> Part | N
         return None
 
 
-def _names(logs: Sequence[Series]) -> tuple[str, ...]:
+def _names(logs: Sequence[RotatedLog]) -> tuple[str, ...]:
     return tuple(name for one in logs for name in one.parts)
 
 
@@ -132,15 +170,15 @@ def _of_sources(session: Session, folder: Path) -> UsageError:
     return UsageError(
         phrase("{folder} is a folder of sources, and no log", folder=folder),
         cause="" if logs else "no file below it tells of a training run",
-        advice=advice_near(logs, _COMMAND, otherwise),
+        advice=advise_logs_near(logs, _COMMAND, otherwise),
     )
 
 
-def of_no_run(session: Session, log: str, found: Diagnosis, command: str) -> UsageError:
+def no_run_error(session: Session, log: str, found: Diagnosis, command: str) -> UsageError:
     """The error for a log that tells nothing of a run; `command` is what it was given to."""
     near = [] if log == STANDARD_INPUT else logs_near(session.symptoms, Path(log))
     otherwise = phrase("Name the log that the run writes: its standard output and standard error.")
-    advice = advice_near(near, command, otherwise)
+    advice = advise_logs_near(near, command, otherwise)
     if not found.lines and not Path(log).is_dir():
         return UsageError(phrase("{path} is empty", path=log), advice=advice)
     return UsageError(
@@ -155,20 +193,20 @@ def _plain(log: str) -> bool:
     return Path(log).is_file() and Path(log).suffix not in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
-def log_lines(logs: Sequence[Series]) -> Iterator[tuple[str, BinaryIO]]:
+def log_lines(logs: Sequence[RotatedLog]) -> Iterator[tuple[str, BinaryIO]]:
     """The parts of logs, each opened while it is its turn."""
     for one in logs:
         for name in one.parts:
-            with opened(name) as stream:
+            with open_log(name) as stream:
                 yield name, stream
 
 
-def read(scanner: Scanner, one: Series, *, timed: bool = False) -> Part:
+def read(scanner: Scanner, one: RotatedLog, *, timed: bool = False) -> LogOfRun:
     """What one log says; `timed` where it is to be put in order with others."""
     evidence = scanner.scan(log_lines([one]), timed=timed)
     name = one.parts[-1]
     written = Path(name).stat().st_mtime if name != STANDARD_INPUT else time.time()
-    return Part(evidence, written, one.housekeeping)
+    return LogOfRun(evidence, written, one.housekeeping)
 
 
 def _silent(log: str, evidence: Evidence) -> bool | None:

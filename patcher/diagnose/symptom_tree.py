@@ -1,4 +1,4 @@
-"""Symptom records as a decision tree: what is seen, where it belongs, which symptoms it may be."""
+"""The symptom records as a decision tree: what one sees of a run, where it belongs, and which symptoms it may be."""
 
 from __future__ import annotations
 
@@ -6,11 +6,27 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from patcher.diagnose.naming import name
+from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.records.log_lines import said
-from patcher.records.milestones import PHASES
+from patcher.logs.lines import strip_prefix
+from patcher.logs.milestones import PHASES, phase_name
 from patcher.records.symptoms import TOPICS, Kind, Symptom
+from patcher.session.session import Session
+
+
+def choose_symptoms(session: Session, name: str | None) -> tuple[Symptom, ...]:
+    """All of them, or the one called `name`. Raises UsageError where there is none, RecordError for a bad record."""
+    symptoms = session.symptoms
+    if name is None:
+        return symptoms
+    if found := tuple(symptom for symptom in symptoms if symptom.id == name):
+        return found
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(name, [symptom.id for symptom in symptoms], n=3)
+    advice = phrase("Did you mean {names}?", names=", ".join(nearest)) if nearest else "See: uky-patch symptoms"
+    raise UsageError(phrase("there is no symptom {name}", name=name), advice=advice)
+
 
 ANSWERS: Mapping[Kind, Phrase] = {
     "failure": phrase("The run has ended with an error"),
@@ -61,19 +77,19 @@ class Branch:
         return ANSWERS[self.kind]
 
 
-def decisions(symptoms: Iterable[Symptom]) -> tuple[Branch, ...]:
+def symptom_tree(symptoms: Iterable[Symptom]) -> tuple[Branch, ...]:
     """The tree: failures, courses and notices by topic, stalls by the phase that the run stands in."""
     listed = tuple(symptoms)
     branches = (Branch(kind, _groups([one for one in listed if one.kind == kind])) for kind in ANSWERS)
     return tuple(branch for branch in branches if branch.groups)
 
 
-def seen(symptom: Symptom) -> str:
+def sample_line(symptom: Symptom) -> str:
     """The sign as a log has it: the telling line of the record's first example, without Ray's prefix and the
     logger's."""
     for example in symptom.examples:
         if example.line is not None:
-            text = _LOGGER.sub("", said(example.log.splitlines()[example.line - 1]).text.strip())
+            text = _LOGGER.sub("", strip_prefix(example.log.splitlines()[example.line - 1]).text.strip())
             return text if len(text) <= _SEEN else f"{text[: _SEEN - 1].rstrip()}…"
     return ""
 
@@ -81,7 +97,7 @@ def seen(symptom: Symptom) -> str:
 def _groups(symptoms: list[Symptom]) -> tuple[Group, ...]:
     if any(symptom.kind == "stall" for symptom in symptoms):
         keys = {symptom.id: symptom.phase[0] if symptom.phase else None for symptom in symptoms}
-        names = [(phase, name(phase)) for phase in PHASES]
+        names = [(phase, phase_name(phase)) for phase in PHASES]
         found = [(heading, [one for one in symptoms if keys[one.id] == phase]) for phase, heading in names]
         found.append((ANYWHERE, [one for one in symptoms if keys[one.id] is None]))
     else:

@@ -1,4 +1,4 @@
-"""What a diagnosis says."""
+"""The result of a diagnosis: verdict, findings with their fixes, and its JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from patcher.diagnose.evidence import Place
+from patcher.diagnose.evidence import LogLine
 from patcher.i18n import NOTHING, Phrase, Phrases
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
 
 Verdict: TypeAlias = Literal["ok", "failed", "stalled", "running"]
@@ -36,7 +36,7 @@ class Finding:
 
     symptom: Symptom | None
     role: Role
-    place: Place
+    place: LogLine
     count: int = 1
     fixes: tuple[Offer, ...] = ()
 
@@ -52,15 +52,15 @@ class Diagnosis:
     verdict: Verdict
     phase: Phase | None
     findings: tuple[Finding, ...] = ()
-    telling: tuple[Place, ...] = ()
+    telling: tuple[LogLine, ...] = ()
     """The most telling lines, where the failure is unknown or there is none."""
     step: int | None = None
     steps: int | None = None
     spans: Mapping[Phase, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    missing: Sequence[Place] = ()
+    missing: Sequence[LogLine] = ()
     """Lines of a good run's log, in its order, that this one never came to; where one was given."""
-    added: Sequence[Place] = ()
+    added: Sequence[LogLine] = ()
     """Lines that the good run's log has not."""
     lines: int = 0
     size: int = 0
@@ -102,7 +102,7 @@ class Diagnosis:
         }
 
 
-def _lines(places: Sequence[Place]) -> list[dict[str, Any]]:
+def _lines(places: Sequence[LogLine]) -> list[dict[str, Any]]:
     return [{"file": place.file, "line": place.number, "text": place.text} for place in places]
 
 

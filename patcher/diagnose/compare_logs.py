@@ -1,4 +1,4 @@
-"""Two logs of the same thing: what the good one said that the other never came to, and what is in that one alone."""
+"""Compare a log with that of a good run: lines that only the good run has, and lines that only this one has."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from patcher.diagnose.blocks import blocks
-from patcher.diagnose.closing import says_nothing
-from patcher.diagnose.evidence import Place
-from patcher.diagnose.labels import unlabelled
-from patcher.records.log_lines import said
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.last_lines import is_noise
+from patcher.logs.labels import unlabelled
+from patcher.logs.lines import strip_prefix
 
 MOST = 10
 """How many lines are told of each."""
@@ -32,9 +32,9 @@ _FRAME = re.compile(r'\s+|File "|[\^~]+$')
 class Difference:
     """Lines in the order of their logs."""
 
-    missing: tuple[Place, ...] = ()
+    missing: tuple[LogLine, ...] = ()
     """Of the good log alone."""
-    added: tuple[Place, ...] = ()
+    added: tuple[LogLine, ...] = ()
     """Of the other alone."""
 
 
@@ -48,17 +48,17 @@ def compare(log: Iterable[tuple[str, BinaryIO]], good: Iterable[tuple[str, Binar
     return Difference(_next(missing), _wrong(added))
 
 
-def _next(missing: Sequence[tuple[bool, Place]]) -> tuple[Place, ...]:
+def _next(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, ...]:
     """What would have come first after the two had parted; before that, only as far as there is room."""
-    telling = [(later, place) for later, place in missing if not says_nothing(place.text)]
+    telling = [(later, place) for later, place in missing if not is_noise(place.text)]
     after = [place for later, place in telling if later][:MOST]
     before = [place for later, place in telling if not later][-(MOST - len(after)) :] if len(after) < MOST else []
     return (*before, *after)
 
 
-def _wrong(added: Sequence[Place]) -> tuple[Place, ...]:
+def _wrong(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
     """Lines that speak of something wrong first of all, then the last ones."""
-    telling = [place for place in added if not says_nothing(place.text) and not _FRAME.match(place.text)]
+    telling = [place for place in added if not is_noise(place.text) and not _FRAME.match(place.text)]
     wrong = [place for place in telling if _WRONG.search(place.text)]
     kept = wrong[: MOST // 2] + wrong[MOST // 2 :][-(MOST // 2) :]
     rest = [place for place in telling if place not in kept]
@@ -67,9 +67,9 @@ def _wrong(added: Sequence[Place]) -> tuple[Place, ...]:
     return tuple(place for place in telling if place in chosen)
 
 
-def _shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, Place]:
+def _shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
     """Each shape of a line with the first place that has it, in order."""
-    found: dict[str, Place] = {}
+    found: dict[str, LogLine] = {}
     seen: set[bytes] = set()
     for name, number, offset, raw in _lines(files):
         bare = raw.translate(None, b"0123456789")
@@ -77,11 +77,11 @@ def _shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, Place]:
             continue
         if len(seen) < _SHAPES:
             seen.add(bare)
-        told = said(raw[:4000].decode("utf-8", "replace"))
+        told = strip_prefix(raw[:4000].decode("utf-8", "replace"))
         text = unlabelled(told.text).text
         shape = _VALUE.sub(" ", text).strip().lower()
         if len(found) < _SHAPES and _WORD.search(shape):
-            found.setdefault(shape[:300], Place(name, number, offset, told.text[:500], told.actors, told.speaker))
+            found.setdefault(shape[:300], LogLine(name, number, offset, told.text[:500], told.actors, told.speaker))
     return found
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.diagnose.folders import is_named_like_a_log
-from patcher.diagnose.nearby import advice_near, logs_near
+from patcher.diagnose.log_files import advise_logs_near, is_named_like_a_log, logs_near
 from patcher.errors import UnknownHostError, UsageError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.remote.host import HERE, Host
@@ -80,7 +79,7 @@ def no_log(
     path = Path(text)
     if not cause and not path.parent.is_dir():
         cause = phrase("there is no folder {folder}", folder=path.parent)
-    near = advice_near(logs_near(session.symptoms, path), command)
+    near = advise_logs_near(logs_near(session.symptoms, path), command)
     advice = Phrases(tuple(one for one in (near, also) if one), "\n")
     return UsageError(phrase("there is no log at {path}", path=path), cause=cause, advice=advice)
 
@@ -96,5 +95,5 @@ def either(session: Session, meant: Meant, command: str) -> Iterator[None]:
         raise UnknownHostError(
             phrase("{name}: there is neither a log nor a host of this name", name=meant.host.name),
             cause=error.cause,
-            advice=advice_near(logs_near(session.symptoms, Path(meant.host.name)), command, error.advice),
+            advice=advise_logs_near(logs_near(session.symptoms, Path(meant.host.name)), command, error.advice),
         ) from error

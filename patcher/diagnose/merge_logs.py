@@ -1,19 +1,19 @@
-"""What several logs of one run say together, in the order of their own times."""
+"""Merge the evidence of several logs of one run, in the order of their own times."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from patcher.diagnose.evidence import Evidence, Hit, Place, Raised
-from patcher.records.milestones import PHASES
+from patcher.diagnose.evidence import Evidence, Hit, LogLine, Raised
+from patcher.logs.milestones import PHASES
 
 _SLACK = 1.0
 """Seconds by which times of two processes may be off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LogOfRun:
     """One log of a run; `written` is when it was last written. In a log of `housekeeping` only symptoms count."""
 
     evidence: Evidence
@@ -21,7 +21,7 @@ class Part:
     housekeeping: bool = False
 
 
-def merged(parts: Sequence[Part]) -> Evidence:
+def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     """One evidence; offsets of places are their ranks by time."""
     if len(parts) == 1 and not parts[0].housekeeping:
         return parts[0].evidence
@@ -50,7 +50,7 @@ def merged(parts: Sequence[Part]) -> Evidence:
     return found
 
 
-def _said(own: Sequence[Part], aside: Sequence[Part], ranks: _Ranks) -> Evidence:
+def _said(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
     """What was wrong, by the run's own logs; and where anything was, what others said before that may be why."""
     progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
     hits: dict[str, Hit] = {}
@@ -78,26 +78,26 @@ def _said(own: Sequence[Part], aside: Sequence[Part], ranks: _Ranks) -> Evidence
 class _Ranks:
     """The ranks of places among all, by time where they tell one, else by when their log was last written."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[LogOfRun]) -> None:
         self._parts = {id(part): number for number, part in enumerate(parts)}
         keys = {self._key(place, part) for part in parts for place in _places(part.evidence)}
         self._ranks = {key: rank for rank, key in enumerate(sorted(keys), 1)}
 
-    def place(self, place: Place, part: Part) -> Place:
+    def place(self, place: LogLine, part: LogOfRun) -> LogLine:
         return replace(place, offset=self._ranks[self._key(place, part)])
 
-    def hit(self, hit: Hit, part: Part) -> Hit:
+    def hit(self, hit: Hit, part: LogOfRun) -> Hit:
         since = self.place(hit.since, part) if hit.since is not None else None
         return replace(hit, first=self.place(hit.first, part), last=self.place(hit.last, part), since=since)
 
-    def raised(self, one: Raised, part: Part) -> Raised:
+    def raised(self, one: Raised, part: LogOfRun) -> Raised:
         return replace(one, place=self.place(one.place, part), last=self.place(one.last, part))
 
-    def _key(self, place: Place, part: Part) -> tuple[float, int, int]:
+    def _key(self, place: LogLine, part: LogOfRun) -> tuple[float, int, int]:
         return (place.at if place.at is not None else part.written, self._parts[id(part)], place.offset)
 
 
-def _places(evidence: Evidence) -> list[Place]:
+def _places(evidence: Evidence) -> list[LogLine]:
     found = [place for hit in (*evidence.hits, *evidence.trends) for place in (hit.first, hit.last, hit.since) if place]
     return found + [place for one in evidence.raised for place in (one.place, one.last)]
 
@@ -112,7 +112,7 @@ def _join(hits: dict[str, Hit], hit: Hit) -> None:
     hits[hit.symptom.id] = replace(early, last=last, count=early.count + late.count)
 
 
-def _counting(first: Place, last: Place, own: Evidence, progress: float | None) -> Place | None:
+def _counting(first: LogLine, last: LogLine, own: Evidence, progress: float | None) -> LogLine | None:
     """Of the first and the last place of something, the one that the run did not go on after, as far as is known."""
     for place in (first, last):
         late = place.at is None or progress is None or place.at >= progress - _SLACK
@@ -121,13 +121,13 @@ def _counting(first: Place, last: Place, own: Evidence, progress: float | None) 
     return None
 
 
-def _led(place: Place, bad: Sequence[Place]) -> bool:
+def _led(place: LogLine, bad: Sequence[LogLine]) -> bool:
     """Whether something was said in time to be why anything else ended, as far as times tell."""
     times = [other.at for other in bad if other.at is not None]
     return place.at is None or not times or place.at <= max(times) + _SLACK
 
 
-def _time(place: Place | None) -> float | None:
+def _time(place: LogLine | None) -> float | None:
     return place.at if place is not None else None
 
 

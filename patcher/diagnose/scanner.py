@@ -1,25 +1,27 @@
-"""One pass over a log: words first, patterns on the few lines that hold one."""
+"""One pass over a log: search each block for the words of all patterns, and hand on the few lines that hold one.
+
+`Scanner` knows for each word what it is looked for (`WordRole`). For each line that holds one it makes a `MatchedLine`,
+which `LogAccumulator` takes. The patterns themselves are tried on those lines alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from patcher.diagnose import endings, progressing, telling_versions
-from patcher.diagnose.advancing import ACTOR, CONFIG, STEPS
-from patcher.diagnose.blocks import SIZE, Block, blocks
-from patcher.diagnose.cleaning import Utf8
-from patcher.diagnose.closing import Waits
-from patcher.diagnose.courses import Courses
+from patcher.diagnose.blocks import SIZE, Block, WordFinder, blocks
 from patcher.diagnose.evidence import Evidence
-from patcher.diagnose.exceptions import NEEDLES as RAISED
-from patcher.diagnose.heard import Heard, Role
-from patcher.diagnose.hearing import Hearing
-from patcher.diagnose.signs import Sign
+from patcher.diagnose.last_lines import WaitPatterns
+from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, VERSION_WORDS
+from patcher.diagnose.log_accumulator import LogAccumulator
+from patcher.diagnose.log_stream import Utf8Stream
+from patcher.diagnose.matched_line import MatchedLine, WordRole
+from patcher.diagnose.metrics import MetricTrends
+from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, PROGRESS_WORDS, STEPS
+from patcher.diagnose.symptom_patterns import Sign
 from patcher.diagnose.tracebacks import HEADER
-from patcher.diagnose.words import Words
 from patcher.i18n import Phrase, phrase
-from patcher.records.milestones import FIRST_SEEN
+from patcher.logs.milestones import FIRST_SEEN
 from patcher.records.symptoms import Symptom
 
 _MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR)
@@ -33,10 +35,10 @@ class Scanner:
 
     def __init__(self, symptoms: Iterable[Symptom]) -> None:
         self.symptoms = tuple(symptoms)
-        roles: dict[str, Role] = {}
+        roles: dict[str, WordRole] = {}
 
-        def role(word: str) -> Role:
-            return roles.setdefault(word.lower(), Role())
+        def role(word: str) -> WordRole:
+            return roles.setdefault(word.lower(), WordRole())
 
         for symptom in self.symptoms:
             for match in symptom.matches:
@@ -54,15 +56,15 @@ class Scanner:
             role(word).once = False
         for word in STEPS:
             role(word).step = not role(word).signs
-        for word in progressing.NEEDLES:
+        for word in PROGRESS_WORDS:
             role(word).progress = True
         role(HEADER).header = True
-        for word in RAISED:
+        for word in EXCEPTION_WORDS:
             role(word).raised = True
-        for word in endings.NEEDLES:
+        for word in ENDING_WORDS:
             role(word).ending = True
             role(word).once = False
-        for word in telling_versions.NEEDLES:
+        for word in VERSION_WORDS:
             role(word).version = True
             role(word).once = False
         for one in roles.values():
@@ -70,10 +72,10 @@ class Scanner:
         self.words = tuple(roles)
         self.roles = tuple(roles.values())
         self._named = tuple(roles.items())
-        self.waits = Waits(self.symptoms)
+        self.waits = WaitPatterns(self.symptoms)
         self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
         self._slow: dict[tuple[str, str], Symptom] = {}
-        self._idle = [at for at, word in enumerate(roles) if word == progressing.COUNTED and not roles[word].signs]
+        self._idle = [at for at, word in enumerate(roles) if word == COUNTED and not roles[word].signs]
         """Words that say nothing more once verl's own steps are told."""
 
     def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:
@@ -83,28 +85,28 @@ class Scanner:
             size: bytes of a block.
             timed: whether places get times, to be put in order with those of other logs.
         """
-        words = Words(self.words)
-        courses = Courses(self.symptoms)
-        hearing = Hearing(courses, self.waits)
+        words = WordFinder(self.words)
+        courses = MetricTrends(self.symptoms)
+        accumulator = LogAccumulator(courses, self.waits)
         offset = 0
         for name, stream in files:
-            source = Utf8(stream)
+            source = Utf8Stream(stream)
             last: Block | None = None
             for block in blocks(source, offset, size):
-                for heard in self._lines(name, block, words, timed=timed):
-                    hearing.take(heard)
-                if hearing.advance.step is not None:
+                for line in self._lines(name, block, words, timed=timed):
+                    accumulator.take(line)
+                if accumulator.run.step is not None:
                     for word in self._idle:
                         words.spend(word)
                 last = block
                 offset = block.offset + block.end - block.begin
-            hearing.close(name, last, source.size)
+            accumulator.close(name, last, source.size)
             offset += 1
-        found = hearing.evidence()
+        found = accumulator.evidence()
         spent = [
-            *self.waits.spent,
-            *courses.spent,
-            *((sign.symptom, one) for sign in self._signs for one in sign.spent),
+            *self.waits.too_slow,
+            *courses.too_slow,
+            *((sign.symptom, one) for sign in self._signs for one in sign.too_slow),
         ]
         self._slow |= {(symptom.id, pattern): symptom for symptom, pattern in spent}
         return found
@@ -117,15 +119,15 @@ class Scanner:
             phrase(told, file=symptom.path, id=name, pattern=pattern) for (name, pattern), symptom in self._slow.items()
         )
 
-    def _lines(self, name: str, block: Block, words: Words, *, timed: bool = False) -> Iterator[Heard]:
+    def _lines(self, name: str, block: Block, words: WordFinder, *, timed: bool = False) -> Iterator[MatchedLine]:
         """The lines that hold a word, each with the words that it holds."""
         content = block.content
         counted, number = block.begin, block.number
         held: dict[int, None] = {}
         begin = end = -1
 
-        def heard() -> Heard:
-            return Heard(name, block, begin, end, number, tuple([self._named[word] for word in held]), timed)
+        def matched() -> MatchedLine:
+            return MatchedLine(name, block, begin, end, number, tuple([self._named[word] for word in held]), timed)
 
         back = block.begin - (0 if content[block.begin - 1 : block.begin] in _ENDS else min(block.begin, _OVERLAP))
         for word, start, stop in words.find(content[back : block.end].lower()):
@@ -133,7 +135,7 @@ class Scanner:
                 continue
             if stop + back > end:
                 if held:
-                    yield heard()
+                    yield matched()
                 held = {}
                 begin, end = block.bounds(start + back)
                 if begin > counted:
@@ -143,5 +145,5 @@ class Scanner:
             if self.roles[word].once:
                 words.spend(word)
         if held:
-            yield heard()
+            yield matched()
         block.lines = number - block.number + content.count(b"\n", counted, block.end)

@@ -1,4 +1,4 @@
-"""A line of a log that holds words which are looked for, and what each word is looked for."""
+"""A line of a log that holds words of patterns, and what each of these words is looked for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from patcher.diagnose.blocks import Block
-from patcher.diagnose.evidence import Place
-from patcher.diagnose.labels import Labelled, unlabelled
-from patcher.diagnose.signs import Sign
-from patcher.diagnose.speaking import spoken
-from patcher.diagnose.times import time_of
-from patcher.records.log_lines import Said, said
+from patcher.diagnose.blocks import Block, line_at
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.symptom_patterns import Sign
+from patcher.logs.labels import Labelled, time_of, unlabelled
+from patcher.logs.lines import Stripped, strip_prefix
 
 LENGTH = 500
 """Characters of a line that are kept."""
@@ -23,7 +21,7 @@ _UNTIMED = 40
 
 
 @dataclass(slots=True)
-class Role:
+class WordRole:
     """What a word is looked for."""
 
     signs: list[Sign] = field(default_factory=list)
@@ -55,7 +53,7 @@ class Role:
 
 
 @dataclass
-class Heard:
+class MatchedLine:
     """A line: where it begins and ends in its block, its number, the words that it holds and what they are for."""
 
     name: str
@@ -63,7 +61,7 @@ class Heard:
     begin: int
     end: int
     number: int
-    words: tuple[tuple[str, Role], ...]
+    words: tuple[tuple[str, WordRole], ...]
     timed: bool = False
     """Whether places need times, as those of several logs do."""
 
@@ -84,42 +82,42 @@ class Heard:
         return True
 
     @cached_property
-    def line(self) -> Said:
-        return spoken(self.block, self.begin, self.end)
+    def stripped(self) -> Stripped:
+        return line_at(self.block, self.begin, self.end)
 
     @cached_property
     def label(self) -> Labelled:
-        return unlabelled(self.line.text)
+        return unlabelled(self.stripped.text)
 
     @cached_property
-    def place(self) -> Place:
-        line = self.line
+    def place(self) -> LogLine:
+        line = self.stripped
         at = self.time(line.text) if self.timed else None
-        return Place(self.name, self.number, self.offset, line.text[:LENGTH], line.actors, line.speaker, at)
+        return LogLine(self.name, self.number, self.offset, line.text[:LENGTH], line.actors, line.speaker, at)
 
     def time(self, text: str = "") -> float | None:
         """By the line itself, which says `text`, or by the last one before it that tells a time."""
         if (own := time_of(text, YEAR)) is not None:
             return own
         for line in reversed(self.block.before(self.begin, _UNTIMED)):
-            if (at := time_of(said(line[:LENGTH]).text, YEAR)) is not None:
+            if (at := time_of(strip_prefix(line[:LENGTH]).text, YEAR)) is not None:
                 return at
         return None
 
-    def before(self, most: int) -> tuple[Place, ...]:
+    def before(self, most: int) -> tuple[LogLine, ...]:
         """At most `most` lines before it."""
         lines = self.block.before(self.begin, most)
         return tuple(self._near(text, at - len(lines)) for at, text in enumerate(lines))
 
-    def around(self, before: int, behind: int) -> tuple[Place, ...]:
+    def around(self, before: int, behind: int) -> tuple[LogLine, ...]:
         """The lines about it, itself among them."""
         lines = self.block.behind(self.begin, behind)[1:]
         return (*self.before(before), self.place, *(self._near(text, at) for at, text in enumerate(lines, 1)))
 
-    def _near(self, text: str, at: int) -> Place:
-        line = said(text.rstrip("\r").rpartition("\r")[2][:4000])
+    def _near(self, text: str, at: int) -> LogLine:
+        line = strip_prefix(text.rstrip("\r").rpartition("\r")[2][:4000])
         offset = max(self.offset + at, 0)
-        return Place(self.name, self.number + at, offset, line.text[:LENGTH], line.actors, line.speaker)
+        return LogLine(self.name, self.number + at, offset, line.text[:LENGTH], line.actors, line.speaker)
 
     def signs(self) -> Iterator[Sign]:
         """The signs that the line may be, each once."""

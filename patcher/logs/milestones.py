@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from patcher.records.log_lines import Line, Said, said
+from patcher.i18n import Phrase, phrase
+from patcher.logs.lines import Line, Stripped, strip_prefix
 
 Phase: TypeAlias = Literal["config", "dataset", "resource-pool", "actor", "rollout", "weight-sync", "loop"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -149,7 +150,7 @@ class Milestones:
     def feed(self, line: Line, at: float) -> tuple[Milestone, ...]:
         """What this line, written `at` seconds after the start, has brought about."""
         self.at = max(self.at, at)
-        told = said(line.text)
+        told = strip_prefix(line.text)
         if not told.text:
             return ()
         self._hear(told, line.number)
@@ -196,7 +197,7 @@ class Milestones:
         self.step_at = self.at
         return Milestone("loop", self.at, None, took, self.step, self.steps)
 
-    def _hear(self, told: Said, number: int) -> None:
+    def _hear(self, told: Stripped, number: int) -> None:
         text = told.text
         if self.dashboard is None and (found := _DASHBOARD.search(text)):
             self.dashboard = found["address"]
@@ -210,7 +211,7 @@ class Milestones:
             self._ended = Telling(number, text[:500])
 
 
-def _sign(told: Said) -> Phase | None:
+def _sign(told: Stripped) -> Phase | None:
     """The phase that a line is the sign of, if it is one."""
     phases = [phase for actor in told.actors if (phase := _ACTORS.get(actor)) is not None]
     text = told.text
@@ -220,3 +221,19 @@ def _sign(told: Said) -> Phase | None:
             break
     phases += [phase for sign, phase in _BY_HAND if sign in text]
     return max(phases, key=PHASES.index, default=None) if phases else None
+
+
+_PHASE_NAMES: dict[Phase, Phrase] = {
+    "config": phrase("config"),
+    "dataset": phrase("dataset"),
+    "resource-pool": phrase("resource pool"),
+    "actor": phrase("actor"),
+    "rollout": phrase("rollout"),
+    "weight-sync": phrase("weight sync"),
+    "loop": phrase("loop"),
+}
+
+
+def phase_name(phase: Phase | None) -> Phrase:
+    """The name of a phase, as people read it."""
+    return _PHASE_NAMES[phase] if phase is not None else phrase("none")
