@@ -41,8 +41,8 @@ VERBS: dict[str, str] = {
     "bundle_log": "patcher.bundle.agent.parts:parts",
     "clean_look": "patcher.jobs.agent.cleaning.looking:look",
     "clean_do": "patcher.jobs.agent.cleaning.doing:do",
-    "stacks": "patcher.watch.agent.taking:stacks",
-    "pulse": "patcher.watch.agent.pulse:pulse",
+    "stacks": "patcher.watch.agent.stacks:stacks",
+    "pulse": "patcher.watch.agent.sampler:pulse",
     "climb": "patcher.preflight.agent.climbing:climb",
 }
 """Each verb and the function that answers it: `function(request) -> dict`."""

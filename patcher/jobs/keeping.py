@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from patcher.remote.connection import Connection
 
 
-def save_working(
-    connection: Connection, job: Job, ran: Mapping[str, Any], verdict: Verdict | None = None
-) -> str:
+def save_working(connection: Connection, job: Job, ran: Mapping[str, Any], verdict: Verdict | None = None) -> str:
     """Keep the script, git_ignore.py and the facts of a job that ended well; the folder's path on the host.
 
     `ran`: what the caller knows of the tree that the job ran: its commit, versions and records.

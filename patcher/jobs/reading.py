@@ -27,10 +27,10 @@ _PIECES = re.compile(r"[^\n]{0,16383}\n|[^\n]{1,16383}")
 class Reading:
     """Where reading stands: `offset` is the byte of the log from which on it goes on."""
 
-    def __init__(self, job: Job, host: Host, ears: Ears, offset: int) -> None:
+    def __init__(self, job: Job, host: Host, listener: Ears, offset: int) -> None:
         self.offset = offset
         self._job = job
-        self._ears = ears
+        self._listener = listener
         self._lines = Lines(offset)
         self._clock = Clock()
         self._milestones = Milestones()
@@ -71,31 +71,31 @@ class Reading:
             self.offset, self._lines, self._clock = 0, Lines(), Clock()
         if "now" in event:
             self._milestones.at = max(self._milestones.at, event["now"])
-            self._ears.time(event["now"])
+            self._listener.time(event["now"])
         if body:
             self._clock.note(event["times"], event["upto"])
             self.offset = event["offset"] + len(body)
             self._take(list(self._lines.feed(body)))
-            if self._ears.piece is not None:
-                self._ears.piece(body, event["upto"])
+            if self._listener.piece is not None:
+                self._listener.piece(body, event["upto"])
 
     def _take(self, lines: list[Line]) -> None:
-        if self._ears.text is not None:
+        if self._listener.text is not None:
             self._show(self._following.feed("".join(line.text for line in lines)))
         for line in lines:
             self._mark(line, self._clock.at(line.end))
 
     def _show(self, text: str) -> None:
-        hear = self._ears.text
+        hear = self._listener.text
         if hear is not None:
             for piece in _PIECES.findall(text):
                 hear(piece)
 
     def _mark(self, line: Line, at: float) -> None:
-        if self._ears.line is not None:
-            self._ears.line(line, at)
+        if self._listener.line is not None:
+            self._listener.line(line, at)
         for milestone in self._milestones.feed(line, at):
-            self._ears.milestone(replace(milestone, usual=usual(self._job.profile, milestone.phase)))
+            self._listener.milestone(replace(milestone, usual=usual(self._job.profile, milestone.phase)))
 
 
 def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:

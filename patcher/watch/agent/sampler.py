@@ -1,16 +1,21 @@
-"""What the processes of a job have used so far, to be compared with a look a little later."""
+"""The verb `pulse`: what the processes of a job have used so far, to be compared with a sample a little later.
+
+`UsageMeter` remembers between two samples what does not change. `Sampler` answers for one node of a Ray cluster.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from patcher.jobs.agent import devices, processes
 from patcher.jobs.agent.processes import Process
-from patcher.watch.agent import facts, rays
-from patcher.watch.agent.finding import Members
-from patcher.watch.agent.order import ordered
+from patcher.watch.agent.members import Members, Order, is_system, ordered, ray_addresses
+from patcher.watch.agent.process_facts import title
+from patcher.watch.agent.stacks import take_stacks
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -19,7 +24,7 @@ WALK = 15.0
 """Seconds between looks for new processes; in between only the known ones are looked at."""
 
 
-class Watch:
+class UsageMeter:
     """The members, and what of them does not change."""
 
     def __init__(self, members: Members) -> None:
@@ -32,7 +37,7 @@ class Watch:
         """The processes, each with `cpu` in seconds, and bytes; `rays`: their clusters. With `gpus` those too."""
         if time.monotonic() - self._walked >= WALK:
             found = self.members.all()
-            self._rays = rays.addresses([process.pid for process in found], processes.table())
+            self._rays = ray_addresses([process.pid for process in found], processes.table())
             self._walked = time.monotonic()
         else:
             found = self.members.known()
@@ -42,7 +47,7 @@ class Watch:
     def _told(self, process: Process) -> dict[str, Any]:
         key = (process.pid, process.start)
         if key not in self._system:
-            self._system[key] = rays.is_system(process.name, facts.title(process.pid))
+            self._system[key] = is_system(process.name, title(process.pid))
         told = {"pid": process.pid, "start": process.start, "cpu": process.cpu, "memory": process.memory}
         return dict(told, ready=_ready(process.pid), name=process.name, system=self._system[key], **_io(process.pid))
 
@@ -53,7 +58,7 @@ def pulse(request: Request) -> dict[str, Any]:
     key = "watch " + json.dumps(request.args.get("order"), sort_keys=True)
     watch = request.kept.get(key)
     if watch is None:
-        watch = request.kept[key] = Watch(Members(order))
+        watch = request.kept[key] = UsageMeter(Members(order))
     found: dict[str, Any] = watch.look(bool(request.args.get("gpus")))
     return found
 
@@ -78,3 +83,34 @@ def _io(pid: int) -> dict[str, int]:
         "disk": int(told.get("read_bytes", 0)) + int(told.get("write_bytes", 0)),
         "called": int(told.get("rchar", 0)),
     }
+
+
+_BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+def process_namespace() -> str:
+    """This kernel and this space of process numbers: two looks from one place see the same processes."""
+    with open(_BOOT, encoding="ascii") as stream:
+        return f"{stream.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+
+
+class Sampler:
+    """Answers `where`, `pulse` and `stacks`; what is looked for comes with each question."""
+
+    def __init__(self) -> None:
+        self._watches: dict[str, UsageMeter] = {}
+
+    def ask(self, verb: str, args: dict[str, Any]) -> Any:
+        """Raises ValueError for another verb."""
+        if verb == "where":
+            return process_namespace()
+        order: Order = {"folders": [os.path.dirname(sys.executable)], **args["order"]}
+        key = json.dumps(order, sort_keys=True)
+        if key not in self._watches:
+            self._watches[key] = UsageMeter(Members(order))
+        watch = self._watches[key]
+        if verb == "pulse":
+            return watch.look(bool(args.get("gpus")))
+        if verb == "stacks":
+            return take_stacks(watch.members, order, bool(args.get("native")))
+        raise ValueError(verb)

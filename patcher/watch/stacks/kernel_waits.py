@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from patcher.i18n import NOTHING, Phrase, Phrases, listed, phrase
-from patcher.watch.stacks.model import Process
+from patcher.watch.stacks.processes import Process
 
 _CALLS: Mapping[str, Phrase] = {
     "futex": phrase("waits for a lock or another thread"),
@@ -56,7 +56,7 @@ _CHANNELS: tuple[tuple[str, str], ...] = (
 """Parts of the names of places in the kernel, and the call that waits there."""
 
 
-def call(process: Process) -> str | None:
+def kernel_call(process: Process) -> str | None:
     """The system call that the main thread waits in, or what stands for it; None where nothing tells."""
     if process.waits.get("call"):
         return str(process.waits["call"])
@@ -75,7 +75,7 @@ def waits_for(process: Process) -> Phrase | Phrases:
         return phrase("waits for a disk or a device")
     if process.state == "R":
         return phrase("is on a processor")
-    name = call(process)
+    name = kernel_call(process)
     file = str(process.waits.get("file") or "")
     if file.startswith("pipe:"):
         return _pipe(process, str(name))

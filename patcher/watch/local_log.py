@@ -1,8 +1,12 @@
-"""A log on this machine, read on as it grows: also one that is not there yet, is rotated, or cut short."""
+"""Follow a log on this machine as it grows: also one that is not there yet, is rotated, or cut short.
+
+Of what is there already only the lines that matter are read; when they were written is told by their own time stamps.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +19,64 @@ from patcher.jobs.agent.scanning import matter
 from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.disks import mount
-from patcher.watch.agent.finding import descriptors
-from patcher.watch.signs import open_end
+from patcher.watch.agent.members import descriptors
+from patcher.watch.run_state import RunState, open_end
 from patcher.watch.source import End
-from patcher.watch.stamps import Stamps
-from patcher.watch.state import State
 from patcher.worktree.files import open_binary
+
+REACH = 1 << 16
+"""Bytes before a line in which a time is looked for."""
+_STAMP = re.compile(
+    rb"(?P<date>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)|\b(?P<day>\d\d-\d\d) (?P<clock>\d\d:\d\d:\d\d)\b"
+)
+_HALF_HOUR = 1800.0
+_NEAR = 60.0
+
+
+class Stamps:
+    """The times that loggers have put before their lines, as seconds since 1970. `wrote`: when the file last grew."""
+
+    def __init__(self, log: BinaryIO, wrote: float) -> None:
+        self._log = log
+        self._wrote = wrote
+        size = os.fstat(log.fileno()).st_size
+        last = self._found(size, last=True)
+        self._shift = _shift(last, wrote) if last is not None else 0.0
+        first = self._found(min(size, REACH), last=False)
+        self.first = None if first is None else first + self._shift
+
+    def at(self, offset: int) -> float | None:
+        """The last time that is told before the byte at `offset`; None where none is near."""
+        found = self._found(offset + 1, last=True)
+        return None if found is None else min(found + self._shift, self._wrote)
+
+    def _found(self, end: int, *, last: bool) -> float | None:
+        begin = max(0, end - REACH)
+        piece = os.pread(self._log.fileno(), end - begin, begin)
+        found = [stamp for match in _STAMP.finditer(piece) if (stamp := _seconds(match, self._wrote)) is not None]
+        if not found:
+            return None
+        return found[-1] if last else found[0]
+
+
+def _seconds(match: re.Match[bytes], wrote: float) -> float | None:
+    year = time.localtime(wrote).tm_year
+    date = match["date"] or f"{year}-".encode() + match["day"]
+    text = (date + b" " + (match["time"] or match["clock"])).decode("ascii")
+    try:
+        found = time.mktime(time.strptime(text, "%Y-%m-%d %H:%M:%S"))
+        if not match["date"] and found > wrote + 86400:
+            found = time.mktime(time.strptime(f"{year - 1}{text[4:]}", "%Y-%m-%d %H:%M:%S"))
+    except (ValueError, OverflowError):
+        return None
+    return found
+
+
+def _shift(last: float, wrote: float) -> float:
+    """What a clock of another time zone is off by: whole half hours between the last time told and the last write."""
+    whole = round((wrote - last) / _HALF_HOUR) * _HALF_HOUR
+    return whole if whole and abs(wrote - last - whole) < _NEAR and abs(whole) <= 14 * 3600 else 0.0
+
 
 NAP = 0.25
 CHUNK = 1 << 20
@@ -37,7 +93,7 @@ LARGEST = 64 << 20
 """Bytes of the end of a log that are diagnosed."""
 
 
-class Local:
+class LocalLog:
     """A log by its path, or none; the job is the processes that write it, or those that were named."""
 
     def __init__(self, path: Path | None, started: float | None = None) -> None:
@@ -65,14 +121,14 @@ class Local:
     def unwritten(self) -> bool:
         return self._path is not None and not self._seen
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: RunState) -> None:
         wrote = self._history(state)
         if self._started is None:
             self._started = time.time()
         state.milestones.at = max(state.milestones.at, 0.0)
         state.begun = min(self.now(), wrote) if wrote is not None else self.now()
 
-    def read(self, state: State, seconds: float) -> None:
+    def read(self, state: RunState, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while True:
             self._more(state)
@@ -84,7 +140,7 @@ class Local:
     def now(self) -> float:
         return max(0.0, time.time() - (self._started if self._started is not None else time.time()))
 
-    def heard(self, look: Mapping[str, Any]) -> None:
+    def update_members(self, look: Mapping[str, Any]) -> None:
         self._members = len(look["processes"])
         self._seen = self._seen or self._members > 0
 
@@ -128,7 +184,7 @@ class Local:
                 self._foreign = self._foreign or self._path.stat().st_uid != os.geteuid()
         return self._foreign
 
-    def _history(self, state: State) -> float | None:
+    def _history(self, state: RunState) -> float | None:
         """Tell what is there; the job's age when the log last grew."""
         if self._path is None or not self._open():
             return None
@@ -163,7 +219,7 @@ class Local:
         self._log.seek(self._offset)
         return text.replace("\r", "\n").split("\n")[-40:]
 
-    def _more(self, state: State) -> None:
+    def _more(self, state: RunState) -> None:
         if self._path is None or (self._log is None and not self._open()):
             return
         assert self._log is not None
@@ -183,7 +239,7 @@ class Local:
             self._log.seek(0)
             self._take(state)
 
-    def _take(self, state: State) -> None:
+    def _take(self, state: RunState) -> None:
         while self._log is not None and (piece := self._log.read(CHUNK)):
             self._offset += len(piece)
             for line in self._lines.feed(piece):

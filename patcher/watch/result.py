@@ -1,4 +1,4 @@
-"""What watching came to."""
+"""The result of watching: how the run stood, the stacks of its processes, the diagnosis, and its JSON."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.logs.milestones import Milestone, Phase
 from patcher.watch.activity import Activity
+from patcher.watch.run_state import RunStatus
 from patcher.watch.source import End
-from patcher.watch.stacks.grouping import Group, Grouped
-from patcher.watch.stacks.model import Process, Taken
-from patcher.watch.state import Standing
+from patcher.watch.stacks.grouping import Group, ProcessGroups
+from patcher.watch.stacks.processes import MachineStacks, Process
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Snapshot:
     """The processes of all places at one time."""
 
-    taken: Sequence[Taken]
-    grouped: Grouped
+    taken: Sequence[MachineStacks]
+    grouped: ProcessGroups
     phase: Phase | None
     """Told by the frames."""
 
@@ -31,16 +31,16 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WatchResult:
     """How it stood when watching ended. `verdict` is `running` where it was only looked at, or left by an interrupt."""
 
     verdict: Verdict
-    standing: Standing
+    status: RunStatus
     seconds: float
     """The job's age."""
     milestones: Sequence[Milestone]
     activity: Activity
-    sight: Sight | None
+    snapshot: Snapshot | None
     diagnosis: Diagnosis
     end: End | None = None
     detail: Phrase | Phrases = NOTHING
@@ -50,19 +50,19 @@ class Report:
     @property
     def phase(self) -> Phase | None:
         """By the log; where that says nothing, by the frames."""
-        return self.standing.phase or (self.sight.phase if self.sight is not None else None)
+        return self.status.phase or (self.snapshot.phase if self.snapshot is not None else None)
 
     def as_json(self) -> dict[str, Any]:
-        standing = self.standing
+        status = self.status
         return {
             "phase": self.phase,
             "verdict": self.verdict,
-            "seconds": round(standing.seconds, 1),
-            "silent": round(standing.silent, 1),
-            "limit": round(standing.limit, 1),
-            "usual": list(standing.usual),
-            "pace": standing.pace,
-            "reason": standing.reason,
+            "seconds": round(status.seconds, 1),
+            "silent": round(status.silent, 1),
+            "limit": round(status.limit, 1),
+            "usual": list(status.usual),
+            "pace": status.pace,
+            "reason": status.reason,
             "age": round(self.seconds, 1),
             "milestones": [_milestone(one) for one in self.milestones],
             "activity": {
@@ -72,7 +72,7 @@ class Report:
                 "disk": round(self.activity.disk),
                 "gpus": list(self.activity.gpus),
             },
-            "stacks": _sight(self.sight) if self.sight is not None else None,
+            "stacks": _snapshot(self.snapshot) if self.snapshot is not None else None,
             "symptoms": self._symptoms(),
             "code": self.end.code if self.end is not None else None,
         }
@@ -94,21 +94,21 @@ def _milestone(one: Milestone) -> dict[str, Any]:
     return told
 
 
-def _sight(sight: Sight) -> dict[str, Any]:
+def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
     return {
-        "groups": [_group(group) for group in sight.grouped.groups],
-        "absent": list(sight.grouped.absent),
-        "size": sight.grouped.size,
-        "phase": sight.phase,
-        "places": [{"host": one.host, "processes": len(one.processes), "spy": one.spy} for one in sight.taken],
+        "groups": [_group(group) for group in snapshot.grouped.groups],
+        "absent": list(snapshot.grouped.absent),
+        "size": snapshot.grouped.size,
+        "phase": snapshot.phase,
+        "places": [{"host": one.host, "processes": len(one.processes), "spy": one.spy} for one in snapshot.taken],
         "unread": [
             {"pid": process.pid, "host": process.host, "why": process.closed or "failed", "tried": list(process.failed)}
-            for process in sight.processes
+            for process in snapshot.processes
             if process.role not in ("helper", "system") and not process.threads
         ],
         "locks": [
             {"path": lock.path, "holders": dict(lock.holders), "waiters": list(lock.waiters), "host": one.host}
-            for one in sight.taken
+            for one in snapshot.taken
             for lock in one.locks
         ],
     }

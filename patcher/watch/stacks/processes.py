@@ -1,4 +1,4 @@
-"""Processes and where they stand."""
+"""The types of a look at the stacks: frames, threads, ranks, processes, locks of one machine."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class MachineStacks:
     """The processes of one machine."""
 
     host: str

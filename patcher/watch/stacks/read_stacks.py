@@ -1,4 +1,4 @@
-"""Which process is which: ranks, engines, data loaders, the driver."""
+"""Read the agent's answer to `stacks` as processes with their threads, and give each its role and rank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from patcher.watch.stacks.model import Process, Rank, Role
+from patcher.preflight.agent.stacks import threads as dumped
+from patcher.watch.stacks.frame_meaning import frame, own_part
+from patcher.watch.stacks.processes import Lock, MachineStacks, Process, Rank, Role, Thread
 
 _ENGINE = re.compile(r"VLLM::(?P<what>EngineCore|Worker)(?P<rest>\S*)|sglang::(?P<other>\S+)", re.IGNORECASE)
 _PARALLEL = re.compile(r"_(?P<group>TP|PP|DP|EP)(?P<number>\d+)", re.IGNORECASE)
@@ -24,7 +26,7 @@ _HELPS = (
 )
 
 
-def ranked(found: Sequence[Process], told: Sequence[Mapping[str, Any]]) -> tuple[Process, ...]:
+def assign_ranks(found: Sequence[Process], told: Sequence[Mapping[str, Any]]) -> tuple[Process, ...]:
     """The processes with role and rank. `told`: what the agent said of each, in the same order."""
     variables = {one["pid"]: one["env"] for one in told}
     names = {one["pid"]: one["name"] for one in told}
@@ -92,3 +94,70 @@ def _as(process: Process, role: Role, rank: Rank) -> Process:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
+
+
+def read_stacks(told: Mapping[str, Any], host: str, root: str = "") -> MachineStacks:
+    """The answer of `stacks`; `host` is what the machine is called here, `root` where the tree is on it."""
+    found = assign_ranks([process(one, host, root) for one in told["processes"]], told["processes"])
+    locks = [
+        Lock(one["path"], {int(pid): name for pid, name in one["holders"].items()}, tuple(one["waiters"]))
+        for one in told["locks"]
+    ]
+    return MachineStacks(host, found, locks, told["spy"])
+
+
+def process(told: Mapping[str, Any], host: str, root: str = "") -> Process:
+    """One process; role and rank are told apart from all of them later."""
+    return Process(
+        pid=told["pid"],
+        host=host,
+        title=told["title"] or told["name"],
+        role="system" if told["system"] else "worker" if told["python"] else "helper",
+        parent=told["parent"],
+        state=told["state"],
+        cpu=told["cpu"],
+        memory=told["memory"],
+        how=told.get("how", "proc"),
+        threads=_threads(told, root),
+        waits=told["waits"],
+        kernel=tuple(told["kernel"]),
+        connecting=tuple(told.get("connecting") or ()),
+        closed=told["closed"],
+        failed=tuple((name, why) for name, why in told.get("failed") or ()),
+    )
+
+
+def _threads(told: Mapping[str, Any], root: str) -> tuple[Thread, ...]:
+    match told.get("stack"):
+        case str() as text:
+            return of_faulthandler(text, root)
+        case list() as found:
+            return of_spy(found, root)
+        case _:
+            return ()
+
+
+def of_spy(threads: Sequence[Mapping[str, Any]], root: str = "") -> tuple[Thread, ...]:
+    """Threads as py-spy gives them, the agent having left out what is not needed."""
+    return tuple(
+        Thread(
+            own_part([frame(path, name, line, root) for path, name, line in one["frames"]]),
+            one["name"],
+            one["main"],
+            one["active"],
+        )
+        for one in threads
+    )
+
+
+def of_faulthandler(text: str, root: str = "") -> tuple[Thread, ...]:
+    """Threads of a dump that faulthandler has written; the main one is the last."""
+    found = dumped(text)
+    return tuple(
+        Thread(
+            own_part([frame(path, function, int(line), root) for path, line, function in one.frames]),
+            one.name or ("MainThread" if number == len(found) else ""),
+            number == len(found),
+        )
+        for number, one in enumerate(found, 1)
+    )

@@ -1,4 +1,4 @@
-"""A job on a host: its log followed over the one connection, in slices, so that other things can be asked between."""
+"""Follow the log of a job on a host over the one connection, in slices, so that other things can be asked between."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from patcher.errors import HostError
 from patcher.jobs.following import Ears, Lasting
 from patcher.jobs.reading import Reading
 from patcher.jobs.starting import tail
-from patcher.watch.signs import open_end
+from patcher.watch.run_state import RunState, open_end
 from patcher.watch.source import End
-from patcher.watch.state import State
 
 if TYPE_CHECKING:
     from patcher.jobs.model import Job, Verdict
@@ -27,14 +26,14 @@ LARGEST = 64 << 20
 LAST = 40
 
 
-class Remote:
+class HostLog:
     """The log of a job of ours on a host."""
 
     def __init__(self, host: Host, job: Job, lasting: Lasting) -> None:
         self.name = job.log
         self._job = job
         self._lasting = lasting
-        self._state: State | None = None
+        self._state: RunState | None = None
         self._reading = Reading(job, host, Ears(line=self._line, piece=self._piece), 0)
         self._verdict: Verdict | None = None
         self._heard = time.monotonic() - job.seconds
@@ -47,7 +46,7 @@ class Remote:
     def unwritten(self) -> bool:
         return False
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: RunState) -> None:
         self._state = state
         self._lasting.do(self._reading.search)
         self._synchronised(self._reading.verdict())
@@ -57,7 +56,7 @@ class Remote:
             state.words(text, last)
         state.begun = min(self.now(), last)
 
-    def read(self, state: State, seconds: float) -> None:
+    def read(self, state: RunState, seconds: float) -> None:
         self._state = state
         lasting, reading = self._lasting, self._reading
         self._synchronised(lasting.do(lambda link: reading.read(link, seconds), lambda: reading.offset))
@@ -65,7 +64,7 @@ class Remote:
     def now(self) -> float:
         return max(0.0, time.monotonic() - self._heard)
 
-    def heard(self, look: Mapping[str, Any]) -> None:
+    def update_members(self, look: Mapping[str, Any]) -> None:
         pass
 
     def end(self) -> End | None:

@@ -1,4 +1,8 @@
-"""Watch until the run ends, stalls, or is left: lines as they come, processes now and then, stacks where it stands."""
+"""The loop of `watch`: read lines as they come, look at the processes now and then, take stacks where the run stands.
+
+Where the state is `suspect`, stacks are taken a few times, some seconds apart. A run whose processes compute and are
+seen in ever other places goes on; one that stands in one and the same place has stalled.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,46 @@ from typing import Any
 from patcher.i18n import Phrase
 from patcher.logs.milestones import Milestone
 from patcher.watch.activity import Name
-from patcher.watch.model import Sight
-from patcher.watch.places import Place
-from patcher.watch.proving import moved, works
+from patcher.watch.machines import Machine
+from patcher.watch.result import Snapshot
+from patcher.watch.run_state import RunState, RunStatus
 from patcher.watch.source import End, Source
-from patcher.watch.stacks.grouping import grouped
-from patcher.watch.stacks.meaning import phase
-from patcher.watch.state import Standing, State
+from patcher.watch.stacks.frame_meaning import meaning_of, phase_of_processes
+from patcher.watch.stacks.grouping import group_processes
+from patcher.watch.stacks.processes import Process
+
+_COMPILERS = ("cc1", "cc1plus", "cicc", "clang", "g++", "gcc", "hipcc", "ld", "ninja", "nvcc", "ptxas")
+
+
+def frames_changed(first: Sequence[Process], second: Sequence[Process], busy: Sequence[Name]) -> bool:
+    """Whether a process that computes, among `busy`, stands elsewhere now, or one has come or gone."""
+    before = {(process.host, process.pid): process for process in first if _counts(process)}
+    after = {(process.host, process.pid): process for process in second if _counts(process)}
+    if before.keys() != after.keys():
+        return True
+    return any(_calls(before[one]) != _calls(after[one]) for one in busy if one in before and before[one].threads)
+
+
+def is_working(processes: Sequence[Process], busy: Sequence[Name]) -> bool:
+    """Whether a process that computes does so where work is done, or where nobody can tell that it waits."""
+    for process in processes:
+        main = process.main
+        if (process.host, process.pid) in busy and process.role != "system":
+            found = meaning_of(main.frames) if main is not None else None
+            if found is None or found.act == "works":
+                return True
+    return False
+
+
+def _counts(process: Process) -> bool:
+    return process.role not in ("system", "helper") or process.title.partition(" ")[0].rpartition("/")[2] in _COMPILERS
+
+
+def _calls(process: Process) -> tuple[str, ...]:
+    """The functions that are called: lines change also where something only looks again and again."""
+    main = process.main
+    return tuple(frame.place for frame in (main.frames if main is not None else ()) if not frame.library)
+
 
 SLICE = 1.0
 """Seconds of reading between decisions."""
@@ -39,14 +76,14 @@ def _nothing(*_: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
+class Listener:
     """Who hears what: milestones, the job's age now and then, lines that tell something, how it stands when that
     changes, and what is in the way."""
 
     milestone: Callable[[Milestone], object] = _nothing
     time: Callable[[float], object] = _nothing
     telling: Callable[[str], object] = _nothing
-    standing: Callable[[Standing, State], object] = _nothing
+    status: Callable[[RunStatus, RunState], object] = _nothing
     trouble: Callable[[Phrase], object] = _nothing
 
 
@@ -54,13 +91,13 @@ class Ears:
 class Outcome:
     """Why watching ended: the run's end, a stall with what was seen, or neither where only one look was wanted."""
 
-    standing: Standing
+    status: RunStatus
     end: End | None = None
-    sight: Sight | None = None
+    snapshot: Snapshot | None = None
     stalled: bool = False
 
 
-def together(looks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+def combine_usage(looks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
     """The processes of all places as one look, each with its `host`; at our own time, for clocks differ."""
     found = [dict(one, host=name) for look, name in zip(looks, names, strict=True) for one in look["processes"]]
     gpus = [dict(gpu, host=name) for look, name in zip(looks, names, strict=True) for gpu in look["gpus"] or ()]
@@ -73,9 +110,9 @@ class Watcher:
     def __init__(
         self,
         source: Source,
-        places: Sequence[Place],
-        state: State,
-        ears: Ears,
+        places: Sequence[Machine],
+        state: RunState,
+        listener: Listener,
         *,
         native: bool = False,
         is_over: Callable[[], bool] = lambda: False,
@@ -84,7 +121,7 @@ class Watcher:
         self.source = source
         self.places = places
         self.state = state
-        self._ears = ears
+        self._listener = listener
         self._native = native
         self._told = 0
         self._pulsed = -PULSE
@@ -106,12 +143,12 @@ class Watcher:
         self.source.read(self.state, 0.0)
         self._pulse(gpus=True)
         end = self.source.end()
-        standing = self.state.standing(self.source.now())
+        status = self.state.status(self.source.now())
         if end is not None:
-            return Outcome(standing, end)
-        if standing.pace == "suspect" and (found := self._proved(standing)) is not None:
+            return Outcome(status, end)
+        if status.pace == "suspect" and (found := self._proved(status)) is not None:
             return found
-        return Outcome(standing, None, self.sight())
+        return Outcome(status, None, self.snapshot())
 
     def watch(self) -> Outcome:
         """Until it ends or stalls. Raises KeyboardInterrupt where it is left."""
@@ -125,47 +162,47 @@ class Watcher:
             if end is not None:
                 self.source.read(self.state, 0.0)
                 self._tell()
-                return Outcome(self.state.standing(self.source.now()), end)
-            standing = self.state.standing(self.source.now())
-            self._ears.time(self.source.now())
-            if standing.pace == "suspect" and time.monotonic() >= self._trusted:
-                found = self._proved(standing)
+                return Outcome(self.state.status(self.source.now()), end)
+            status = self.state.status(self.source.now())
+            self._listener.time(self.source.now())
+            if status.pace == "suspect" and time.monotonic() >= self._trusted:
+                found = self._proved(status)
                 if found is not None:
                     return found
-            self._paced(standing)
+            self._paced(status)
 
-    def sight(self) -> Sight:
+    def snapshot(self) -> Snapshot:
         """Where all processes of all places stand now."""
         taken = [place.stacks(self._native) for place in self.places]
         processes = [process for one in taken for process in one.processes]
         locks = [lock for one in taken for lock in one.locks]
-        return Sight(taken, grouped(processes, locks), phase(processes))
+        return Snapshot(taken, group_processes(processes, locks), phase_of_processes(processes))
 
-    def _proved(self, standing: Standing) -> Outcome | None:
+    def _proved(self, status: RunStatus) -> Outcome | None:
         """The stall with what was seen, unless something is seen to move or to work after all."""
         self._pulse(gpus=True)
-        standing = self.state.standing(self.source.now())
-        if standing.pace != "suspect":
+        status = self.state.status(self.source.now())
+        if status.pace != "suspect":
             return None
-        sight = self.sight()
+        snapshot = self.snapshot()
         busy = self.state.activity.busy
-        if busy and standing.over < MOVING:
-            goes_on, sight = self._goes_on(sight, busy)
-            standing = self.state.standing(self.source.now())
-            patient = self.state.given is None and standing.over < COMPUTING
-            goes_on = goes_on or (patient and works(sight.processes, busy))
-            if goes_on or standing.pace != "suspect":
-                self._trusted = time.monotonic() + min(AGAIN, standing.limit)
+        if busy and status.over < MOVING:
+            goes_on, snapshot = self._goes_on(snapshot, busy)
+            status = self.state.status(self.source.now())
+            patient = self.state.given is None and status.over < COMPUTING
+            goes_on = goes_on or (patient and is_working(snapshot.processes, busy))
+            if goes_on or status.pace != "suspect":
+                self._trusted = time.monotonic() + min(AGAIN, status.limit)
                 return None
         end = self.source.end()
-        return Outcome(standing, end, sight, stalled=end is None)
+        return Outcome(status, end, snapshot, stalled=end is None)
 
-    def _goes_on(self, sight: Sight, busy: Sequence[Name]) -> tuple[bool, Sight]:
+    def _goes_on(self, snapshot: Snapshot, busy: Sequence[Name]) -> tuple[bool, Snapshot]:
         """Whether what computes is seen in another place within a few seconds; and where it was seen last."""
         for _ in range(LOOKS):
             self.source.read(self.state, APART / LOOKS)
-            again = self.sight()
-            if moved(sight.processes, again.processes, busy):
+            again = self.snapshot()
+            if frames_changed(snapshot.processes, again.processes, busy):
                 return True, again
         return False, again
 
@@ -179,18 +216,18 @@ class Watcher:
     def _pulse(self, *, gpus: bool = False) -> None:
         self._pulsed = time.monotonic()
         looks = [place.pulse(gpus) for place in self.places]
-        self.source.heard(looks[0])
-        self.state.pulse(together(looks, [place.name for place in self.places]), self.source.now())
+        self.source.update_members(looks[0])
+        self.state.pulse(combine_usage(looks, [place.name for place in self.places]), self.source.now())
 
     def _tell(self) -> None:
         for reached in self.state.reached[self._told :]:
-            self._ears.milestone(reached)
+            self._listener.milestone(reached)
         self._told = len(self.state.reached)
         for text in self.state.telling():
-            self._ears.telling(text)
+            self._listener.telling(text)
 
-    def _paced(self, standing: Standing) -> None:
-        pace = "slow" if standing.pace == "suspect" else standing.pace
+    def _paced(self, status: RunStatus) -> None:
+        pace = "slow" if status.pace == "suspect" else status.pace
         if pace != self._pace:
-            self._ears.standing(standing, self.state)
+            self._listener.status(status, self.state)
         self._pace = pace
