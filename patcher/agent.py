@@ -43,7 +43,7 @@ VERBS: dict[str, str] = {
     "clean_do": "patcher.jobs.agent.cleaning.doing:do",
     "stacks": "patcher.watch.agent.stacks:stacks",
     "pulse": "patcher.watch.agent.sampler:pulse",
-    "climb": "patcher.preflight.agent.climbing:climb",
+    "preflight": "patcher.preflight.agent.stages:run_preflight",
 }
 """Each verb and the function that answers it: `function(request) -> dict`."""
 

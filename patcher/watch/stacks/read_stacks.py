@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from patcher.preflight.agent.stacks import threads as dumped
+from patcher.preflight.agent.run_programs import threads as dumped
 from patcher.watch.stacks.frame_meaning import frame, own_part
 from patcher.watch.stacks.processes import Lock, MachineStacks, Process, Rank, Role, Thread
 

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, PYTHON, Check, last_words
+from patcher.preflight.agent.check_report import ARGS, PYTHON, Check, last_words
 from patcher.worktree import files
 
 CURRENT = "/tmp/ray/ray_current_cluster"

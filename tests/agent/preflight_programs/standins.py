@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from patcher.messages import spoken
-from patcher.preflight.agent.climbing import environment
-from patcher.preflight.agent.running import Launch, Program, run
+from patcher.preflight.agent.run_programs import Launch, Program, run_programs
+from patcher.preflight.agent.stages import environment
 
 TORCH = """
 import types
@@ -54,7 +54,7 @@ def told(root: Path, *programs: Program, budget: float = 20.0, python: str = sys
     scratch.mkdir(exist_ok=True)
     found = Told()
     launch = Launch(python, str(root), environment(python, str(root), env), str(scratch))
-    run(list(programs), launch, budget, found.verdicts.append)
+    run_programs(list(programs), launch, budget, found.verdicts.append)
     return found
 
 

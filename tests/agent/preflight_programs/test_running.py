@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.preflight.agent.running import Program
-from tests.agent.ladder.standins import ENGINES, TORCH, alive, told, tree
+from patcher.preflight.agent.run_programs import Program
+from tests.agent.preflight_programs.standins import ENGINES, TORCH, alive, told, tree
 
 PLACES = Program(["places"], ["git_ignore.py", "data"], {"data": None, "model": None, "usual": {}})
 

@@ -56,16 +56,16 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1, file=verdicts, all_threads=False)
     gc.disable()  # thousands of modules are imported, and none is let go: a fifth of the time is spent on looking
     sys.meta_path.insert(0, Sent())
-    telling = importlib.import_module("patcher.preflight.agent.telling")
-    telling.ARGS.update(JOB["args"])
-    telling.STREAM["verdicts"] = verdicts
+    report = importlib.import_module("patcher.preflight.agent.check_report")
+    report.ARGS.update(JOB["args"])
+    report.STREAM["verdicts"] = verdicts
     names = sys.modules["__main__"].__dict__
     try:
         for part in JOB["parts"]:
             run(JOB["sources"]["patcher.preflight.agent.programs." + part], f"<check {part}>", names)
-    except telling.StopHere:
+    except report.StopHere:
         pass
-    telling.say({"done": True})
+    report.say({"done": True})
 
 
 if JOB:

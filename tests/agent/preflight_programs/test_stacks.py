@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.preflight.agent.stacks import place
+from patcher.preflight.agent.run_programs import place
 
 CRASH = """Fatal Python error: Segmentation fault
 

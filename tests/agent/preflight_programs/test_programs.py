@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from patcher.preflight.agent.running import Program
-from tests.agent.ladder.standins import Told, told
+from patcher.preflight.agent.run_programs import Program
+from tests.agent.preflight_programs.standins import Told, told
 
 ROW: dict[str, Any] = {
     "data_source": "openai/gsm8k",

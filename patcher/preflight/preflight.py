@@ -1,27 +1,42 @@
-"""Climb the ladder on a machine: one request to its agent, checks as they come. The job is no part of it."""
+"""The entry of the checks above the markers: environment, data, model, engine, job; here and on a host alike.
+
+The way of the data:
+
+1. `arguments` gathers what the checks need: interpreter, variables of the run script, paths, GPUs, budgets.
+2. The agent's verb `preflight` (`agent.stages`) runs check programs on the machine, level after level, with the
+   interpreter that trains (`agent.run_programs`, `agent.programs`).
+3. Each verdict comes back as an event and becomes a `Check`, without secrets.
+4. The last level, `check_job`, runs the host's profile as a job for as long as it may take.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from patcher import jobs
 from patcher.checks import LEVELS, Check, Level
-from patcher.i18n import phrase
+from patcher.i18n import Phrases, phrase
 from patcher.i18n.decoding import heard
+from patcher.jobs.link import linked
+from patcher.jobs.training import Wanted, launch, watch
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey
 from patcher.secrets.redacting import Redactor
 
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
 _TRUST = "actor_rollout_ref.model.trust_remote_code=true"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What the command line says about a climb. Paths are the machine's own."""
+class PreflightOptions:
+    """What the command line says about a preflight. Paths are the machine's own."""
 
     data: str | None = None
     """A data file, or the folder of one."""
@@ -31,14 +46,14 @@ class Wish:
     """Seconds for each level, in place of its own."""
 
 
-def climb(
+def run_preflight(
     connection: Connection,
     host: Host,
     survey: Survey,
     level: Level,
     *,
     on_check: Callable[[Check], None],
-    wish: Wish | None = None,
+    wish: PreflightOptions | None = None,
 ) -> tuple[Check, ...]:
     """The checks from `env` up to `level`, each told to `on_check` when it is there. `begin` has opened the tree.
 
@@ -57,16 +72,16 @@ def climb(
         return tuple(checks)
     redactor = Redactor(host.secrets.values())
 
-    def hear(event: Mapping[str, Any], _: bytes) -> None:
+    def on_event(event: Mapping[str, Any], _: bytes) -> None:
         take(_check(redactor.value(event)))
 
-    args = arguments(host, survey, level, wish or Wish())
-    connection.channel.ask("climb", on_event=hear, **args)
+    args = arguments(host, survey, level, wish or PreflightOptions())
+    connection.channel.ask("preflight", on_event=on_event, **args)
     return tuple(checks)
 
 
-def arguments(host: Host, survey: Survey, level: Level, wish: Wish) -> dict[str, Any]:
-    """What the agent is asked; its own side of it is in `patcher.preflight.agent.climbing`."""
+def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) -> dict[str, Any]:
+    """What the agent is asked; its own side of it is in `patcher.preflight.agent.stages`."""
     from patcher.profiles import where_on
 
     assert survey.interpreter is not None
@@ -114,3 +129,45 @@ def _check(told: Mapping[str, Any]) -> Check:
     return Check(
         told["name"], told["level"], told["status"], told["seconds"], heard(told["detail"]), heard(told["fix"])
     )
+
+
+BUDGET = 300.0
+"""Seconds, unless the wish gives others."""
+
+
+class _SpentError(Exception):
+    """The job runs, and the time for it is over."""
+
+
+def check_job(session: Session, host: Host, wish: PreflightOptions, before: Sequence[Check]) -> Check:
+    """Render, start and follow the job, unless a check before it has failed: it would run into the same.
+
+    A job that is not through within its budget is left running, and told so. Raises RefusedError where one runs
+    already or the GPUs are in use, HostError where the host is lost.
+    """
+    failed = [check.name for check in before if check.status == "fail"]
+    if failed:
+        return Check("job", "job", "skip", 0.0, phrase("not started: {names} failed", names=", ".join(failed)))
+    started, budget = time.monotonic(), wish.budget or BUDGET
+
+    def spend(_: float) -> None:
+        if time.monotonic() - started > budget:
+            raise _SpentError
+
+    named = {"TRAIN_FILES": wish.data, "VAL_FILES": wish.data, "MODEL_PATH": wish.model}
+    host = replace(host, env={**host.env, **{name: value for name, value in named.items() if value}})
+    with linked(host, session.tree.root) as link:
+        job = launch(session, link, Wanted(host, host.profile))
+        try:
+            verdict = watch(link, job, lambda _: None, spend)
+        except _SpentError:
+            verdict = jobs.verdict_now(link.again(), job)
+    seconds = time.monotonic() - started
+    match verdict.kind:
+        case "ok":
+            return Check("job", "job", "ok", seconds, verdict.detail)
+        case "running":
+            return Check("job", "job", "warn", seconds, verdict.detail, f"uky-patch job attach {host.words}")
+        case _:
+            detail = Phrases((verdict.detail, *verdict.lines))
+            return Check("job", "job", "fail", seconds, detail, f"uky-patch job logs {host.words}")

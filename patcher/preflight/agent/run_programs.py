@@ -1,10 +1,14 @@
-"""Run check programs side by side, each until it ends or its time is up, and make a verdict of whatever happens."""
+"""Run check programs side by side, each until it ends or its time is up, and make a verdict of whatever happens.
+
+Where a program crashes or hangs, the stack that faulthandler wrote tells the place.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import secrets
 import selectors
 import signal
@@ -14,9 +18,76 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Dict, NamedTuple
 
-from patcher.preflight.agent import ending, processes
-from patcher.preflight.agent.stacks import place
+from patcher.preflight.agent import processes, verdicts
 from patcher.worktree.json_text import parse_json
+
+_HEAD = re.compile(r"(?:(?P<current>Current thread)|Thread|Stack) (?:0x[0-9a-f]+ )?(?:\[(?P<name>[^\]]*)\] )?\(?")
+_FRAME = re.compile(r'^\s*File "(?P<path>[^"]*)", line (?P<line>\d+) in (?P<function>.*)$')
+
+
+class Thread(NamedTuple):
+    """A thread's stack: path, line and function of each frame, innermost first."""
+
+    name: str
+    current: bool
+    """Whether it is the one that crashed, or that was asked."""
+    frames: list[tuple[str, str, str]]
+
+
+def place(text: str, root: str) -> str:
+    """`vllm/platforms/cuda.py:33 in init`, of the innermost frame, and the nearest caller outside Python's library.
+
+    Empty where `text` holds no stack.
+    """
+    frames = _frames(text)
+    if not frames:
+        return ""
+    inner = frames[0]
+    told = _told(inner, root)
+    if _standard(inner[0]):
+        caller = next((frame for frame in frames if not _standard(frame[0])), None)
+        if caller is not None:
+            told += " < " + _told(caller, root)
+    return told
+
+
+def threads(text: str) -> list[Thread]:
+    """The threads of a dump in its order: the main thread comes last."""
+    found: list[Thread] = []
+    for line in text.splitlines():
+        head = _HEAD.match(line)
+        if head is not None:
+            found.append(Thread(head["name"] or "", bool(head["current"]), []))
+        frame = _FRAME.match(line)
+        if frame is not None and found:
+            found[-1].frames.append((frame["path"], frame["line"], frame["function"]))
+    return found
+
+
+def _frames(text: str) -> list[tuple[str, str, str]]:
+    """The frames of the thread that crashed, else of the main thread; innermost first."""
+    found = threads(text)
+    crashed = next((thread.frames for thread in found if thread.current and thread.frames), None)
+    return crashed or (found[-1].frames if found else [])
+
+
+def _told(frame: tuple[str, str, str], root: str) -> str:
+    path, line, function = frame
+    _head, found, tail = path.rpartition("-packages/")
+    if found:
+        path = tail
+    elif path.startswith(root + os.sep):
+        path = path[len(root) + 1 :]
+    elif _standard(path) and not path.startswith("<"):
+        path = os.path.basename(path)
+    return f"{path}:{line} in {function}"
+
+
+def _standard(path: str) -> bool:
+    return path.startswith("<frozen ") or (
+        re.search(r"/lib/python3\.\d+/", path) is not None and "-packages/" not in path
+    )
+
 
 Verdict = Dict[str, Any]
 """name, status, seconds, detail, fix, values."""
@@ -32,7 +103,7 @@ LOOK = 0.1
 _HELPERS = (
     "patcher.messages",
     "patcher.remote.agent.snapshots",
-    "patcher.preflight.agent.telling",
+    "patcher.preflight.agent.check_report",
     "patcher.worktree.files",
 )
 _BOOT = "import sys; exec(sys.stdin.buffer.read())"
@@ -47,7 +118,7 @@ class Program(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """What all programs of a climb share. `env` is whole."""
+    """What all programs of one preflight share. `env` is whole."""
 
     python: str
     root: str
@@ -56,7 +127,7 @@ class Launch(NamedTuple):
     """A folder for what programs need on the disk meanwhile; short, as sockets lie in it."""
 
 
-def run(
+def run_programs(
     programs: list[Program],
     launch: Launch,
     budget: float,
@@ -110,7 +181,7 @@ class _Running:
                 start_new_session=True,
             )
         except OSError as error:
-            self._finish(ending.not_started(launch.python, error))
+            self._finish(verdicts.not_started(launch.python, error))
             return
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -152,14 +223,14 @@ class _Running:
         if code < 0 and self._asked:
             return self._overdue()
         output = self._tail.decode("utf-8", "replace")
-        return ending.left(code, place(self._stack, self._launch.root), output)
+        return verdicts.verdict_of_exit(code, place(self._stack, self._launch.root), output)
 
     def _overdue(self) -> Verdict:
         assert self._process is not None
         at_work = self._progress is None or self._progress.at_work()
         self._drain()
         output = self._tail.decode("utf-8", "replace") if self._program.parts[0] == ENGINE else ""
-        return ending.too_long(self._budget, at_work, place(self._stack, self._launch.root), output)
+        return verdicts.verdict_of_overtime(self._budget, at_work, place(self._stack, self._launch.root), output)
 
     def close(self) -> None:
         if self._process is None:
@@ -214,7 +285,7 @@ class _Running:
             elif message.get("check") in self._left:
                 self._left.remove(message["check"])
                 self._drain_output()
-                self._tell(ending.told(message, self._tail.decode("utf-8", "replace")))
+                self._tell(verdicts.verdict_of_message(message, self._tail.decode("utf-8", "replace")))
 
     def _finish(self, verdict: Verdict | None) -> None:
         """The check that was under way ends as `verdict` says; those after it were not reached."""
@@ -228,7 +299,7 @@ class _Running:
         if verdict is not None:
             self._tell(dict(verdict, name=first, seconds=time.monotonic() - self._began))
         for name in others if verdict is not None else [first, *others]:
-            self._tell(ending.not_reached(name, verdict))
+            self._tell(verdicts.not_reached(name, verdict))
 
 
 def _read(stream: Any) -> bytes | None:
@@ -251,7 +322,7 @@ def _source(program: Program, launch: Launch, budget: float) -> bytes:
         "budget": budget,
         "sources": sources,
     }
-    body = _text("patcher.preflight.agent.start")
+    body = _text("patcher.preflight.agent.program_start")
     given = f"import json\nJOB = json.loads({json.dumps(json.dumps(job))})\n"
     return f"{given}exec(compile({body!r}, '<start>', 'exec'))".encode()
 

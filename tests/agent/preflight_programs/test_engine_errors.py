@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from patcher.messages import spoken
-from patcher.preflight.agent import ending
-from patcher.preflight.agent.engine_errors import first_error, fix_of
+from patcher.preflight.agent import verdicts
+from patcher.preflight.agent.verdicts import first_error, fix_of
 
 KV = """INFO 11-21 01:41:02 [core.py:93] Initializing a V1 LLM engine
 (Worker pid=29394) ERROR 11-21 01:41:18 [multiproc_executor.py:1047] Traceback (most recent call last):
@@ -36,11 +36,11 @@ def test_output_without_an_error() -> None:
 
 def test_an_engine_that_waits_for_a_process_that_has_failed_is_told_by_that_failure() -> None:
     output = "(EngineCore pid=7) ValueError: Available memory on node 0 is less than requested memory\n"
-    verdict = ending.too_long(120.0, False, "zmq/sugar/poll.py:106 in poll", output)
+    verdict = verdicts.verdict_of_overtime(120.0, False, "zmq/sugar/poll.py:106 in poll", output)
     assert verdict["status"] == "fail"
     assert "less than requested memory" in spoken(verdict["detail"])
 
 
 def test_an_engine_that_says_nothing_of_a_failure_hangs() -> None:
-    verdict = ending.too_long(120.0, False, "zmq/sugar/poll.py:106 in poll", "loading weights took 3 s\n")
+    verdict = verdicts.verdict_of_overtime(120.0, False, "zmq/sugar/poll.py:106 in poll", "loading weights took 3 s\n")
     assert spoken(verdict["detail"]).startswith("hangs")

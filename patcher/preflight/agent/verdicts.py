@@ -1,4 +1,8 @@
-"""How a program's end reads: verdicts for what it could not tell itself."""
+"""Verdicts for what a check program could not tell itself: overtime, a crash, an engine that did not start.
+
+vLLM starts processes of its own, and each repeats the error of the one below: the first error in their output that is
+no consequence of another is the cause.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,55 @@ import re
 import signal
 from typing import Any, Dict
 
-from patcher.messages import phrase, why
-from patcher.preflight.agent import engine_errors
+from patcher.messages import Said, phrase, why
+
+_LINE_PREFIX = r"(?:\([^)]*pid=\d+\)\s*)?(?:ERROR\s[\d: -]*(?:\[[^\]]*\])?\s*)?"
+"""What each process of vLLM writes before a line."""
+_ENGINE_ERROR = re.compile(rf"^{_LINE_PREFIX}(?P<said>[A-Za-z_][\w.]*(?:Error|Exception): .+)$")
+_FOLLOWS = ("Engine core initialization failed", "WorkerProc initialization failed", "Worker failed with error")
+"""What the processes above say when one below has failed."""
+_LONGEST = 400
+
+
+def first_error(output: str) -> str:
+    """The first error that is no consequence of another, on one line; empty where there is none."""
+    for line in output.splitlines():
+        found = _ENGINE_ERROR.match(line.strip())
+        if found and not any(text in line for text in _FOLLOWS):
+            said = " ".join(found["said"].split())
+            return said if len(said) <= _LONGEST else said[:_LONGEST] + " …"
+    return ""
+
+
+def fix_of(said: str) -> Said:
+    for pattern, fix in (
+        (r"(Free|Available) memory on|out of memory|No available memory", _MEMORY),
+        (r"trust_remote_code", phrase("allow the model's own code: actor_rollout_ref.model.trust_remote_code=True")),
+        (r"[Mm]odel architectures|not supported for now|does not recognize this architecture", _UNKNOWN),
+        (r"-lcuda|libcuda|gcc|CalledProcessError", phrase("see the check triton: what it compiles at the start fails")),
+        (r"size of tensor|size mismatch|shape|safetensors", phrase("fetch the model again: its files do not agree")),
+    ):
+        if re.search(pattern, said):
+            return fix
+    return phrase("for more of what it says: VLLM_LOGGING_LEVEL=DEBUG in the host's env")
+
+
+_MEMORY = phrase("somebody else holds memory of the GPU: nvidia-smi shows who; end that, or wait")
+_UNKNOWN = phrase("this vLLM does not know the model: take a newer vLLM, or another model")
+
 
 Verdict = Dict[str, Any]
 _ERROR = re.compile(r"^(?P<said>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit): .+)$")
 
 
-def told(message: Verdict, output: str) -> Verdict:
+def verdict_of_message(message: Verdict, output: str) -> Verdict:
     """A verdict as the program gave it; where it points at its output, with the first error there."""
     values = message.get("values") or {}
     detail, fix = message["detail"], message["fix"]
     if values.pop("look_into_output", False):
-        said = engine_errors.first_error(output)
+        said = first_error(output)
         detail = phrase("{said}", said=said) if said else detail
-        fix = engine_errors.fix_of(said)
+        fix = fix_of(said)
     return {
         "name": message["check"],
         "status": message["status"],
@@ -31,13 +69,13 @@ def told(message: Verdict, output: str) -> Verdict:
     }
 
 
-def too_long(budget: float, at_work: bool, stack: str, output: str = "") -> Verdict:
+def verdict_of_overtime(budget: float, at_work: bool, stack: str, output: str = "") -> Verdict:
     """The budget is spent. An engine that waits for a process of its own that has failed is told by that failure."""
-    if said := engine_errors.first_error(output):
+    if said := first_error(output):
         return {
             "status": "fail",
             "detail": phrase("{said}", said=said),
-            "fix": engine_errors.fix_of(said),
+            "fix": fix_of(said),
             "values": {},
         }
     seconds = f"{budget:g}"
@@ -58,7 +96,7 @@ def too_long(budget: float, at_work: bool, stack: str, output: str = "") -> Verd
     return {"status": "fail", "detail": detail, "fix": fix, "values": {}}
 
 
-def left(code: int, stack: str, output: str) -> Verdict:
+def verdict_of_exit(code: int, stack: str, output: str) -> Verdict:
     """A process that ended before it had told all."""
     if code == 0 and not stack:
         detail = phrase("ended without a word, with exit code 0")
