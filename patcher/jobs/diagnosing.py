@@ -14,16 +14,16 @@ from patcher.diagnose.merge_logs import LogOfRun
 from patcher.diagnose.scanner import Scanner
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
+from patcher.jobs.job import job_of
 from patcher.jobs.link import linked
 from patcher.jobs.logs import opened
-from patcher.jobs.model import job_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from patcher.diagnose.diagnosis import Verdict
     from patcher.diagnose.evidence import Evidence
-    from patcher.jobs.model import Job
+    from patcher.jobs.job import Job
     from patcher.remote.host import Host
     from patcher.session.session import Session
 

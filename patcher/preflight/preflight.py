@@ -22,7 +22,7 @@ from patcher.checks import LEVELS, Check, Level
 from patcher.i18n import Phrases, phrase
 from patcher.i18n.decoding import heard
 from patcher.jobs.link import linked
-from patcher.jobs.training import Wanted, launch, watch
+from patcher.jobs.run import RunRequest, follow_and_keep, launch
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey
@@ -157,9 +157,9 @@ def check_job(session: Session, host: Host, wish: PreflightOptions, before: Sequ
     named = {"TRAIN_FILES": wish.data, "VAL_FILES": wish.data, "MODEL_PATH": wish.model}
     host = replace(host, env={**host.env, **{name: value for name, value in named.items() if value}})
     with linked(host, session.tree.root) as link:
-        job = launch(session, link, Wanted(host, host.profile))
+        job = launch(session, link, RunRequest(host, host.profile))
         try:
-            verdict = watch(link, job, lambda _: None, spend)
+            verdict = follow_and_keep(link, job, lambda _: None, spend)
         except _SpentError:
             verdict = jobs.verdict_now(link.again(), job)
     seconds = time.monotonic() - started

@@ -16,7 +16,7 @@ from patcher.terminal.printing import say, show_job_log, style
 
 if TYPE_CHECKING:
     from patcher.jobs import Job, Stopped, Usage, Verdict
-    from patcher.jobs.status import Status
+    from patcher.jobs.follow_log import Status
     from patcher.remote.host import Host
 
 __all__ = ["Live", "show_milestone"]

@@ -9,14 +9,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from patcher.errors import HostError
-from patcher.jobs.following import Ears, Lasting
-from patcher.jobs.reading import Reading
-from patcher.jobs.starting import tail
+from patcher.jobs.control import tail
+from patcher.jobs.follow_log import JobListener, LastingConnection, LogReader
 from patcher.watch.run_state import RunState, open_end
 from patcher.watch.source import End
 
 if TYPE_CHECKING:
-    from patcher.jobs.model import Job, Verdict
+    from patcher.jobs.job import Job, Verdict
     from patcher.logs.lines import Line
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host
@@ -29,14 +28,14 @@ LAST = 40
 class HostLog:
     """The log of a job of ours on a host."""
 
-    def __init__(self, host: Host, job: Job, lasting: Lasting) -> None:
+    def __init__(self, host: Host, job: Job, lasting: LastingConnection) -> None:
         self.name = job.log
         self._job = job
         self._lasting = lasting
         self._state: RunState | None = None
-        self._reading = Reading(job, host, Ears(line=self._line, piece=self._piece), 0)
+        self._reading = LogReader(job, host, JobListener(line=self._line, piece=self._piece), 0)
         self._verdict: Verdict | None = None
-        self._heard = time.monotonic() - job.seconds
+        self._synchronised_at = time.monotonic() - job.seconds
 
     @property
     def profile(self) -> str | None:
@@ -62,7 +61,7 @@ class HostLog:
         self._synchronised(lasting.do(lambda link: reading.read(link, seconds), lambda: reading.offset))
 
     def now(self) -> float:
-        return max(0.0, time.monotonic() - self._heard)
+        return max(0.0, time.monotonic() - self._synchronised_at)
 
     def update_members(self, look: Mapping[str, Any]) -> None:
         pass
@@ -75,12 +74,12 @@ class HostLog:
         pieces: list[bytes] = []
         offset = max(0, self._job.size - LARGEST)
 
-        def hear(_: Mapping[str, Any], body: bytes) -> None:
+        def take(_: Mapping[str, Any], body: bytes) -> None:
             pieces.append(body)
 
         def fetch(link: Connection) -> None:
             pieces.clear()
-            link.channel.ask("job_follow", on_event=hear, id=self._job.id, offset=offset, wait=False)
+            link.channel.ask("job_follow", on_event=take, id=self._job.id, offset=offset, wait=False)
 
         with contextlib.suppress(HostError):
             self._lasting.do(fetch)
@@ -91,7 +90,7 @@ class HostLog:
 
     def _synchronised(self, verdict: Verdict) -> None:
         self._job = verdict.job
-        self._heard = time.monotonic() - verdict.job.seconds
+        self._synchronised_at = time.monotonic() - verdict.job.seconds
 
     def _piece(self, piece: bytes, at: float) -> None:
         if self._state is not None and (text := open_end(piece)):

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from patcher.jobs.agent.folder import read as read_json
+from patcher.jobs.agent.log_reading import Times, find_lines
 from patcher.jobs.agent.processes import TICKS
-from patcher.jobs.agent.reading import Times
-from patcher.jobs.agent.scanning import matter
 from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.disks import mount
@@ -202,7 +201,7 @@ class LocalLog:
             found = stamps.at(offset)
             return None if found is None else max(0.0, found - begun)
 
-        lines, self._offset, newlines = matter(self._log, FIRST_SEEN, LAST_SEEN, when)
+        lines, self._offset, newlines = find_lines(self._log, FIRST_SEEN, LAST_SEEN, when)
         at, last = 0.0, max(0.0, wrote - begun)
         for number, end, told, text in lines:
             at = max(at, told if told is not None else at)

@@ -34,7 +34,7 @@ from patcher.errors import UsageError
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.folder import look
-from patcher.jobs.agent.hook import FOLDER
+from patcher.jobs.agent.stacks_hook import FOLDER
 from patcher.profiles.expectations import EXPECTED
 from patcher.records.symptoms import Symptom
 from patcher.remote.host import Profile
@@ -330,9 +330,9 @@ def _nodes(
 
 
 def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
-    from patcher.jobs.following import Lasting
+    from patcher.jobs.follow_log import LastingConnection
+    from patcher.jobs.job import job_of
     from patcher.jobs.link import linked
-    from patcher.jobs.model import job_of
     from patcher.watch.host_log import HostLog
 
     places: list[Machine] = []
@@ -342,7 +342,7 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
     for host in asked.hosts:
         link = stack.enter_context(linked(host, session.tree.root))
         connection, place = link.open()
-        lasting = Lasting(link.again, connection, listener.trouble, back=back)
+        lasting = LastingConnection(link.again, connection, listener.trouble, back=back)
         if source is None:
             told = lasting.ask("job_look", id=asked.job).values
             job, versions = job_of(told), dict(told.get("facts", {}).get("versions", {}))

@@ -77,7 +77,7 @@ def stalled(tmp_path: Path) -> Iterator[Callable[..., Stalled]]:
         hook, stacks = tmp_path / "hook", tmp_path / "stacks"
         for folder in (hook, stacks):
             folder.mkdir(exist_ok=True)
-        source = import_module("patcher.jobs.agent.hooked").__file__
+        source = import_module("patcher.jobs.agent.sitecustomize_hook").__file__
         shutil.copyfile(str(source), hook / "sitecustomize.py")
         log = tmp_path / "log.txt"
         given = {"UKY_PATCH_STACKS": str(stacks), "PYTHONPATH": str(hook), **(env or {})}

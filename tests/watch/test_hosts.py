@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from patcher.jobs.following import Lasting
+from patcher.jobs.follow_log import LastingConnection
 from patcher.records.symptom_parse import load_symptoms
 from patcher.watch.host_log import HostLog
 from patcher.watch.machines import HostMachine
@@ -32,8 +32,8 @@ Start = Callable[..., Stalled]
 pytestmark = pytest.mark.hosts
 
 
-def watcher(site: Site, job: Any, limit: float) -> tuple[Watcher, Lasting]:
-    lasting = Lasting(site.link.again, site.open(), lambda _: None)
+def watcher(site: Site, job: Any, limit: float) -> tuple[Watcher, LastingConnection]:
+    lasting = LastingConnection(site.link.again, site.open(), lambda _: None)
     source = HostLog(site.host, job, lasting)
     place = HostMachine(site.host.name, {"job": job.id}, lasting.do, str(site.root))
     return Watcher(source, [place], RunState("debug", limit), Listener()), lasting

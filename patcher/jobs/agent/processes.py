@@ -6,8 +6,8 @@ import os
 import platform
 from typing import Any, Dict, Iterable, NamedTuple
 
-from patcher.jobs.agent.hooked import VARIABLE
 from patcher.jobs.agent.runner import start_of
+from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Said, phrase
 
 MARK = "UKY_PATCH_JOB"

@@ -12,9 +12,9 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import devices, folder, login, processes, sealing
-from patcher.jobs.agent.hook import FOLDER
-from patcher.jobs.agent.hooked import VARIABLE
+from patcher.jobs.agent import devices, folder, login, processes, traces_key
+from patcher.jobs.agent.sitecustomize_hook import VARIABLE
+from patcher.jobs.agent.stacks_hook import FOLDER
 from patcher.messages import Refusal, Said, phrase, why
 from patcher.remote.agent import place, variables
 from patcher.worktree import files
@@ -70,7 +70,7 @@ def start(request: Request) -> dict[str, Any]:
     }
     at = _make(root, name, job, script)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
-    order["key"] = sealing.key(make=True).hex()
+    order["key"] = traces_key.key(make=True).hex()
     _launch(at, order)
     _show(at, name)
     return folder.look(at)
@@ -132,7 +132,7 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
             _write(os.path.join(at, f"{program}.py"), _source(f"patcher.jobs.agent.{program}"))
         for inner in (HOOK, FOLDER):
             os.mkdir(os.path.join(at, inner), 0o700)
-        _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.jobs.agent.hooked"))
+        _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.jobs.agent.sitecustomize_hook"))
         for kept in (script, *(os.path.join(root, other) for other in KEPT)):
             if os.path.isfile(kept):
                 _write(os.path.join(at, os.path.basename(kept)), files.read(kept, files.SOURCE_BYTES, follow=True))

@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable
 
-from patcher.jobs.agent import folder, hook, processes
+from patcher.jobs.agent import folder, processes, stacks_hook
 from patcher.jobs.agent.processes import Process, Table, one, variables
 from patcher.remote.agent import place
 
@@ -224,5 +224,5 @@ def ordered(request: Request) -> Order:
     if "job" in order:
         at = folder.folder_of(place.root(request), order["job"])
         order["job"] = folder.look(at)
-        order["stacks"] = os.path.join(at, hook.FOLDER)
+        order["stacks"] = os.path.join(at, stacks_hook.FOLDER)
     return order

@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Iterable
 
-from patcher.jobs.agent import hook, processes
+from patcher.jobs.agent import processes, stacks_hook
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of
 from patcher.watch.agent.members import Members, Order, ordered
@@ -130,7 +130,7 @@ def take_stacks(members: Members, order: Order, native: bool = False, bare: tupl
     found = members.all()[:MOST]
     told = [process_facts(process) for process in found]
     for process, one in zip(found, told):
-        one["env"] = one["env"] or hook.variables(process, order.get("stacks"))
+        one["env"] = one["env"] or stacks_hook.variables(process, order.get("stacks"))
     wanted = [(process, one) for process, one in zip(found, told) if one["python"] and not one["system"]]
     folders = order.get("folders") or ()
     program = None if "py-spy" in bare else find_py_spy([process.pid for process, _ in wanted[:8]], folders)
@@ -166,7 +166,7 @@ def _stack(
         told["failed"].append(["py-spy", why])
     if "hook" in bare or told["state"] in "TtDZ":
         return
-    text, why = hook.dump(process, order.get("stacks"))
+    text, why = stacks_hook.dump(process, order.get("stacks"))
     if text:
         told.update(how="faulthandler", stack=text)
     elif why != "no hook":

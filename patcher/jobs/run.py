@@ -1,4 +1,13 @@
-"""Run a profile's script as a job: rendered for the host's versions, started, followed, and kept if it worked."""
+"""The entry of `uky-patch run`: a profile's script as a job, rendered for the host's versions, started and followed.
+
+The way of the data:
+
+1. `launch` opens the tree on the host under its lock, renders the run scripts for the versions there, and starts the
+   wanted one (`control.start`). The agent's `starting` makes the job's folder and starts `runner`, which outlives the
+   connection.
+2. `follow_and_keep` reads the log from the host (`follow.LogReader`) and tells milestones, until the job has ended.
+3. `job.judge` makes the verdict of the end and the milestones. The configuration of a job that worked is kept.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +35,7 @@ ROLLOUT_ONLY = ("trainer.val_before_train=True", "trainer.val_only=True")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunRequest:
     """What `run` was asked for."""
 
     host: Host
@@ -42,7 +51,7 @@ class Wanted:
         return (*(ROLLOUT_ONLY if self.only_rollout else ()), *self.overrides)
 
 
-def launch(session: Session, link: Link, wanted: Wanted) -> Job:
+def launch(session: Session, link: Link, wanted: RunRequest) -> Job:
     """Render the host's scripts, as far as nobody has edited them there, and start the one that is wanted.
 
     Raises what `jobs.start` raises; UsageError where the tree is not on the host.
@@ -77,12 +86,12 @@ def launch(session: Session, link: Link, wanted: Wanted) -> Job:
     return job
 
 
-def watch(
+def follow_and_keep(
     link: Link,
     job: Job,
     on_milestone: Callable[[Milestone], object],
     on_time: Callable[[float], object] = lambda _: None,
-    on_trouble: Callable[[Phrase], object] = jobs.tell,
+    on_trouble: Callable[[Phrase], object] = jobs.report_trouble,
     *,
     keep: bool = True,
 ) -> Verdict:

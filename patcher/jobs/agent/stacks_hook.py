@@ -6,9 +6,9 @@ import os
 import time
 
 from patcher.jobs.agent import processes
-from patcher.jobs.agent.hooked import SIGNAL, TOLD, VARIABLE
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of
+from patcher.jobs.agent.sitecustomize_hook import SIGNAL, TOLD, VARIABLE
 from patcher.worktree import files
 
 SECONDS = 2.0

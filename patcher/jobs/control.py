@@ -1,13 +1,16 @@
-"""Start a job, and find the jobs that there are."""
+"""Start, list, look at and stop jobs of a host, and keep what worked: one request to the agent each."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.model import Job, Usage, job_of
+from patcher.jobs.job import Job, State, Usage, job_of
 
 if TYPE_CHECKING:
+    from patcher.jobs.job import Verdict
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host, Profile
     from patcher.remote.survey import Survey
@@ -87,3 +90,54 @@ def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:
     """A job by its id or an end of it, the newest where none is named, and what it uses now. Raises RefusedError."""
     told = connection.channel.ask("job_look", id=name).values
     return job_of(told), Usage(told["processes"], told["gpus"])
+
+
+GRACE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a stop came to. Processes have `pid` and `name`; those that were stopped, `how`: TERM or KILL."""
+
+    job: Job
+    was: State
+    """What the job was before."""
+    processes: Sequence[Mapping[str, Any]]
+    left: Sequence[Mapping[str, Any]]
+    """Could not be stopped."""
+
+
+def stop(
+    connection: Connection,
+    name: str | None = None,
+    *,
+    grace: float = GRACE,
+    on_list: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
+) -> Stopped:
+    """Stop the job `name`, the newest where none is named; of one that has ended, what it left behind.
+
+    `on_list` is told the processes before they are stopped. They have `grace` seconds to end by themselves.
+
+    Raises RefusedError where there is no such job, or it runs on another machine.
+    """
+
+    def on_event(event: Mapping[str, Any], _: bytes) -> None:
+        if "stopping" in event:
+            on_list(event["stopping"])
+
+    told = connection.channel.ask("job_stop", on_event=on_event, id=name, grace=grace).values
+    return Stopped(job_of(told), told["was"], told["stopped"], told["left"])
+
+
+def save_working(connection: Connection, job: Job, ran: Mapping[str, Any], verdict: Verdict | None = None) -> str:
+    """Keep the script, git_ignore.py and the facts of a job that ended well; the folder's path on the host.
+
+    `ran`: what the caller knows of the tree that the job ran: its commit, versions and records.
+
+    Raises RefusedError where it cannot be written.
+    """
+    facts: dict[str, Any] = {"profile": job.profile, "seconds": round(job.seconds, 1)}
+    if verdict is not None:
+        facts |= {"phases": verdict.as_json()["phases"], "steps": verdict.step}
+    facts |= ran
+    return str(connection.channel.ask("job_keep", id=job.id, facts=facts)["path"])
