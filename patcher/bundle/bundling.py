@@ -17,7 +17,7 @@ from patcher.bundle.names import Names
 from patcher.bundle.report import DOCUMENTS, render
 from patcher.bundle.sealing import Sealer
 from patcher.bundle.stacks import stacks
-from patcher.diagnose.log_or_host import Meant, log_or_host, no_log
+from patcher.diagnose.log_or_host import LogOrHost, log_or_host, no_log_error
 from patcher.errors import TreeError, UsageError
 from patcher.i18n import language, phrase
 from patcher.jobs.logs import opened
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 
-def target(session: Session, what: str | None, job: str | None, given: Mapping[str, Any]) -> Meant:
+def target(session: Session, what: str | None, job: str | None, given: Mapping[str, Any]) -> LogOrHost:
     """The log here that is meant, or the host; without a word this machine.
 
     Raises UsageError for what can be neither, and for a log that is not there.
@@ -43,7 +43,7 @@ def target(session: Session, what: str | None, job: str | None, given: Mapping[s
     if job is not None:
         raise UsageError("--job names a job of a host, and a log was given")
     if meant.log != "-" and not Path(meant.log).exists():
-        raise no_log(session, meant.log, "uky-patch bundle")
+        raise no_log_error(session, meant.log, "uky-patch bundle")
     return replace(meant, host=named_host(session, None))
 
 

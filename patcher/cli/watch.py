@@ -56,7 +56,7 @@ def command(
     """
     from contextlib import ExitStack
 
-    from patcher.diagnose.log_or_host import STANDARD_INPUT, either, log_or_host
+    from patcher.diagnose.log_or_host import STANDARD_INPUT, explain_unknown_host, log_or_host
     from patcher.report.watch import Watching, exit_code, show_report
     from patcher.watch.watch import WatchRequest, watch
 
@@ -85,7 +85,7 @@ def command(
     )
     with ExitStack() as stack:
         for one in meant:
-            stack.enter_context(either(session, one, "uky-patch watch"))
+            stack.enter_context(explain_unknown_host(session, one, "uky-patch watch"))
         report = watch(session, asked, watching.listener)
     watching.end()
     show_report(report, session.output)

@@ -72,7 +72,7 @@ class Block:
             if begin <= low:
                 break
             begin = self.content.rfind(b"\n", low, begin - 1) + 1 or low
-        return _texts(self.content[begin:at].removesuffix(b"\n")) if begin < at else []
+        return _decode_lines(self.content[begin:at].removesuffix(b"\n")) if begin < at else []
 
     def behind(self, at: int, most: int) -> list[str]:
         """The line that begins at `at`, and at most `most` lines behind it."""
@@ -80,12 +80,12 @@ class Block:
         for _ in range(most + 1):
             found = self.content.find(b"\n", end, high)
             if found < 0:
-                return _texts(self.content[at:high].removesuffix(b"\n"))
+                return _decode_lines(self.content[at:high].removesuffix(b"\n"))
             end = found + 1
-        return _texts(self.content[at : end - 1])
+        return _decode_lines(self.content[at : end - 1])
 
 
-def _texts(content: bytes) -> list[str]:
+def _decode_lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").split("\n")
 
 
@@ -95,8 +95,8 @@ def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = SIZE) -> 
     before, ahead = b"", source.read(size + AROUND)
     number = 1
     while ahead:
-        own = clean(ahead[: _cut(ahead, size)])
-        ahead = ahead[_cut(ahead, size) :]
+        own = clean(ahead[: _block_end(ahead, size)])
+        ahead = ahead[_block_end(ahead, size) :]
         block = Block(before + own + ahead[:AROUND], len(before), len(before) + len(own), offset, number)
         yield block
         if block.lines < 0:
@@ -108,7 +108,7 @@ def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = SIZE) -> 
             ahead += source.read(size + AROUND - len(ahead))
 
 
-def _cut(ahead: bytes, size: int) -> int:
+def _block_end(ahead: bytes, size: int) -> int:
     """Where the block ends."""
     if len(ahead) <= size:
         return len(ahead)
@@ -153,14 +153,14 @@ class WordFinder:
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [word.encode() for word in words]
-        self._spent: set[int] = set()
+        self._dropped: set[int] = set()
         self._frequent: set[int] = set()
         self._automata: dict[frozenset[int], tuple[BytesAhoCorasick, list[int]]] = {}
         self._read = 0
 
-    def spend(self, index: int) -> None:
+    def drop(self, index: int) -> None:
         """A word that is not looked for any more."""
-        self._spent.add(index)
+        self._dropped.add(index)
         self._frequent.discard(index)
 
     def find(self, lowered: bytes) -> list[Found]:
@@ -170,7 +170,7 @@ class WordFinder:
         if self._read > AUTOMATON_BYTES > self._read - len(lowered):
             self._automata.clear()
         found: list[Found] = automaton.find_matches_as_indexes(lowered, overlapping=True)
-        frequent = self._crowded(found, left)
+        frequent = self._words_found_often(found, left)
         if len(left) < len(self._words):
             found = [(left[word], start, end) for word, start, end in found]
         if not frequent and not self._frequent:
@@ -178,23 +178,23 @@ class WordFinder:
         if frequent:
             found = [one for one in found if one[0] not in frequent]
         for word in tuple(self._frequent):
-            places = self._edges(lowered, word, KEPT_LATER)
+            places = self._first_and_last_places(lowered, word, KEPT_LATER)
             if len(places) < 2 * KEPT_LATER:
                 self._frequent.discard(word)
             found += places
         for word in frequent:
-            found += self._edges(lowered, word, KEPT_AT_EDGE)
+            found += self._first_and_last_places(lowered, word, KEPT_AT_EDGE)
         self._frequent |= frequent
         found.sort(key=itemgetter(1))
         return found
 
-    def _crowded(self, found: Sequence[Found], left: Sequence[int]) -> set[int]:
+    def _words_found_often(self, found: Sequence[Found], left: Sequence[int]) -> set[int]:
         if len(found) <= 2 * KEPT_AT_EDGE:
             return set()
         return {left[word] for word, count in Counter(map(itemgetter(0), found)).items() if count > 2 * KEPT_AT_EDGE}
 
     def _automaton(self) -> tuple[BytesAhoCorasick, list[int]]:
-        without = frozenset(self._spent | self._frequent)
+        without = frozenset(self._dropped | self._frequent)
         if without not in self._automata:
             from ahocorasick_rs import BytesAhoCorasick, Implementation
 
@@ -206,7 +206,7 @@ class WordFinder:
             self._automata[without] = BytesAhoCorasick(words, implementation=form), left
         return self._automata[without]
 
-    def _edges(self, lowered: bytes, word: int, most: int) -> list[Found]:
+    def _first_and_last_places(self, lowered: bytes, word: int, most: int) -> list[Found]:
         """The first places of a word and the last ones, in order."""
         sign = self._words[word]
         first: list[int] = []

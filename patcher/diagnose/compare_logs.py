@@ -10,7 +10,7 @@ from typing import BinaryIO
 from patcher.diagnose.blocks import blocks
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.last_lines import is_noise
-from patcher.logs.labels import unlabelled
+from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 
 MOST = 10
@@ -40,15 +40,15 @@ class Difference:
 
 def compare(log: Iterable[tuple[str, BinaryIO]], good: Iterable[tuple[str, BinaryIO]]) -> Difference:
     """What two logs have apart; numbers, times, paths and who says it count for nothing."""
-    own, others = _shapes(log), _shapes(good)
+    own, others = _line_shapes(log), _line_shapes(good)
     common = [at for at, shape in enumerate(others) if shape in own]
     parted = common[-1] if common else -1
     missing = [(at > parted, place) for at, (shape, place) in enumerate(others.items()) if shape not in own]
     added = [place for shape, place in own.items() if shape not in others]
-    return Difference(_next(missing), _wrong(added))
+    return Difference(_choose_missing(missing), _choose_added(added))
 
 
-def _next(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, ...]:
+def _choose_missing(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, ...]:
     """What would have come first after the two had parted; before that, only as far as there is room."""
     telling = [(later, place) for later, place in missing if not is_noise(place.text)]
     after = [place for later, place in telling if later][:MOST]
@@ -56,7 +56,7 @@ def _next(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, ...]:
     return (*before, *after)
 
 
-def _wrong(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
+def _choose_added(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
     """Lines that speak of something wrong first of all, then the last ones."""
     telling = [place for place in added if not is_noise(place.text) and not _FRAME.match(place.text)]
     wrong = [place for place in telling if _WRONG.search(place.text)]
@@ -67,7 +67,7 @@ def _wrong(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
     return tuple(place for place in telling if place in chosen)
 
 
-def _shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
+def _line_shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
     """Each shape of a line with the first place that has it, in order."""
     found: dict[str, LogLine] = {}
     seen: set[bytes] = set()
@@ -78,7 +78,7 @@ def _shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
         if len(seen) < _SHAPES:
             seen.add(bare)
         told = strip_prefix(raw[:4000].decode("utf-8", "replace"))
-        text = unlabelled(told.text).text
+        text = strip_labels(told.text).text
         shape = _VALUE.sub(" ", text).strip().lower()
         if len(found) < _SHAPES and _WORD.search(shape):
             found.setdefault(shape[:300], LogLine(name, number, offset, told.text[:500], told.actors, told.speaker))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.log_files import RotatedLog, advise_logs_near, group_by_run, is_of_sources, logs_named, logs_near
-from patcher.diagnose.log_or_host import no_log
+from patcher.diagnose.log_or_host import no_log_error
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.merge_logs import LogOfRun, merge_evidence
 from patcher.diagnose.scanner import Scanner
@@ -48,16 +48,16 @@ def is_being_written(path: Path) -> bool | None:
     except OSError:
         return None
     own = (told.st_dev, told.st_ino)
-    return any(_holds(process, own) for process in processes)
+    return any(_process_writes(process, own) for process in processes)
 
 
-def _holds(process: Path, own: tuple[int, int]) -> bool:
+def _process_writes(process: Path, own: tuple[int, int]) -> bool:
     with contextlib.suppress(OSError):
-        return any(_writes(process, held, own) for held in (process / "fd").iterdir())
+        return any(_descriptor_writes(process, held, own) for held in (process / "fd").iterdir())
     return False
 
 
-def _writes(process: Path, held: Path, own: tuple[int, int]) -> bool:
+def _descriptor_writes(process: Path, held: Path, own: tuple[int, int]) -> bool:
     with contextlib.suppress(OSError):
         told = held.stat()
         if (told.st_dev, told.st_ino) != own:
@@ -80,9 +80,9 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
     """
     path = Path(log)
     if log != STANDARD_INPUT and not path.exists():
-        raise no_log(session, log, _COMMAND)
+        raise no_log_error(session, log, _COMMAND)
     if path.is_dir() and is_of_sources(path):
-        raise _of_sources(session, path)
+        raise _sources_error(session, path)
     found = diagnose_any(session, log, against)
     if found.blank and not (path.is_file() and is_being_written(path)):
         raise no_run_error(session, log, found, _COMMAND)
@@ -95,7 +95,7 @@ def diagnose_any(session: Session, log: str, against: str | None = None) -> Diag
     Raises UsageError for a log that cannot be read, RecordError for symptoms that are none.
     """
     scanner = Scanner(session.symptoms)
-    parts, logs, earlier = _newest(scanner, log)
+    parts, logs, earlier = _read_newest_run(scanner, log)
     found = replace(judge_logs(session, parts, log), notes=scanner.notes)
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
@@ -126,32 +126,34 @@ def judge_logs(
     `installed`: where the run was; what is installed here by default. `ended`, `silent`: as `judge` has them.
     """
     evidence = merge_evidence(parts)
-    silent = _silent(log, evidence) if silent is None else silent
-    context = FixContext(_versions(session, evidence, installed), log=log if _plain(log) else "")
+    silent = _is_silent(log, evidence) if silent is None else silent
+    context = FixContext(_versions(session, evidence, installed), log=log if _is_plain_file(log) else "")
     found = judge(evidence, context, ended=ended, silent=silent)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
-        context = replace(context, outcomes=_outcomes(session, context.versions), root=root)
+        context = replace(context, outcomes=_record_outcomes(session, context.versions), root=root)
         found = judge(evidence, context, ended=ended, silent=silent)
     return found
 
 
-def _newest(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
+def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
     """What the logs of the newest run say, those logs, and the earlier ones. Files of no run are passed over."""
     groups = group_by_run(logs_named(log))
     first: list[LogOfRun] | None = None
     for at, group in enumerate(groups):
-        parts = [part for one in group if (part := _read(scanner, one, timed=len(group) > 1, alone=log)) is not None]
+        parts = [
+            part for one in group if (part := _read_or_skip(scanner, one, timed=len(group) > 1, alone=log)) is not None
+        ]
         if any(not part.evidence.blank for part in parts):
             return parts, group, [one for other in groups[at + 1 :] for one in other]
         first = first or parts
     return first or [LogOfRun(scanner.scan([]), 0.0)], groups[0], []
 
 
-def _read(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str) -> LogOfRun | None:
-    """As `read`; None for a file of a folder that is no text."""
+def _read_or_skip(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str) -> LogOfRun | None:
+    """As `read_log`; None for a file of a folder that is no text."""
     try:
-        return read(scanner, one, timed=timed)
+        return read_log(scanner, one, timed=timed)
     except NoTextError:
         if alone == one.parts[-1]:
             raise
@@ -162,7 +164,7 @@ def _names(logs: Sequence[RotatedLog]) -> tuple[str, ...]:
     return tuple(name for one in logs for name in one.parts)
 
 
-def _of_sources(session: Session, folder: Path) -> UsageError:
+def _sources_error(session: Session, folder: Path) -> UsageError:
     logs = logs_near(session.symptoms, folder, deep=True)
     otherwise: Phrase = phrase("Name the log that the run writes: its standard output and standard error.")
     if (folder / JOBS).is_dir():
@@ -188,7 +190,7 @@ def no_run_error(session: Session, log: str, found: Diagnosis, command: str) -> 
     )
 
 
-def _plain(log: str) -> bool:
+def _is_plain_file(log: str) -> bool:
     """Whether commands such as `grep` can read it as it is: a file, and not a packed one."""
     return Path(log).is_file() and Path(log).suffix not in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
@@ -201,7 +203,7 @@ def log_lines(logs: Sequence[RotatedLog]) -> Iterator[tuple[str, BinaryIO]]:
                 yield name, stream
 
 
-def read(scanner: Scanner, one: RotatedLog, *, timed: bool = False) -> LogOfRun:
+def read_log(scanner: Scanner, one: RotatedLog, *, timed: bool = False) -> LogOfRun:
     """What one log says; `timed` where it is to be put in order with others."""
     evidence = scanner.scan(log_lines([one]), timed=timed)
     name = one.parts[-1]
@@ -209,15 +211,15 @@ def read(scanner: Scanner, one: RotatedLog, *, timed: bool = False) -> LogOfRun:
     return LogOfRun(evidence, written, one.housekeeping)
 
 
-def _silent(log: str, evidence: Evidence) -> bool | None:
+def _is_silent(log: str, evidence: Evidence) -> bool | None:
     """Whether a log that is being written on this machine has said nothing for longer than its phase may."""
     path = Path(log)
     if log == STANDARD_INPUT or not path.is_file() or evidence.finished is not None or not is_being_written(path):
         return None
-    return time.time() - path.stat().st_mtime > limit_of(evidence)
+    return time.time() - path.stat().st_mtime > silence_limit(evidence)
 
 
-def limit_of(evidence: Evidence) -> float:
+def silence_limit(evidence: Evidence) -> float:
     """Seconds without a word after which a run stands still."""
     return expected("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
 
@@ -226,14 +228,14 @@ def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str]
     """Those assumed, else those that the log tells, else those installed where the log tells of no others."""
     from patcher.packages.probe import ABSENT, assumed
 
-    installed = _installed(session) if installed is None else installed
+    installed = _installed_versions(session) if installed is None else installed
     if any(name in installed and installed[name] != version for name, version in evidence.versions.items()):
         installed = {}
     known = {**installed, **evidence.versions, **assumed(session.assume)}
     return {name: version for name, version in known.items() if version != ABSENT}
 
 
-def _installed(session: Session) -> Mapping[str, str]:
+def _installed_versions(session: Session) -> Mapping[str, str]:
     from patcher.packages import probe
 
     try:
@@ -246,7 +248,7 @@ def _installed(session: Session) -> Mapping[str, str]:
         return {}
 
 
-def _outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, RecordOutcome]:
+def _record_outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, RecordOutcome]:
     """Where the records stand on the tree at hand, for these versions alone; nothing where there is no tree."""
     if not session.has_tree_at_hand:
         return {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from patcher.diagnose.blocks import AROUND, Block
 from patcher.diagnose.evidence import Hit, LogLine
 from patcher.diagnose.symptom_patterns import TimedPattern
-from patcher.logs.labels import unlabelled
+from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.records.symptoms import Symptom
 
@@ -45,7 +45,7 @@ class WaitPatterns:
     def found(self, last: Sequence[LogLine]) -> Hit | None:
         """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
         for place in reversed(last):
-            bare = unlabelled(place.text).text
+            bare = strip_labels(place.text).text
             for symptom, search in self._waits:
                 if search.finds(place.text) or search.finds(bare):
                     return Hit(symptom, place, place, since=place, around=(place,))
@@ -74,7 +74,7 @@ def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
 
 def is_noise(text: str) -> bool:
     """Whether a line tells nothing of where the run stands: a bar, a warning."""
-    return bool(_BAR.search(text) or _SAYS_NOTHING.match(unlabelled(text).text))
+    return bool(_BAR.search(text) or _SAYS_NOTHING.match(strip_labels(text).text))
 
 
 def is_passed_on(text: str) -> bool:
@@ -87,7 +87,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
     found = []
     gave_up = any(is_passed_on(place.text) for place in last)
     for place in last:
-        told = unlabelled(place.text)
+        told = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in told.label:
             continue
         if told.level in _LEVELS or _COMPLAINT.match(told.text) or (gave_up and " NCCL WARN " in place.text):

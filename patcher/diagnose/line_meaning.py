@@ -179,14 +179,14 @@ VERSION_WORDS = (*_VERSION_PATTERNS, *PINS, INSTALLED, OF_CONFIG)
 def versions_in(text: str, needle: str, before: list[str]) -> dict[str, str]:
     """Versions by distribution that a line tells. `before`: lines before it, for what needs them."""
     if needle == INSTALLED and text.lower().startswith(INSTALLED):
-        return {_plain(found["name"]): found["version"] for found in _INSTALLED.finditer(text)}
+        return {_distribution_name(found["name"]): found["version"] for found in _INSTALLED.finditer(text)}
     if needle == OF_CONFIG:
         found = _OF_CONFIG.match(text)
         printed = found is not None and any(_CONFIG.search(line.rstrip()) for line in before)
         return {"transformers": found["version"]} if found is not None and printed else {}
     if needle in PINS:
         match = re.match(rf"\s*{_PINNED.pattern}\s*$", text, re.IGNORECASE)
-        return {_plain(match["name"]): match["version"].rstrip(".")} if match else {}
+        return {_distribution_name(match["name"]): match["version"].rstrip(".")} if match else {}
     if needle in _VERSION_PATTERNS:
         name, pattern = _VERSION_PATTERNS[needle]
         if match := pattern.search(text):
@@ -194,5 +194,5 @@ def versions_in(text: str, needle: str, before: list[str]) -> dict[str, str]:
     return {}
 
 
-def _plain(name: str) -> str:
+def _distribution_name(name: str) -> str:
     return name.lower().replace("_", "-")

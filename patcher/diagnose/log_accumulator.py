@@ -110,7 +110,7 @@ class LogAccumulator:
         """The phase that a traceback tells, by the offset of its last line."""
 
     def take(self, line: MatchedLine) -> None:
-        """Hear one line."""
+        """Take one line, with the words that it holds."""
         if self.run.looping and line.is_brief:
             self.run.take_step(line)
             return
@@ -122,17 +122,17 @@ class LogAccumulator:
         if any(role.matters for role in roles) and is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
             return
         if any(role.header for role in roles) and line.offset not in self._headers:
-            self._follow(line)
+            self._add_traceback(line)
         for sign in line.signs():
             if sign.found(line.stripped.text, line.block, line.begin, self.run.step or 0):
-                self._hit(sign, line)
+                self._add_hit(sign, line)
         for word, role in line.words:
             if role.ending:
-                self._ended(word, line)
+                self._add_ending(word, line)
             if role.version:
-                self._version(word, line)
+                self._add_versions(word, line)
         if line.offset not in self._endings and any(role.raised for role in roles):
-            self._raised(line)
+            self._add_exception_line(line)
 
     def close(self, name: str, last: Block | None, size: int) -> None:
         """A file has come to its end."""
@@ -159,18 +159,18 @@ class LogAccumulator:
             found.wait = self._waits.found(found.last)
         return found
 
-    def _hit(self, sign: Sign, line: MatchedLine) -> None:
+    def _add_hit(self, sign: Sign, line: MatchedLine) -> None:
         place, symptom = line.place, sign.symptom
         hit = self._hits.get(symptom.id)
         if hit is None:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.run.step or 0)
         hit.last, hit.count = place, hit.count + 1
-        if hit.since is None or hit.since.offset < self.run.progress or _is_code(hit.since, place):
+        if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))
             hit.around = line.around(_BEFORE, _BEHIND)
 
-    def _follow(self, line: MatchedLine) -> None:
+    def _add_traceback(self, line: MatchedLine) -> None:
         """A traceback, to its end."""
         chain = follow_traceback(line.block, line.begin, line.name, line.number)
         self._headers = {offset for offset in self._headers if offset > line.offset} | chain.headers
@@ -193,14 +193,14 @@ class LogAccumulator:
             if one.phase is not None:
                 self._stages[one.place.offset] = one.phase
 
-    def _raised(self, line: MatchedLine) -> None:
+    def _add_exception_line(self, line: MatchedLine) -> None:
         """An exception without a traceback."""
         label = line.label
         found = ALONE.match(label.text)
         if found is not None and label.level not in ("DEBUG", "INFO", "WARNING"):
-            self._end(found["name"], nature(found["name"], found["of"], label.text), line)
+            self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
 
-    def _ended(self, word: str, line: MatchedLine) -> None:
+    def _add_ending(self, word: str, line: MatchedLine) -> None:
         how = ending_of(line.label.text, line.label.level, word)
         if how == "done":
             self._found.finished = line.place
@@ -208,21 +208,21 @@ class LogAccumulator:
             self._closed = line.place
         elif how == "killed" and line.offset not in self._endings:
             self._endings.add(line.offset)
-            self._end(line.label.text.split(":")[0][:60], "signal", line)
+            self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
 
-    def _end(self, name: str, kind: Nature, line: MatchedLine) -> None:
+    def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> None:
         advance = self.run
         raised = self._exceptions.add(name, line.place, kind, progress=advance.progress, phase=advance.phase)
         if raised is not None:
             raised.before = line.before(_BEFORE)
 
-    def _version(self, word: str, line: MatchedLine) -> None:
+    def _add_versions(self, word: str, line: MatchedLine) -> None:
         near = line.block.before(line.begin, _CONFIG) if word.startswith('"') else []
         for name, version in versions_in(line.label.text, word, near).items():
             self._versions.setdefault(name, version)
 
 
-def _is_code(before: LogLine, place: LogLine) -> bool:
+def _is_source_line(before: LogLine, place: LogLine) -> bool:
     """Whether a sign was seen in a traceback's line of code, and now where the exception itself says it."""
     near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
     return near and before.text.startswith("    ") and not place.text.startswith("    ")

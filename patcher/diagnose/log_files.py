@@ -147,7 +147,7 @@ def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
             undated.append(one)
             continue
         ended = told.last if copied and told.last is not None else told.changed
-        own = _Run([one], {_key(one)}, min(ended, told.first if told.first is not None else ended), ended)
+        own = _Run([one], {_name_without_rank(one)}, min(ended, told.first if told.first is not None else ended), ended)
         for other in [run for run in found if run.is_one_with(own)]:
             found.remove(other)
             logs_of_both, keys = [*other.logs, *own.logs], own.keys | other.keys
@@ -164,7 +164,7 @@ def _are_copies(times: Sequence[_Times]) -> bool:
     return max(changed) - min(changed) < _SLACK and bool(last) and max(last) - min(last) > _SLACK
 
 
-def _key(one: RotatedLog) -> str:
+def _name_without_rank(one: RotatedLog) -> str:
     """What the logs of one run's ranks have in common."""
     return _ENDING.sub("", _RANK_FOLDER.sub("*", _RANK.sub(r"\1*", one.parts[-1])))
 
@@ -172,11 +172,11 @@ def _key(one: RotatedLog) -> str:
 def _times(one: RotatedLog) -> _Times:
     changed = Path(one.parts[-1]).stat().st_mtime
     year = time.localtime(changed).tm_year
-    first, last = _told(one.parts[0], year), _told(one.parts[-1], year)
+    first, last = _times_told(one.parts[0], year), _times_told(one.parts[-1], year)
     return _Times(changed, first[0] if first else None, last[-1] if last else None)
 
 
-def _told(name: str, year: int) -> list[float]:
+def _times_told(name: str, year: int) -> list[float]:
     """The times that a log's beginning and end tell. Those of another time zone are off by hours."""
     with open_log(name) as stream:
         try:
@@ -205,7 +205,7 @@ def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -
     Where `place` is a file, there or not, its folder counts, without itself, and names like its own come first.
     """
     folder = place if place.is_dir() else place.parent
-    named = sorted(_named(folder, deep=deep), key=_changed, reverse=True)
+    named = sorted(_log_names(folder, deep=deep), key=_modified, reverse=True)
     alike = difflib.get_close_matches(place.name, [one.name for one in named], n=SHOWN) if folder != place else []
     named = [*(one for one in named if one.name in alike), *(one for one in named if one.name not in alike)]
     scanner = Scanner(symptoms)
@@ -235,7 +235,7 @@ def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = ""
     return phrase("Logs of runs near it: {names}. For the first: {command}", names=names, command=first)
 
 
-def _named(folder: Path, *, deep: bool) -> Iterator[Path]:
+def _log_names(folder: Path, *, deep: bool) -> Iterator[Path]:
     seen = 0
     for at, folders, names in os.walk(folder):
         folders[:] = [one for one in folders if may_hold_logs(one)] if deep else []
@@ -245,7 +245,7 @@ def _named(folder: Path, *, deep: bool) -> Iterator[Path]:
         yield from (Path(at) / name for name in names if is_named_like_a_log(name))
 
 
-def _changed(path: Path) -> float:
+def _modified(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

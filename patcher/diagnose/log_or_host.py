@@ -23,7 +23,7 @@ STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class LogOrHost:
     """Either `log`, a path or `-`, or `host`."""
 
     log: str | None = None
@@ -32,7 +32,7 @@ class Meant:
     """Whether it is taken for a host only because no file is called so."""
 
 
-def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: str) -> Meant:
+def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: str) -> LogOrHost:
     """What `text` means. A host of uky-patch.toml, and `here`, come before a file of that name: write ./NAME for it.
 
     `given` are options that describe a host, so a host is meant where there are any. `command` is what it was given
@@ -41,26 +41,26 @@ def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: 
     Raises UsageError for what can be neither, RecordError for a bad table of a host.
     """
     if text == STANDARD_INPUT:
-        return Meant(log=text)
+        return LogOrHost(log=text)
     if not text or text.startswith("-"):
-        _refuse(text)
+        _refuse_option(text)
     root = root_of(session)
     described = any(value is not None for value in given.values())
     if text == HERE or described or (root is not None and text in session.config.hosts):
-        return Meant(host=named_host(session, text, **given))
+        return LogOrHost(host=named_host(session, text, **given))
     if os.path.lexists(text) or "/" in text or is_named_like_a_log(text):
-        return Meant(log=text)
+        return LogOrHost(log=text)
     try:
         target(text)
     except UsageError as error:
-        raise no_log(session, text, command, cause=Phrases((error.title, error.cause), ": ")) from error
+        raise no_log_error(session, text, command, cause=Phrases((error.title, error.cause), ": ")) from error
     if root is None:
         cause = phrase("nor is there a verl tree here, from which a host is reached")
-        raise no_log(session, text, command, cause=cause)
-    return Meant(host=named_host(session, text, **given), guessed=True)
+        raise no_log_error(session, text, command, cause=cause)
+    return LogOrHost(host=named_host(session, text, **given), guessed=True)
 
 
-def _refuse(text: str) -> None:
+def _refuse_option(text: str) -> None:
     """Raise UsageError for what begins like an option."""
     try:
         target(text)
@@ -72,7 +72,7 @@ def _refuse(text: str) -> None:
         ) from error
 
 
-def no_log(
+def no_log_error(
     session: Session, text: str, command: str, *, cause: Phrase | Phrases | str = "", also: Phrase | None = None
 ) -> UsageError:
     """The error for a log that is not there, with the logs that are; `also` is advice that holds besides."""
@@ -85,7 +85,7 @@ def no_log(
 
 
 @contextlib.contextmanager
-def either(session: Session, meant: Meant, command: str) -> Iterator[None]:
+def explain_unknown_host(session: Session, meant: LogOrHost, command: str) -> Iterator[None]:
     """Where a host was guessed and nobody knows one of that name, the error names both readings."""
     try:
         yield

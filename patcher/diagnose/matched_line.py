@@ -10,7 +10,7 @@ from functools import cached_property
 from patcher.diagnose.blocks import Block, line_at
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.symptom_patterns import Sign
-from patcher.logs.labels import Labelled, time_of, unlabelled
+from patcher.logs.labels import LabelledLine, strip_labels, time_of
 from patcher.logs.lines import Stripped, strip_prefix
 
 LENGTH = 500
@@ -86,8 +86,8 @@ class MatchedLine:
         return line_at(self.block, self.begin, self.end)
 
     @cached_property
-    def label(self) -> Labelled:
-        return unlabelled(self.stripped.text)
+    def label(self) -> LabelledLine:
+        return strip_labels(self.stripped.text)
 
     @cached_property
     def place(self) -> LogLine:

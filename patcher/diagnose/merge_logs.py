@@ -27,12 +27,12 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         return parts[0].evidence
     ordered = sorted(parts, key=lambda part: part.written)
     own = [part for part in ordered if not part.housekeeping]
-    found = _said(own, [part for part in ordered if part.housekeeping], _Ranks(ordered))
+    found = _merge_findings(own, [part for part in ordered if part.housekeeping], _Ranks(ordered))
     for part in own:
         some = part.evidence
         found.wait = some.wait or found.wait
         found.finished, found.complete = some.finished or found.finished, found.complete or some.complete
-        found.step, found.steps = _greater(found.step, some.step), _greater(found.steps, some.steps)
+        found.step, found.steps = _larger(found.step, some.step), _larger(found.steps, some.steps)
         found.phase = max((phase for phase in (found.phase, some.phase) if phase), key=PHASES.index, default=None)
         found.spans = {
             phase: max(found.spans.get(phase, 0.0), some.spans.get(phase, 0.0))
@@ -50,19 +50,19 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     return found
 
 
-def _said(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
+def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
     """What was wrong, by the run's own logs; and where anything was, what others said before that may be why."""
     progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
     hits: dict[str, Hit] = {}
     for part in own:
         for hit in part.evidence.hits:
-            if (start := _counting(hit.start, hit.last, part.evidence, progress)) is not None:
-                _join(hits, ranks.hit(replace(hit, since=start), part))
+            if (start := _first_that_counts(hit.start, hit.last, part.evidence, progress)) is not None:
+                _add_hit(hits, ranks.hit(replace(hit, since=start), part))
     raised = [
         ranks.raised(replace(one, place=start), part)
         for part in own
         for one in part.evidence.raised
-        if (start := _counting(one.place, one.last, part.evidence, progress)) is not None
+        if (start := _first_that_counts(one.place, one.last, part.evidence, progress)) is not None
     ]
     trends = [ranks.hit(hit, part) for part in own for hit in part.evidence.trends]
     bad = [hit.start for hit in hits.values() if hit.symptom.kind == "failure"]
@@ -70,7 +70,7 @@ def _said(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> 
     for part in aside if bad else ():
         for hit in part.evidence.hits:
             one = replace(ranks.hit(hit, part), aside=True)
-            if hit.symptom.id not in hits and hit.symptom.part == "cause" and _led(one.first, bad):
+            if hit.symptom.id not in hits and hit.symptom.part == "cause" and _may_have_led_to(one.first, bad):
                 hits[hit.symptom.id] = one
     return Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset), trends=trends)
 
@@ -102,7 +102,7 @@ def _places(evidence: Evidence) -> list[LogLine]:
     return found + [place for one in evidence.raised for place in (one.place, one.last)]
 
 
-def _join(hits: dict[str, Hit], hit: Hit) -> None:
+def _add_hit(hits: dict[str, Hit], hit: Hit) -> None:
     known = hits.get(hit.symptom.id)
     if known is None:
         hits[hit.symptom.id] = hit
@@ -112,7 +112,7 @@ def _join(hits: dict[str, Hit], hit: Hit) -> None:
     hits[hit.symptom.id] = replace(early, last=last, count=early.count + late.count)
 
 
-def _counting(first: LogLine, last: LogLine, own: Evidence, progress: float | None) -> LogLine | None:
+def _first_that_counts(first: LogLine, last: LogLine, own: Evidence, progress: float | None) -> LogLine | None:
     """Of the first and the last place of something, the one that the run did not go on after, as far as is known."""
     for place in (first, last):
         late = place.at is None or progress is None or place.at >= progress - _SLACK
@@ -121,7 +121,7 @@ def _counting(first: LogLine, last: LogLine, own: Evidence, progress: float | No
     return None
 
 
-def _led(place: LogLine, bad: Sequence[LogLine]) -> bool:
+def _may_have_led_to(place: LogLine, bad: Sequence[LogLine]) -> bool:
     """Whether something was said in time to be why anything else ended, as far as times tell."""
     times = [other.at for other in bad if other.at is not None]
     return place.at is None or not times or place.at <= max(times) + _SLACK
@@ -131,5 +131,5 @@ def _time(place: LogLine | None) -> float | None:
     return place.at if place is not None else None
 
 
-def _greater(one: int | None, other: int | None) -> int | None:
+def _larger(one: int | None, other: int | None) -> int | None:
     return max((value for value in (one, other) if value is not None), default=None)

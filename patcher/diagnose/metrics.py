@@ -107,7 +107,7 @@ class MetricTrends:
         for at, part in enumerate(parts):
             head = part.partition(b":")[0]
             name = head[:_LONGEST_NAME].decode("utf-8", "replace")
-            if self._asked(name):
+            if self._is_wanted(name):
                 found.append(_Wanted(at, head + b":", self._watched.get(name, ()), self._others.get(name)))
         self._layouts[len(parts)] = found
         return found
@@ -132,7 +132,7 @@ class MetricTrends:
                     found.setdefault(course.symptom.id, course.began)
         return list(found.values())
 
-    def _asked(self, name: str) -> bool:
+    def _is_wanted(self, name: str) -> bool:
         """Whether any trend wants this metric."""
         if name in self._watched or name in self._others:
             return True
@@ -140,7 +140,9 @@ class MetricTrends:
             return False
         for symptom, trend, metric, also in self._trends:
             if metric.finds(name):
-                course = _WatchedMetric(symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _alone(trend))
+                course = _WatchedMetric(
+                    symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _single_value_test(trend)
+                )
                 self._watched.setdefault(name, []).append(course)
             if any(pattern.finds(name) for pattern in also):
                 self._others.setdefault(name, deque(maxlen=self._longest))
@@ -186,7 +188,7 @@ class MetricTrends:
         )
 
 
-def _alone(trend: Trend) -> Callable[[float], bool] | None:
+def _single_value_test(trend: Trend) -> Callable[[float], bool] | None:
     match trend.test:
         case "nan":
             return lambda value: not math.isfinite(value)

@@ -124,7 +124,7 @@ class RunProgress:
         before = milestones.step
         if any(role.milestone or role.config for role in roles):
             now = self._now(line.stripped.text) if any(role.begins for role in roles) else milestones.at
-            told = Line(_as_ray_says(line.stripped.speaker, text[:_HEAD]), line.number, 0)
+            told = Line(_with_prefix(line.stripped.speaker, text[:_HEAD]), line.number, 0)
             for milestone in milestones.feed(told, now):
                 self._begun.setdefault(milestone.phase, line.place)
             if self._courses and (metrics := _metrics(line.raw)) is not None:
@@ -178,7 +178,7 @@ class RunProgress:
         return at - self._zero
 
 
-def _as_ray_says(speaker: str, text: str) -> str:
+def _with_prefix(speaker: str, text: str) -> str:
     """A line with its speaker before it; in a worker's own log its actor is told once, at the beginning."""
     if text.startswith(ACTOR):
         return f"({text.removeprefix(ACTOR)} pid=0) {text}"

@@ -97,7 +97,7 @@ class Scanner:
                     accumulator.take(line)
                 if accumulator.run.step is not None:
                     for word in self._idle:
-                        words.spend(word)
+                        words.drop(word)
                 last = block
                 offset = block.offset + block.end - block.begin
             accumulator.close(name, last, source.size)
@@ -143,7 +143,7 @@ class Scanner:
                     counted = begin
             held[word] = None
             if self.roles[word].once:
-                words.spend(word)
+                words.drop(word)
         if held:
             yield matched()
         block.lines = number - block.number + content.count(b"\n", counted, block.end)

@@ -18,7 +18,7 @@ from functools import cached_property
 from types import FrameType
 
 from patcher.diagnose.blocks import Block
-from patcher.logs.labels import unlabelled
+from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.required_words import needles, width
 from patcher.records.symptoms import Match, Symptom
@@ -30,7 +30,7 @@ _LONG = 200
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P=|\{\d*,?\d*\}|.", re.DOTALL)
 
 
-class _Stopped(Exception):  # noqa: N818
+class _OutOfTime(Exception):  # noqa: N818
     """The timer rang."""
 
 
@@ -50,29 +50,29 @@ class TimedPattern:
         """Whether the text has a match."""
         if self.is_too_slow:
             return False
-        if len(text) < _LONG and self.seconds < MOST_SECONDS / 2 and not self._nests:
+        if len(text) < _LONG and self.seconds < MOST_SECONDS / 2 and not self._has_nested_repeats:
             return self._found(text)
         began = time.perf_counter()
         try:
             with _timer(MOST_SECONDS * 1.1 - self.seconds):
                 return self._found(text)
-        except _Stopped:
+        except _OutOfTime:
             self.seconds = 2 * MOST_SECONDS
             return False
         finally:
             self.seconds += time.perf_counter() - began
 
     def _found(self, text: str) -> bool:
-        return any(_in_turn(parts, text) for parts in self._ways)
+        return any(_found_in_order(parts, text) for parts in self._alternatives)
 
     @cached_property
-    def _ways(self) -> tuple[tuple[re.Pattern[str], ...], ...]:
+    def _alternatives(self) -> tuple[tuple[re.Pattern[str], ...], ...]:
         if re.search(r"\\[1-9]|\(\?P=", self.pattern):
             return ((re.compile(self.pattern, re.IGNORECASE),),)
         return tuple(tuple(_compiled(parts)) for parts in split_pattern(self.pattern))
 
     @cached_property
-    def _nests(self) -> bool:
+    def _has_nested_repeats(self) -> bool:
         """Whether it may repeat what is a repeat itself, so that even a short line can take for ever: `(a+)+`."""
         return re.search(r"[*+}?]\)+[*+{]", self.pattern) is not None
 
@@ -116,7 +116,7 @@ def _lazy(part: str) -> str:
     return found
 
 
-def _in_turn(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
+def _found_in_order(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
     at = 0
     for part in parts:
         found = part.search(text, at)
@@ -128,12 +128,12 @@ def _in_turn(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
 
 @contextmanager
 def _timer(seconds: float) -> Iterator[None]:
-    """Raises `_Stopped` when so much time has gone. `re` asks for signals now and then; they come to the main thread
+    """Raises `_OutOfTime` when so much time has gone. `re` asks for signals now and then; they come to the main thread
     alone, so elsewhere a search ends by itself and its time is counted then."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, _ring)
+    before = signal.signal(signal.SIGALRM, _on_alarm)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
     try:
         yield
@@ -142,8 +142,8 @@ def _timer(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _ring(_number: int, _frame: FrameType | None) -> None:
-    raise _Stopped
+def _on_alarm(_number: int, _frame: FrameType | None) -> None:
+    raise _OutOfTime
 
 
 _BEGINNING = re.compile(r"(?<![\[\\])\^")
@@ -172,13 +172,13 @@ class Sign:
         """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
         if steps < self.match.after_steps:
             return False
-        if not _says(self._line, text):
+        if not _matches_line(self._line, text):
             return False
         if not self._near:
             return True
         within = self.match.within
         around = [strip_prefix(line).text for line in (*block.before(start, within), *block.behind(start, within))]
-        return all(any(_says(pattern, line) for line in around) for pattern in self._near)
+        return all(any(_matches_line(pattern, line) for line in around) for pattern in self._near)
 
     @property
     def too_slow(self) -> list[str]:
@@ -186,10 +186,10 @@ class Sign:
         return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
 
 
-def _says(search: TimedPattern, text: str) -> bool:
+def _matches_line(search: TimedPattern, text: str) -> bool:
     """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
     if _BEGINNING.search(search.pattern) is None:
         return search.finds(text)
-    if search.finds(unlabelled(text).text):
+    if search.finds(strip_labels(text).text):
         return True
     return not search.pattern.startswith("^(?!") and search.finds(text)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from patcher.diagnose.blocks import AROUND, Block, line_at
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
-from patcher.logs.labels import is_native, unlabelled
+from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
 
@@ -112,12 +112,12 @@ class Chain:
 
 def follow_traceback(block: Block, start: int, name: str, number: int) -> Chain:
     """Follow the traceback whose header is the line that begins at `start`, through the lines of others."""
-    walker = _Walker(block, start, name, number)
-    walker.go()
-    return walker.chain()
+    reader = _TracebackReader(block, start, name, number)
+    reader.read()
+    return reader.chain()
 
 
-class _Walker:
+class _TracebackReader:
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
@@ -130,7 +130,7 @@ class _Walker:
         self._label = label
         self._own = _pattern(label)
         self._bare = not label
-        self._handled = self._shrugged(label)
+        self._handled = self._is_handled(label)
         self._links: list[_Link] = []
         self._frames: list[LogLine] = []
         self._headers: set[int] = set()
@@ -139,7 +139,7 @@ class _Walker:
         self._margin = 0
         """By how much the whole traceback is set in, as servers write one of their own within a line of theirs."""
 
-    def go(self) -> None:
+    def read(self) -> None:
         for place, text in self._own_lines():
             if not self._take(place, text):
                 break
@@ -147,7 +147,7 @@ class _Walker:
     def chain(self) -> Chain:
         links = self._links
         root = 0
-        while root < len(links) - 1 and _gives_way(links[root], links[root + 1]):
+        while root < len(links) - 1 and _is_consequence(links[root], links[root + 1]):
             root += 1
         if links and links[root].nature != "exception":
             root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
@@ -157,14 +157,14 @@ class _Walker:
         )
         return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
 
-    def _shrugged(self, label: str) -> bool:
-        own = unlabelled(label) if label else None
+    def _is_handled(self, label: str) -> bool:
+        own = strip_labels(label) if label else None
         for line in reversed(self._block.before(self._start, 6)):
             told = strip_prefix(line)
             if told.speaker == self._speaker and told.text.strip():
                 if own is None and _EACH_LINE.match(told.text):
                     break
-                before = unlabelled(told.text)
+                before = strip_labels(told.text)
                 loud = "" if is_native(before.label) else before.level
                 return was_handled(own.level if own else "", before.text, loud)
         return was_handled(own.level if own else "", "", "")
@@ -220,7 +220,7 @@ class _Walker:
                 self._frames.append(place)
                 self._margin = max(_indent(text) - 2, 0)
             if not self._margin or _indent(text) != self._margin:
-                return self._on()
+                return self._count_other_line()
             text = text.lstrip()
         if text.startswith((_DIRECT, _HANDLING)) and self._links:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
@@ -228,11 +228,11 @@ class _Walker:
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
             phase = phase_of_frames(frame.text for frame in self._frames)
-            self._links.append(_Link(found["name"], place, kind, _telling(self._frames), phase))
+            self._links.append(_Link(found["name"], place, kind, _telling_frames(self._frames), phase))
             self._frames = []
             self._since = 0
             return True
-        return self._on()
+        return self._count_other_line()
 
     def _offset_of_header(self) -> int:
         return self._start + self._block.offset - self._block.begin
@@ -243,7 +243,7 @@ class _Walker:
         open_wrapper = bool(self._links) and self._links[-1].nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
-    def _on(self) -> bool:
+    def _count_other_line(self) -> bool:
         if not self._links or self._frames:
             return True
         self._since += 1
@@ -254,7 +254,7 @@ def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _gives_way(one: _Link, other: _Link) -> bool:
+def _is_consequence(one: _Link, other: _Link) -> bool:
     """Whether the next of a chain is nearer to the root: what came of handling one, unless in tidying up after it."""
     if one.nature == "wrapper":
         return True
@@ -268,7 +268,7 @@ def _pattern(label: str) -> re.Pattern[str]:
     return re.compile(r"[\d:.,/-]+".join(parts))
 
 
-def _telling(frames: list[LogLine]) -> tuple[LogLine, ...]:
+def _telling_frames(frames: list[LogLine]) -> tuple[LogLine, ...]:
     """The innermost frames, of own code before that of libraries, in the order of the traceback."""
     own = [place for place in frames if not any(sign in place.text for sign in _LIBRARIES)]
     kept = {*own[-4:], *frames[-2:]} if len(own) >= 3 else {*own, *frames[-_FRAMES:]}

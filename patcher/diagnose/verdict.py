@@ -15,7 +15,7 @@ from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.last_lines import is_noise, is_passed_on
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
-from patcher.logs.labels import unlabelled
+from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
 from patcher.packages.versions import Kind, No, satisfies
 from patcher.plan.outcome import FAILED, RecordOutcome
@@ -37,7 +37,7 @@ class FixContext:
 
 def fixes_for(symptom: Symptom, context: FixContext) -> tuple[Offer, ...]:
     """In the record's order, without those that the versions ignore."""
-    return tuple(_offer(fix, context) for fix in symptom.fixes if versions_allow(fix.when, context.versions))
+    return tuple(_prepare_fix(fix, context) for fix in symptom.fixes if versions_allow(fix.when, context.versions))
 
 
 def versions_allow(when: Mapping[str, str], versions: Mapping[str, str]) -> bool:
@@ -52,7 +52,7 @@ def _kind(name: str) -> Kind:
     return "tree" if name == "verl" else "dependency"
 
 
-def _offer(fix: Fix, context: FixContext) -> Offer:
+def _prepare_fix(fix: Fix, context: FixContext) -> Offer:
     commands, note = _apply(fix.patch, context) if fix.patch else ([], NOTHING)
     run = re.sub(r"\bLOG\b", lambda _: shlex.quote(context.log), fix.run) if context.log else fix.run
     commands += run.splitlines()
@@ -126,7 +126,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     unknown = [
         one
         for one in evidence.raised
-        if not one.chained and not one.handled and _counts(one.place, evidence) and not _covered(one, known)
+        if not one.chained and not one.handled and _counts(one.place, evidence) and not _is_covered(one, known)
     ]
     bad = _last_bad(evidence, failures, unknown)
     found = [_candidate_of_hit(hit, seen, evidence) for hit in failures]
@@ -136,7 +136,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
             _candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
-    return [*_announced(found), *found]
+    return [*_announcement_before(found), *found]
 
 
 def _counts(place: LogLine, evidence: Evidence) -> bool:
@@ -150,7 +150,9 @@ def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
     """Whether an exception may be what effects follow from: other ranks can make one step more before they notice."""
     plain = one.nature == "exception" and not one.chained and not one.handled
     return (
-        plain and evidence.progress_before <= one.place.offset < evidence.progress and not _covered(one, evidence.hits)
+        plain
+        and evidence.progress_before <= one.place.offset < evidence.progress
+        and not _is_covered(one, evidence.hits)
     )
 
 
@@ -173,13 +175,13 @@ def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, i
     return Candidate(rank, one.place, one.count, survived, None, one.phase, (*one.before, *one.frames, one.place))
 
 
-def _announced(found: Sequence[Candidate]) -> list[Candidate]:
+def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
     """The last words before the first sign, where all signs only tell that something has ended, and not why."""
     if not found or (found[0].symptom is not None and found[0].symptom.part != "wrapper") or found[0].rank < _SILENT:
         return []
     first = min(found, key=lambda one: one.place.offset)
     for place in reversed([place for place in first.about if place.number < first.place.number]):
-        told = unlabelled(place.text)
+        told = strip_labels(place.text)
         if told.level in ("DEBUG", "INFO", "WARNING"):
             return []
         if _WRONG.search(told.text):
@@ -204,7 +206,7 @@ def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised])
     return found
 
 
-def _covered(one: Raised, hits: Sequence[Hit]) -> bool:
+def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
     """Whether a symptom speaks of this exception: on its line, or as a cause anywhere in its traceback or message."""
     begin = one.frames[0].number if one.frames else one.place.number
     for hit in hits:
@@ -243,7 +245,7 @@ def judge(
     ]
     found = candidates(evidence, hits)
     if not found:
-        found = _complained(evidence, ended)
+        found = _candidates_of_complaints(evidence, ended)
     stalls = _stalls(evidence, hits, found) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
@@ -255,7 +257,7 @@ def judge(
     else:
         verdict, found = "running", []
     findings = _findings(found, context)
-    findings += _courses(evidence, hits, context, rooted=bool(findings))
+    findings += _findings_of_metrics(evidence, hits, context, rooted=bool(findings))
     if verdict in ("failed", "stalled"):
         notices = [hit for hit in hits if hit.symptom.kind == "notice"]
         findings += [_finding_of_hit(hit, "cascade", context) for hit in notices]
@@ -264,7 +266,7 @@ def judge(
         verdict,
         _phase(root, evidence),
         tuple(findings),
-        root.about if root is not None and root.about else _telling(evidence),
+        root.about if root is not None and root.about else _telling_lines(evidence),
         step=evidence.step,
         steps=evidence.steps,
         spans=evidence.spans,
@@ -287,7 +289,7 @@ def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
     return following[0] if told not in own and following and following[0] in own else told
 
 
-def _complained(evidence: Evidence, ended: bool | None) -> list[Candidate]:
+def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:
     """The error, or where it is known to be over the last word, of a run that ended without an exception."""
     if evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
         return []
@@ -340,7 +342,9 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     return Finding(one.symptom, role, one.place, one.count, fixes)
 
 
-def _courses(evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool) -> list[Finding]:
+def _findings_of_metrics(
+    evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool
+) -> list[Finding]:
     """A bad course is a root only where nothing has ended the run."""
     found = {hit.symptom.id: hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"}
     ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
@@ -353,6 +357,6 @@ def _finding_of_hit(hit: Hit, role: Role, context: FixContext) -> Finding:
     return Finding(hit.symptom, role, hit.first, hit.count, fixes_for(hit.symptom, context))
 
 
-def _telling(evidence: Evidence) -> tuple[LogLine, ...]:
+def _telling_lines(evidence: Evidence) -> tuple[LogLine, ...]:
     """The last lines that say where the run stands."""
     return tuple([place for place in evidence.last if not is_noise(place.text)][-5:])

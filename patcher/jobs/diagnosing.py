@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.bundle.model import Asked
-from patcher.diagnose.diagnose import add_comparison, judge_logs, limit_of
+from patcher.diagnose.diagnose import add_comparison, judge_logs, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.log_files import RotatedLog
 from patcher.diagnose.merge_logs import LogOfRun
@@ -60,7 +60,7 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
         [LogOfRun(evidence, 0.0)],
         installed=None if host.here else versions,
         ended=_failed(job, evidence) or None,
-        silent=not job.over and quiet > limit_of(evidence),
+        silent=not job.over and quiet > silence_limit(evidence),
     )
     return OfJob(
         job,

@@ -75,7 +75,7 @@ class LogReader:
         told = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
         self._job = job_of(told)
         for number, end, at, text in told["lines"]:
-            self._mark(Line(text, number, end), at)
+            self._take_line(Line(text, number, end), at)
         self.offset = told["offset"]
         self._lines = Lines(self.offset, told["newlines"] + 1)
         self.wrote = told["wrote"]
@@ -114,7 +114,7 @@ class LogReader:
         if self._listener.text is not None:
             self._show(self._following.feed("".join(line.text for line in lines)))
         for line in lines:
-            self._mark(line, self._clock.at(line.end))
+            self._take_line(line, self._clock.at(line.end))
 
     def _show(self, text: str) -> None:
         show = self._listener.text
@@ -122,7 +122,7 @@ class LogReader:
             for piece in _PIECES.findall(text):
                 show(piece)
 
-    def _mark(self, line: Line, at: float) -> None:
+    def _take_line(self, line: Line, at: float) -> None:
         if self._listener.line is not None:
             self._listener.line(line, at)
         for milestone in self._milestones.feed(line, at):
@@ -156,7 +156,7 @@ def report_trouble(told: Phrase) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JobListener:
-    """Who hears what of a job.
+    """Functions that are called with what is new of a job.
 
     `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
     `trouble`: that the connection is lost; `line`: lines as they are, with the job's age at each;
@@ -247,7 +247,7 @@ class LastingConnection:
                     self._on_trouble(phrase("{host}: reached again", host=self._host.name))
                 return work(link)
             except HostError as error:
-                if not _passes(error, reconnecting=self.link is None):
+                if not _may_pass(error, reconnecting=self.link is None):
                     raise
                 now = time.monotonic()
                 if progress() > before or (self.link is not None and now - begun > STEADY):
@@ -278,7 +278,7 @@ class LastingConnection:
         )
 
 
-def _passes(error: HostError, *, reconnecting: bool) -> bool:
+def _may_pass(error: HostError, *, reconnecting: bool) -> bool:
     """Whether what is wrong may be over by itself: no sshd, no network, a machine that starts.
 
     While a new connection is made that is anything but a refusal: a host that starts may lack its home or its Python.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.logs.milestones import Phase, Telling, phase_name
+from patcher.logs.milestones import NumberedLine, Phase, phase_name
 
 if TYPE_CHECKING:
     from patcher.logs.milestones import Milestones
@@ -88,7 +88,7 @@ class Verdict:
     """Seconds of each phase that was reached."""
     step: int | None = None
     steps: int | None = None
-    telling: Telling | None = None
+    telling: NumberedLine | None = None
     dashboard: str | None = None
     offset: int = 0
     """How many bytes of the log it rests on."""
@@ -139,7 +139,7 @@ FULL = 1 << 20
 
 def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:
     """The verdict on a job from how it ended and what the first `offset` bytes of its log say."""
-    kind, detail = _judged(job, milestones)
+    kind, detail = _kind_and_detail(job, milestones)
     telling = milestones.telling if kind in ("failed", "lost") else None
     lines: list[Phrase] = []
     if telling is not None:
@@ -162,7 +162,7 @@ def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> 
     )
 
 
-def _judged(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
+def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
     seconds = f"{job.seconds:.0f}"
     phase = phrase("in phase {phase}", phase=phase_name(milestones.phase))
     if not job.over:
@@ -181,10 +181,10 @@ def _judged(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
         if made:
             return "ok", phrase("{made} {made:step|steps} in {seconds} s", made=made, seconds=seconds)
         return "ok", phrase("ended well after {seconds} s", seconds=seconds)
-    return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=_how(job.code))
+    return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=_exit_cause(job.code))
 
 
-def _how(code: int) -> Phrase:
+def _exit_cause(code: int) -> Phrase:
     number = -code if code < 0 else code - 128
     try:
         ended_by = signal.Signals(number).name if number > 0 else ""

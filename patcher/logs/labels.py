@@ -41,7 +41,7 @@ _MOST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledLine:
     """A line's text behind its labels. `level` is upper case, "" where there is none."""
 
     label: str
@@ -49,7 +49,7 @@ class Labelled:
     level: str
 
 
-def unlabelled(text: str) -> Labelled:
+def strip_labels(text: str) -> LabelledLine:
     """Take the labels off. Indentation behind them stays, but for one space."""
     at = 0
     for _ in range(_MOST):
@@ -57,7 +57,7 @@ def unlabelled(text: str) -> Labelled:
         if found is None or found.end() == at:
             break
         at = found.end()
-    return Labelled(text[:at], text[at:], level(text[:at]))
+    return LabelledLine(text[:at], text[at:], level(text[:at]))
 
 
 def is_native(label: str) -> bool:

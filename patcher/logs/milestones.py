@@ -105,7 +105,7 @@ class Milestone:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class NumberedLine:
     """A line of the log by its number."""
 
     number: int
@@ -126,9 +126,9 @@ class Milestones:
         """Weights under way between actor and rollout, where the log is stamped."""
         self.dashboard: str | None = None
         self.at = 0.0
-        self._raised: Telling | None = None
-        self._wrapped: Telling | None = None
-        self._ended: Telling | None = None
+        self._raised: NumberedLine | None = None
+        self._wrapped: NumberedLine | None = None
+        self._ended: NumberedLine | None = None
 
     @property
     def phase(self) -> Phase | None:
@@ -138,7 +138,7 @@ class Milestones:
         return max(self.begun, key=PHASES.index, default=None) if self.begun else None
 
     @property
-    def telling(self) -> Telling | None:
+    def telling(self) -> NumberedLine | None:
         """The line that says what went wrong: the last exception, before those that only wrap another."""
         return self._raised or self._wrapped or self._ended
 
@@ -153,7 +153,7 @@ class Milestones:
         told = strip_prefix(line.text)
         if not told.text:
             return ()
-        self._hear(told, line.number)
+        self._note_failure(told, line.number)
         found = [] if self.begun else [self._begin("config")]
         if stamp := _STAMP.search(told.text):
             found += self._stamped(stamp)
@@ -197,18 +197,18 @@ class Milestones:
         self.step_at = self.at
         return Milestone("loop", self.at, None, took, self.step, self.steps)
 
-    def _hear(self, told: Stripped, number: int) -> None:
+    def _note_failure(self, told: Stripped, number: int) -> None:
         text = told.text
         if self.dashboard is None and (found := _DASHBOARD.search(text)):
             self.dashboard = found["address"]
         if raised := _RAISED.match(text):
-            telling = Telling(number, text[:500])
+            telling = NumberedLine(number, text[:500])
             if raised["name"].startswith(_WRAPPED) or raised["of"]:
                 self._wrapped = telling
             else:
                 self._raised = telling
         elif _NO_EXCEPTION.match(text):
-            self._ended = Telling(number, text[:500])
+            self._ended = NumberedLine(number, text[:500])
 
 
 def _sign(told: Stripped) -> Phase | None:

@@ -33,7 +33,7 @@ class HostLog:
         self._job = job
         self._lasting = lasting
         self._state: RunState | None = None
-        self._reading = LogReader(job, host, JobListener(line=self._line, piece=self._piece), 0)
+        self._reading = LogReader(job, host, JobListener(line=self._on_line, piece=self._on_piece), 0)
         self._verdict: Verdict | None = None
         self._synchronised_at = time.monotonic() - job.seconds
 
@@ -52,7 +52,7 @@ class HostLog:
         wrote = self._reading.wrote
         last = self.now() if wrote is None else wrote
         for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST))[0].splitlines():
-            state.words(text, last)
+            state.take_text(text, last)
         state.begun = min(self.now(), last)
 
     def read(self, state: RunState, seconds: float) -> None:
@@ -92,10 +92,10 @@ class HostLog:
         self._job = verdict.job
         self._synchronised_at = time.monotonic() - verdict.job.seconds
 
-    def _piece(self, piece: bytes, at: float) -> None:
+    def _on_piece(self, piece: bytes, at: float) -> None:
         if self._state is not None and (text := open_end(piece)):
-            self._state.words(text, at)
+            self._state.take_text(text, at)
 
-    def _line(self, line: Line, at: float) -> None:
+    def _on_line(self, line: Line, at: float) -> None:
         if self._state is not None:
-            self._state.line(line, at)
+            self._state.take_line(line, at)

@@ -205,10 +205,10 @@ class LocalLog:
         at, last = 0.0, max(0.0, wrote - begun)
         for number, end, told, text in lines:
             at = max(at, told if told is not None else at)
-            state.line(Line(text, number, end), min(at, last))
+            state.take_line(Line(text, number, end), min(at, last))
         self._lines = Lines(self._offset, newlines + 1)
         for text in self._last_words():
-            state.words(text, last)
+            state.take_text(text, last)
         return last
 
     def _last_words(self) -> list[str]:
@@ -242,9 +242,9 @@ class LocalLog:
         while self._log is not None and (piece := self._log.read(CHUNK)):
             self._offset += len(piece)
             for line in self._lines.feed(piece):
-                state.line(line, self.now())
+                state.take_line(line, self.now())
             if text := open_end(piece):
-                state.words(text, self.now())
+                state.take_text(text, self.now())
 
     def _open(self) -> bool:
         assert self._path is not None

@@ -95,7 +95,7 @@ class LogActivity:
         self._told: deque[str] = deque(maxlen=_SAME)
 
     def take(self, text: str, at: float) -> bool:
-        """Hear a line without prefixes. Whether it is a sign of life: new, and no word of waiting."""
+        """Take a line without prefixes. Returns whether it is a sign of life: a new text that speaks of no waiting."""
         text = text.strip()
         if not text:
             return False
@@ -116,7 +116,7 @@ class LogActivity:
             return True
         return False
 
-    def tells(self, text: str) -> bool:
+    def is_worth_showing(self, text: str) -> bool:
         """Whether a line is worth showing to who watches, once."""
         said = _TIMES.sub("", text.strip())
         if not _TELLS.search(text) or said in self._told:
@@ -173,14 +173,14 @@ class RunState:
     def limits(self) -> Limits:
         return limits(self.profile, self.phase, self.steps)
 
-    def line(self, line: Line, at: float) -> tuple[Milestone, ...]:
-        """Hear a line; what it has brought about, each with what is usual for it."""
+    def take_line(self, line: Line, at: float) -> tuple[Milestone, ...]:
+        """Take a line. Returns the milestones that it has reached, each with the time that is usual for it."""
         found = tuple(
             replace(one, usual=limits(self.profile, one.phase).usual) for one in self.milestones.feed(line, at)
         )
         text = strip_prefix(line.text).text
         self.signs.take(text, at)
-        if self.signs.tells(text):
+        if self.signs.is_worth_showing(text):
             self._telling.append(text)
         for one in found:
             self.reached.append(one)
@@ -200,14 +200,14 @@ class RunState:
         found, self._telling = self._telling, []
         return found
 
-    def words(self, text: str, at: float) -> None:
-        """Hear a line only for what it says of life; the first one of all is also the beginning."""
+    def take_text(self, text: str, at: float) -> None:
+        """Take a text only as a sign of life; the first one of all is also the beginning."""
         if not self.milestones.begun and text.strip():
-            self.line(Line(text, 1, 0), at)
+            self.take_line(Line(text, 1, 0), at)
         self.signs.take(strip_prefix(text).text, at)
 
-    def pulse(self, look: Mapping[str, Any], at: float) -> None:
-        """Hear what the processes have used by now."""
+    def take_usage(self, look: Mapping[str, Any], at: float) -> None:
+        """Take what the processes have used so far."""
         self.activity = self.pulses.take(look)
         still = self.pulses.still_since
         self._still = None if still is None else at - (look["at"] - still)

@@ -40,7 +40,7 @@ class Source(Protocol):
         """Seconds since the job's start."""
 
     def update_members(self, look: Mapping[str, Any]) -> None:
-        """Hear which processes there are."""
+        """Take the processes that were seen, as `UsageMeter.look` tells them."""
 
     def end(self) -> End | None:
         """How it ended; None as long as it runs, as far as can be told."""

@@ -26,7 +26,7 @@ from patcher.diagnose.diagnose import no_run_error
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.log_files import advise_logs_near, logs_near
-from patcher.diagnose.log_or_host import no_log
+from patcher.diagnose.log_or_host import no_log_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, fixes_for, judge
@@ -308,13 +308,13 @@ def _await(session: Session, log: Path, wait: float | None, listener: Listener) 
     if wait is None:
         command = shlex.join(["uky-patch", "watch", str(log), "--wait", "600"])
         later = phrase("To wait for one that is yet to come: {command}", command=command)
-        raise no_log(session, str(log), _COMMAND, also=later)
+        raise no_log_error(session, str(log), _COMMAND, also=later)
     listener.trouble(phrase("waiting for {path}, {seconds} s at most", path=log, seconds=f"{wait:g}"))
     deadline = time.monotonic() + wait
     while not log.exists():
         if time.monotonic() >= deadline:
             cause = phrase("none has come for {seconds} s", seconds=f"{wait:g}")
-            raise no_log(session, str(log), _COMMAND, cause=cause)
+            raise no_log_error(session, str(log), _COMMAND, cause=cause)
         time.sleep(min(NAP, max(0.0, deadline - time.monotonic())))
 
 

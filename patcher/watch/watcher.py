@@ -77,7 +77,7 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who hears what: milestones, the job's age now and then, lines that tell something, how it stands when that
+    """Functions that are called with what is new: milestones, the job's age, telling lines, the status when it
     changes, and what is in the way."""
 
     milestone: Callable[[Milestone], object] = _nothing
@@ -123,7 +123,7 @@ class Watcher:
         self.state = state
         self._listener = listener
         self._native = native
-        self._told = 0
+        self._notified = 0
         self._pulsed = -PULSE
         self._pace = "normal"
         self._trusted = 0.0
@@ -134,7 +134,7 @@ class Watcher:
         """Take in what there is already."""
         self._pulse()
         self.source.begin(self.state)
-        self._tell()
+        self._notify()
 
     def once(self) -> Outcome:
         """One look: where it stands and what its processes do now."""
@@ -146,7 +146,7 @@ class Watcher:
         status = self.state.status(self.source.now())
         if end is not None:
             return Outcome(status, end)
-        if status.pace == "suspect" and (found := self._proved(status)) is not None:
+        if status.pace == "suspect" and (found := self._confirm_stall(status)) is not None:
             return found
         return Outcome(status, None, self.snapshot())
 
@@ -155,21 +155,21 @@ class Watcher:
         self.begin()
         while True:
             self.source.read(self.state, SLICE)
-            self._tell()
+            self._notify()
             if time.monotonic() - self._pulsed >= PULSE:
                 self._pulse()
             end = self.source.end() or self._end_by_log()
             if end is not None:
                 self.source.read(self.state, 0.0)
-                self._tell()
+                self._notify()
                 return Outcome(self.state.status(self.source.now()), end)
             status = self.state.status(self.source.now())
             self._listener.time(self.source.now())
             if status.pace == "suspect" and time.monotonic() >= self._trusted:
-                found = self._proved(status)
+                found = self._confirm_stall(status)
                 if found is not None:
                     return found
-            self._paced(status)
+            self._notify_of_pace(status)
 
     def snapshot(self) -> Snapshot:
         """Where all processes of all places stand now."""
@@ -178,7 +178,7 @@ class Watcher:
         locks = [lock for one in taken for lock in one.locks]
         return Snapshot(taken, group_processes(processes, locks), phase_of_processes(processes))
 
-    def _proved(self, status: RunStatus) -> Outcome | None:
+    def _confirm_stall(self, status: RunStatus) -> Outcome | None:
         """The stall with what was seen, unless something is seen to move or to work after all."""
         self._pulse(gpus=True)
         status = self.state.status(self.source.now())
@@ -217,16 +217,16 @@ class Watcher:
         self._pulsed = time.monotonic()
         looks = [place.pulse(gpus) for place in self.places]
         self.source.update_members(looks[0])
-        self.state.pulse(combine_usage(looks, [place.name for place in self.places]), self.source.now())
+        self.state.take_usage(combine_usage(looks, [place.name for place in self.places]), self.source.now())
 
-    def _tell(self) -> None:
-        for reached in self.state.reached[self._told :]:
+    def _notify(self) -> None:
+        for reached in self.state.reached[self._notified :]:
             self._listener.milestone(reached)
-        self._told = len(self.state.reached)
+        self._notified = len(self.state.reached)
         for text in self.state.telling():
             self._listener.telling(text)
 
-    def _paced(self, status: RunStatus) -> None:
+    def _notify_of_pace(self, status: RunStatus) -> None:
         pace = "slow" if status.pace == "suspect" else status.pace
         if pace != self._pace:
             self._listener.status(status, self.state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.logs.labels import time_of, unlabelled
+from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.lines import strip_prefix
 
 
@@ -39,7 +39,7 @@ from patcher.logs.lines import strip_prefix
     ],
 )
 def test_labels_come_off(text: str, bare: str, level: str) -> None:
-    found = unlabelled(text)
+    found = strip_labels(text)
     assert (found.text, found.level) == (bare, level)
 
 

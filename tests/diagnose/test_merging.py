@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from patcher.diagnose.diagnose import judge_logs, read
+from patcher.diagnose.diagnose import judge_logs, read_log
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.log_files import logs_named
 from patcher.diagnose.scanner import Scanner
@@ -17,7 +17,7 @@ def diagnosed(folder: Path, logs: dict[str, str]) -> Diagnosis:
     for at, (name, text) in enumerate(logs.items()):
         (folder / name).write_text(text, encoding="utf-8")
         os.utime(folder / name, (1_700_000_000 + at, 1_700_000_000 + at))
-    parts = [read(Scanner(SYMPTOMS), one, timed=True) for one in logs_named(str(folder))]
+    parts = [read_log(Scanner(SYMPTOMS), one, timed=True) for one in logs_named(str(folder))]
     return judge_logs(Session(), parts)
 
 

@@ -90,7 +90,7 @@ def test_of_a_frequent_word_the_first_and_the_last_places_count_and_of_others_al
 def test_a_word_that_is_spent_is_not_found_again() -> None:
     words = WordFinder(WORDS)
     words.find(b"abc " * 500)
-    words.spend(0)
+    words.drop(0)
     assert words.find(b"abc zz top " * 3) == [(3, 4, 10), (3, 15, 21), (3, 26, 32)]
 
 

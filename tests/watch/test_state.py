@@ -19,7 +19,7 @@ class Run:
 
     def say(self, text: str, at: float) -> None:
         self._number += 1
-        self.state.line(Line(f"{text}\n", self._number, self._number), at)
+        self.state.take_line(Line(f"{text}\n", self._number, self._number), at)
 
     def work(self, first: int, last: int, *, cpu: float = 0.0, disk: int = 0) -> None:
         """Looks every three seconds, with so many percent of a core and bytes a second."""
@@ -28,7 +28,7 @@ class Run:
             self._disk = getattr(self, "_disk", 0) + 3 * disk
             used = {"cpu": self._cpu, "disk": self._disk, "called": 0, "memory": 1 << 30}
             process = {"host": "here", "pid": 1, "start": 1, "name": "python", "system": False, **used}
-            self.state.pulse({"at": 1000.0 + at, "processes": [process]}, float(at))
+            self.state.take_usage({"at": 1000.0 + at, "processes": [process]}, float(at))
 
     def at(self, seconds: float) -> tuple[str, str | None]:
         status = self.state.status(seconds)

@@ -43,13 +43,13 @@ def start(request: Request) -> dict[str, Any]:
     root = place.root(request)
     script = _script(root, args["script"])
     if not args.get("share"):
-        _alone(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
+        _require_idle(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
     environment, shell = (login.connection(), "") if args.get("here") else login.login()
     environment = login.with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
     name = _name()
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
-    _hooked(environment, os.path.join(folder.jobs_folder(root), name))
+    _add_stacks_hook(environment, os.path.join(folder.jobs_folder(root), name))
     secrets = parse_json(request.body) if request.body else {}
     job = {
         "profile": args.get("profile"),
@@ -92,7 +92,7 @@ def _argv(script: str, python: str | None) -> list[str]:
     return [shutil.which("bash") or "/bin/sh", script]
 
 
-def _alone(root: str, wanted: str | None, host: str) -> None:
+def _require_idle(root: str, wanted: str | None, host: str) -> None:
     """Raises Refusal where a job of this tree runs, or somebody's process is on a GPU that the job would use."""
     jobs = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]
     for job in jobs:
@@ -104,7 +104,7 @@ def _alone(root: str, wanted: str | None, host: str) -> None:
             advice = "Wait, stop it with uky-patch job stop {host}, or start beside it with --share."
             raise Refusal("busy", phrase("a job of this tree is running"), cause, phrase(advice, host=host))
     busy = [
-        _said(gpu, process)
+        _describe_user(gpu, process)
         for gpu in devices.visible(devices.devices(), wanted)
         for process in gpu["busy"] or devices.unseen(gpu)
     ]
@@ -112,7 +112,7 @@ def _alone(root: str, wanted: str | None, host: str) -> None:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
 
 
-def _said(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
+def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
     told = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
     if process["pid"] is None:
         return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **told)
@@ -151,7 +151,7 @@ def _name() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{int(now % 1 * 16**6):06x}"
 
 
-def _hooked(environment: dict[str, str], at: str) -> None:
+def _add_stacks_hook(environment: dict[str, str], at: str) -> None:
     """Let every Python of the job be asked for its stacks, also where it may not be traced."""
     environment[VARIABLE] = os.path.join(at, FOLDER)
     before = environment.get("PYTHONPATH")

@@ -192,7 +192,7 @@ class _Running:
     def register(self, ready: selectors.BaseSelector) -> None:
         if self._process is None:
             return
-        for stream, read in ((self._process.stdout, self._hear), (self._process.stderr, self._noise)):
+        for stream, read in ((self._process.stdout, self._read_verdicts), (self._process.stderr, self._read_output)):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
             ready.register(stream, selectors.EVENT_READ, read)
@@ -242,13 +242,13 @@ class _Running:
             assert stream is not None
             stream.close()
 
-    def _hear(self, ready: selectors.BaseSelector, stream: Any) -> None:
+    def _read_verdicts(self, ready: selectors.BaseSelector, stream: Any) -> None:
         piece = _read(stream)
         if piece == b"":
             ready.unregister(stream)
         self._take(piece or b"")
 
-    def _noise(self, ready: selectors.BaseSelector, stream: Any) -> None:
+    def _read_output(self, ready: selectors.BaseSelector, stream: Any) -> None:
         piece = _read(stream)
         if piece == b"":
             ready.unregister(stream)

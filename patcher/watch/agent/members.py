@@ -105,11 +105,11 @@ class Members:
         seeds = {pid for pid, old in self._found.items() if pid in everything and everything[pid].start == old.start}
         seeds |= set(self._seeds(everything))
         if self._order.get("log") and not seeds:
-            seeds = writers(self._order["log"], everything) - _above(everything, set())
+            seeds = writers(self._order["log"], everything) - _ancestors(everything, set())
         found = processes.descendants(seeds, everything)
         found |= processes.descendants(self._marked(found, everything), everything)
         found |= processes.descendants(ray_workers(found, self._order.get("ray"), everything), everything)
-        found -= self._never(seeds, everything)
+        found -= self._excluded(seeds, everything)
         self._found = {pid: everything[pid] for pid in found}
         return [self._found[pid] for pid in sorted(found)]
 
@@ -147,15 +147,15 @@ class Members:
             self._marks[key] = processes.mark_of(process.pid)
         return self._marks[key]
 
-    def _never(self, seeds: set[int], everything: Table) -> set[int]:
+    def _excluded(self, seeds: set[int], everything: Table) -> set[int]:
         """This program with what it has started and those that wait for it, and the one that only watches the job."""
         runner = (self._order.get("job") or {}).get("runner")
         found = {runner["pid"]} if runner is not None and processes.alive(runner) else set()
         found |= processes.descendants([os.getpid()], everything) - processes.descendants(seeds, everything)
-        return found | _above(everything, seeds)
+        return found | _ancestors(everything, seeds)
 
 
-def _above(everything: Table, seeds: set[int]) -> set[int]:
+def _ancestors(everything: Table, seeds: set[int]) -> set[int]:
     """Those that this program descends from, up to one of `seeds`."""
     found: set[int] = set()
     above = everything.get(os.getpid())
@@ -176,9 +176,9 @@ def writers(path: str, everything: Table) -> set[int]:
     written: dict[int, set[str]] = {}
     for pid in everything:
         for number, target in descriptors(pid):
-            if target.startswith("pipe:") and writes(pid, number):
+            if target.startswith("pipe:") and is_open_for_writing(pid, number):
                 written.setdefault(pid, set()).add(target)
-            elif target.startswith("/") and _is(pid, number, wanted) and writes(pid, number):
+            elif target.startswith("/") and _is(pid, number, wanted) and is_open_for_writing(pid, number):
                 holders.add(pid)
                 pipes |= {other for index, other in descriptors(pid) if index == 0 and other.startswith("pipe:")}
     return holders | {pid for pid, ends in written.items() if ends & pipes}
@@ -208,7 +208,7 @@ def _is(pid: int, number: int, wanted: tuple[int, int]) -> bool:
     return (found.st_dev, found.st_ino) == wanted
 
 
-def writes(pid: int, number: int) -> bool:
+def is_open_for_writing(pid: int, number: int) -> bool:
     """Whether a descriptor of a process is open for writing."""
     try:
         with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as stream:

@@ -14,7 +14,7 @@ from typing import Any, Iterable
 
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.processes import Process
-from patcher.watch.agent.members import descriptors, is_system, writes
+from patcher.watch.agent.members import descriptors, is_open_for_writing, is_system
 
 _X86: dict[int, str] = {
     0: "read",
@@ -105,7 +105,7 @@ def pipe_ends(members: Iterable[int], wanted: set[str]) -> dict[str, list[list[A
     for pid in members:
         for number, target in descriptors(pid):
             if target in wanted:
-                found.setdefault(target, []).append([pid, writes(pid, number)])
+                found.setdefault(target, []).append([pid, is_open_for_writing(pid, number)])
     return found
 
 
