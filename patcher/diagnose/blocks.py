@@ -138,6 +138,8 @@ def line_at(block: Block, begin: int, end: int) -> Stripped:
 Found: TypeAlias = tuple[int, int, int]
 """A word by its index, and where it begins and ends."""
 
+# A word such as "step:" may stand in every line of a log of 100 MB, and each place costs a look at its line in Python.
+# What matters of such a word is where it comes first and last in a block, so only these places count.
 KEPT_AT_EDGE = 48
 """Of a word that a block holds more often than twice this, only so many of the first and of the last places count."""
 KEPT_LATER = 12

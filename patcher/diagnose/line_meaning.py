@@ -21,23 +21,29 @@ ALONE = re.compile(
 ENDING = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*)(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)")
 """The line that ends a traceback, whatever the exception is called."""
 
+# What only carries another exception, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
 _WRAPPERS = (
     *("RayTaskError", "ChildFailedError", "CalledProcessError", "ExceptionGroup", "ProcessRaisedException"),
     *("ProcessExitedException", "InstantiationException", "RemoteTraceback", "SystemExit", "WorkerCrashedError"),
 )
+# What a process sees when another one has ended: `EngineDeadError` says that the engine is gone, and not why.
 _EFFECTS = (
     *("RayActorError", "ActorDiedError", "ActorUnavailableError", "EngineDeadError", "BrokenProcessPool"),
     *("BrokenPipeError", "ConnectionResetError", "EOFError", "CancelledError", "DistNetworkError", "DistBackendError"),
     *("OwnerDiedError", "ReferenceCountingAssertionError", "LocalRayletDiedError", "NodeDiedError"),
 )
+# Messages by which an exception of any class only carries another: `RuntimeError: Engine core initialization failed.
+# See root cause above.`
 _CARRIED = re.compile(
     r"Caught \w+ in |Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
 )
+# What Python itself, or wandb, prints before a traceback that ends nothing: `Exception ignored in: <function …>`.
 _IGNORED = re.compile(
     r"Exception ignored (?:in|on|while)|Error in atexit|Error in sys\.excepthook|--- Logging error ---"
     r"|Exception in thread .*(?:MsgRouterThr|NetStatThr|ChkStopThr|wandb)"
 )
+# Words of a warning that announces the traceback behind it as handled: `WARNING … failed to import X, falling back:`.
 _SOFT = re.compile(
     r"fail|error|except|could not|couldn't|cannot|can't|unable|skip|ignor|fall(?:ing)?[ -]?back"
     r"|not (?:found|available)",
@@ -136,6 +142,7 @@ _ENDINGS = (
 )
 ENDING_WORDS = tuple(dict.fromkeys(ending.needle for ending in _ENDINGS))
 _ENDING_PATTERNS = [(ending.needle, re.compile(ending.pattern, re.IGNORECASE), ending.how) for ending in _ENDINGS]
+# Lines that only speak of an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
 _HARMLESS = re.compile(
     r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--|sys\.exit|os\._exit", re.IGNORECASE
 )
@@ -166,6 +173,8 @@ _SAYINGS = (
 _NAMES = "|".join(sorted((re.escape(name).replace(r"\-", "[-_]") for name in DISTRIBUTIONS), key=len, reverse=True))
 _INSTALLED = re.compile(rf"(?<![\w-])(?P<name>{_NAMES})-{_VERSION}", re.IGNORECASE)
 _PINNED = re.compile(rf"(?<![\w\[-])(?P<name>{_NAMES})(?:\[[\w,-]+\])?==\s*{_VERSION}", re.IGNORECASE)
+# A model's configuration is printed as JSON, and its "transformers_version" is that of whoever saved the model. Only
+# where the object is printed (`Qwen2Config {`) is it the installed one.
 _OF_CONFIG = re.compile(rf'^\s+"transformers_version": "{_VERSION}"')
 _CONFIG = re.compile(r"\w+Config \{$")
 _VERSION_PATTERNS = {needle: (name, re.compile(pattern, re.IGNORECASE)) for needle, name, pattern in _SAYINGS}

@@ -19,6 +19,7 @@ from patcher.diagnose.symptom_patterns import Sign
 from patcher.diagnose.tracebacks import follow_traceback, later_phase
 from patcher.logs.milestones import Phase
 
+# verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
 _CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
 """What ends a sample, or cannot be part of one."""

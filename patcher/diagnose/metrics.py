@@ -16,8 +16,10 @@ _NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d
 _NAMES = 20_000
 """Names of metrics that nothing asks for that are kept."""
 _LONGEST_NAME = 300
+# Set by hand: a metric counts that falls with some small steps back, and one that wobbles around its mean does not.
 _STEADY = 0.9
 """The correlation with the step from which on a metric counts as rising or falling."""
+# Set by hand: a steady drift of less than two percent over the steps of a trend is no finding.
 _CHANGE = 0.02
 """How much of its mean it must have changed by."""
 

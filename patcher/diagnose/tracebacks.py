@@ -65,11 +65,14 @@ _FRAMES = 6
 
 _HEADER = re.compile(re.escape(HEADER), re.IGNORECASE)
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+# `During handling of the above exception` mostly leads nearer to the root, as in `except: raise ValueError(…)`. An
+# exception from within `close()` or `__exit__` is the exception to that: it only failed to clean up.
 _TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
 _TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
 _GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
 _DIRECT = "The above exception was the direct cause"
 _HANDLING = "During handling of the above exception"
+# Frames of installed packages tell less than those of the trainer's own code, so the own ones are kept first.
 _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>")
 
 _EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")

@@ -81,6 +81,8 @@ def _apply(patch: str, context: FixContext) -> tuple[list[str], Phrase | Phrases
 _KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
 _UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
 """An exception that no record covers is a better root than an effect, and a worse one than a cause."""
+# The ranks are an order and no measurement; the labelled logs of `make bench-diagnosis` hold them in place. A symptom
+# record names in `follows` what it is a consequence of, as the end of an engine that ran out of memory.
 _FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
 """At best, for what follows from something else that was seen; an effect that does is behind those that do not."""
 _STALL = 1.7
@@ -89,6 +91,7 @@ _ASIDE = 1.6
 """At best, for what a process says that only keeps house."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
+# A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
 QUIET = 150
 """Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
 _WHILE = 40
@@ -223,6 +226,7 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
     return False
 
 
+# A stall is said last: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
 _END = 40
 """Lines from the end in which the sign of a stall counts."""
 _COMPLAINT = 4
