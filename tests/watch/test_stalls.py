@@ -113,14 +113,12 @@ def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: P
 
 LOOK = """
 import sys
-from patcher.agent.stacks.finding import Members
-from patcher.agent.stacks.taking import take_stacks
-from patcher.agent.stacks.finding import Members
-from patcher.agent.stacks.taking import take_stacks
-from patcher.stacks.grouping import grouped
-from patcher.stacks.reading import taken
+from patcher.watch.agent.members import Members
+from patcher.watch.agent.stacks import take_stacks
+from patcher.watch.stacks.grouping import group_processes
+from patcher.watch.stacks.read_stacks import read_stacks
 order = eval(sys.argv[1])
 found = read_stacks(take_stacks(Members(order), order), "here")
-for group in grouped(found.processes, found.locks).groups:
+for group in group_processes(found.processes, found.locks).groups:
     print(group.ranks, group.where.rpartition("/")[2], group.processes[0].how, group.processes[0].closed)
 """
