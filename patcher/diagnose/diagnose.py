@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.log_files import RotatedLog, advise_logs_near, group_by_run, is_of_sources, logs_named, logs_near
 from patcher.diagnose.log_or_host import no_log_error
@@ -31,13 +32,16 @@ from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, judge
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
+from patcher.packages import probe
+from patcher.packages.probe import ABSENT, assumed
+from patcher.patching.status import standing
 from patcher.profiles.expectations import expected
 from patcher.remote.agent.place import JOBS
+from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.diagnose.evidence import Evidence
     from patcher.plan.outcome import RecordOutcome
-    from patcher.session.session import Session
 
 
 def is_being_written(path: Path) -> bool | None:
@@ -106,8 +110,6 @@ def add_comparison(found: Diagnosis, logs: Sequence[RotatedLog], against: str | 
     """The same with how the logs differ from a good run's, if one is named. Raises UsageError where it is none."""
     if against is None:
         return found
-    from patcher.diagnose.compare_logs import compare
-
     difference = compare(log_lines(logs), log_lines(group_by_run(logs_named(against))[0]))
     return replace(found, missing=difference.missing, added=difference.added)
 
@@ -226,8 +228,6 @@ def silence_limit(evidence: Evidence) -> float:
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:
     """Those assumed, else those that the log tells, else those installed where the log tells of no others."""
-    from patcher.packages.probe import ABSENT, assumed
-
     installed = _installed_versions(session) if installed is None else installed
     if any(name in installed and installed[name] != version for name, version in evidence.versions.items()):
         installed = {}
@@ -236,8 +236,6 @@ def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str]
 
 
 def _installed_versions(session: Session) -> Mapping[str, str]:
-    from patcher.packages import probe
-
     try:
         here = session.has_tree_at_hand
         root, named = (session.tree.root, session.config.python) if here else (None, None)
@@ -252,9 +250,6 @@ def _record_outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[s
     """Where the records stand on the tree at hand, for these versions alone; nothing where there is no tree."""
     if not session.has_tree_at_hand:
         return {}
-    from patcher.patching.status import standing
-    from patcher.session.session import Session
-
     known = {name: version for name, version in versions.items() if name != "verl"}
     asked = Session(session.root_option, session.python, {**known, **session.assume}, session.folders, session.output)
     asked.lookup = lambda _: None

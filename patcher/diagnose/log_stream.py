@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import lzma
 import os
 import re
@@ -15,6 +16,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -206,8 +208,6 @@ def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
     head = stream.read(len(_XZ))
     stream.seek(0)
     if head.startswith(_GZIP):
-        import gzip
-
         return cast("BinaryIO", gzip.GzipFile(fileobj=stream))
     if head.startswith(_XZ):
         return cast("BinaryIO", lzma.LZMAFile(stream))
@@ -216,8 +216,6 @@ def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
 
 def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
     """Through Python's own module where there is one (3.14), else through the package zstandard."""
-    from importlib import import_module
-
     for name in ("compression.zstd", "zstandard"):
         try:
             module: Any = import_module(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
@@ -21,8 +22,6 @@ def choose_symptoms(session: Session, name: str | None) -> tuple[Symptom, ...]:
         return symptoms
     if found := tuple(symptom for symptom in symptoms if symptom.id == name):
         return found
-    from difflib import get_close_matches
-
     nearest = get_close_matches(name, [symptom.id for symptom in symptoms], n=3)
     advice = phrase("Did you mean {names}?", names=", ".join(nearest)) if nearest else "See: uky-patch symptoms"
     raise UsageError(phrase("there is no symptom {name}", name=name), advice=advice)

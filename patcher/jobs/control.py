@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patcher.jobs.job import Job, State, Usage, job_of
+from patcher.secrets.redacting import Redactor
 
 if TYPE_CHECKING:
     from patcher.jobs.job import Verdict
@@ -75,8 +76,6 @@ def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = 
 
     With `whole` a line that has not ended is left to whoever reads on: half a secret looks like none.
     """
-    from patcher.secrets.redacting import Redactor
-
     answer = connection.channel.ask("job_tail", id=name, lines=lines)
     body, offset = answer.body, answer["offset"]
     if whole and not body.endswith(b"\n"):

@@ -18,7 +18,11 @@ from typing import TYPE_CHECKING
 from patcher import jobs
 from patcher.errors import UsageError
 from patcher.i18n import phrase
+from patcher.profiles import render_all
+from patcher.profiles.putting import put
+from patcher.remote.environment import environment_of
 from patcher.remote.opening import begin
+from patcher.remote.probing import survey
 
 if TYPE_CHECKING:
     from patcher.i18n import Phrase
@@ -56,10 +60,6 @@ def launch(session: Session, link: Link, wanted: RunRequest) -> Job:
 
     Raises what `jobs.start` raises; UsageError where the tree is not on the host.
     """
-    from patcher.profiles import render_all
-    from patcher.profiles.putting import put
-    from patcher.remote.probing import survey
-
     connection, place = link.open()
     if not place.tree:
         raise UsageError(
@@ -116,7 +116,5 @@ def follow_and_keep(
 
 
 def _versions(session: Session, found: Survey) -> dict[str, str]:
-    from patcher.remote.environment import environment_of
-
     environment = environment_of(found, session.tree.root)
     return {name: item.version for name, item in environment.packages.items()}

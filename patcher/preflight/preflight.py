@@ -23,6 +23,7 @@ from patcher.i18n import Phrases, phrase
 from patcher.i18n.decoding import heard
 from patcher.jobs.link import linked
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
+from patcher.profiles import deciding, where_on
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey
@@ -82,8 +83,6 @@ def run_preflight(
 
 def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) -> dict[str, Any]:
     """What the agent is asked; its own side of it is in `patcher.preflight.agent.stages`."""
-    from patcher.profiles import where_on
-
     assert survey.interpreter is not None
     where = where_on(host, survey, Path(survey.place.path))
     env = variables(host, survey)
@@ -104,8 +103,6 @@ def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) 
 
 def variables(host: Host, survey: Survey) -> dict[str, str]:
     """The variables that the host's run script sets; secrets are none of them."""
-    from patcher.profiles import deciding
-
     assert survey.interpreter is not None
     versions = {name: package.version for name, package in survey.interpreter.packages.items()}
     return {**deciding.variables(host.profile, versions, []), **host.env}

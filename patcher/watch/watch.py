@@ -35,14 +35,18 @@ from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.folder import look
 from patcher.jobs.agent.stacks_hook import FOLDER
+from patcher.jobs.follow_log import LastingConnection
+from patcher.jobs.job import job_of
+from patcher.jobs.link import linked
 from patcher.profiles.expectations import EXPECTED
 from patcher.records.symptoms import Symptom
 from patcher.remote.host import Profile
 from patcher.secrets.redacting import Redactor
 from patcher.watch import local_log
 from patcher.watch.agent.process_facts import is_python, title
+from patcher.watch.host_log import HostLog
 from patcher.watch.local_log import LocalLog
-from patcher.watch.machines import HostMachine, Machine, ThisMachine
+from patcher.watch.machines import HostMachine, Machine, ThisMachine, other_nodes
 from patcher.watch.result import WatchResult
 from patcher.watch.run_state import RunState
 from patcher.watch.source import End, Source
@@ -324,17 +328,10 @@ def _nodes(
     """The address of the cluster that is named, as its raylets say it, and the other nodes of it."""
     if asked.ray is None:
         return None, ()
-    from patcher.watch.machines import other_nodes
-
     return other_nodes(session, asked.ray, mark, listener.trouble, stack)
 
 
 def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
-    from patcher.jobs.follow_log import LastingConnection
-    from patcher.jobs.job import job_of
-    from patcher.jobs.link import linked
-    from patcher.watch.host_log import HostLog
-
     places: list[Machine] = []
     source: HostLog | None = None
     words = [*(host.name for host in asked.hosts), *asked.hosts[0].reached_by]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import pwd
 from typing import Any, Dict, Iterable, NamedTuple
 
 from patcher.jobs.agent.runner import start_of
@@ -107,8 +108,6 @@ def signals(pid: int) -> tuple[int, int]:
 
 def user_of(pid: int) -> str:
     """The name of the user that a process runs as; empty where it cannot be told."""
-    import pwd
-
     try:
         return pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
     except (OSError, KeyError):
