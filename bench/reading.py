@@ -15,7 +15,7 @@ from bench.clock import Times
 from bench.figures import Amount, Figure
 from bench.logs import begun, steps, write
 from bench.trees import UKY_PATCH
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.scanner import Scanner
 from patcher.records.symptom_parse import load_symptoms
 
 _SIZE = 100_000_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.diagnose.evidence import Evidence
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.scanner import Scanner
 from patcher.records.load import load
 from patcher.records.settings import load_settings
 from patcher.records.symptom_parse import load_symptoms

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bench.diagnosis.labels import Label
-from patcher.diagnose.fixing import Fitting
-from patcher.diagnose.judging import judge
-from patcher.diagnose.model import UNKNOWN
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.diagnosis import UNKNOWN
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, judge
 from patcher.records.symptom_parse import load_symptoms
 
 _LAST = re.compile(r"Error|Exception")
@@ -87,7 +86,7 @@ BASELINES: dict[str, Callable[[Label], Answer]] = {
 def _diagnosed(scanner: Scanner, label: Label) -> Answer:
     with label.log.open("rb") as stream:
         evidence = scanner.scan([(label.log.name, stream)])
-    said = judge(evidence, Fitting({**evidence.versions, **label.assume}))
+    said = judge(evidence, FixContext({**evidence.versions, **label.assume}))
     root, cascade = said.root, tuple(one.id for one in said.findings if one.role == "cascade")
     if root is None:
         unexplained = UNKNOWN if said.verdict in ("failed", "stalled") else ""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from patcher.diagnose.model import Verdict
-from patcher.records.milestones import PHASES
+from patcher.diagnose.diagnosis import Verdict
+from patcher.logs.milestones import PHASES
 from patcher.tables.toml import decode
 
 FOLDER = Path(__file__).parents[2] / "tests" / "corpus"

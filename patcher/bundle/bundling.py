@@ -17,22 +17,22 @@ from patcher.bundle.names import Names
 from patcher.bundle.report import DOCUMENTS, render
 from patcher.bundle.sealing import Sealer
 from patcher.bundle.stacks import stacks
+from patcher.diagnose.log_or_host import LogOrHost, log_or_host, no_log_error
 from patcher.errors import TreeError, UsageError
 from patcher.i18n import language, phrase
-from patcher.jobs.log_or_host import Meant, log_or_host, no_log
 from patcher.jobs.logs import opened
 from patcher.remote.host import HERE, Host
 from patcher.session.host import named_host, root_of
 
 if TYPE_CHECKING:
-    from patcher.diagnose.model import Diagnosis
+    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.jobs.logs import Log
     from patcher.remote.connection import Connection
     from patcher.remote.survey import Survey
     from patcher.session.session import Session
 
 
-def target(session: Session, what: str | None, job: str | None, given: Mapping[str, Any]) -> Meant:
+def target(session: Session, what: str | None, job: str | None, given: Mapping[str, Any]) -> LogOrHost:
     """The log here that is meant, or the host; without a word this machine.
 
     Raises UsageError for what can be neither, and for a log that is not there.
@@ -43,7 +43,7 @@ def target(session: Session, what: str | None, job: str | None, given: Mapping[s
     if job is not None:
         raise UsageError("--job names a job of a host, and a log was given")
     if meant.log != "-" and not Path(meant.log).exists():
-        raise no_log(session, meant.log, "uky-patch bundle")
+        raise no_log_error(session, meant.log, "uky-patch bundle")
     return replace(meant, host=named_host(session, None))
 
 
@@ -118,9 +118,9 @@ def _state(connection: Connection, asked: Asked, machine: Survey) -> Mapping[str
 
 def _diagnosed(session: Session, log: Log | None) -> Diagnosis | None:
     """The one place where a log is diagnosed."""
-    from patcher.diagnose.diagnosing import diagnosis_of
+    from patcher.diagnose.diagnose import diagnose_any
 
-    return diagnosis_of(session, str(log.spot)) if log is not None else None
+    return diagnose_any(session, str(log.spot)) if log is not None else None
 
 
 def seal(learnt: Found, asked: Asked, top: str, stack: ExitStack) -> Bundle:

@@ -23,7 +23,7 @@ from patcher.session.host import root_of
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
-    from patcher.diagnose.model import Diagnosis
+    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.remote.host import Host
     from patcher.remote.survey import Survey
     from patcher.session.session import Session

@@ -12,7 +12,7 @@ from patcher.i18n import Phrase, Phrases
 
 if TYPE_CHECKING:
     from patcher.bundle.sealing import Sealed
-    from patcher.diagnose.model import Diagnosis
+    from patcher.diagnose.diagnosis import Diagnosis
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from patcher.i18n import Language, show
 from patcher.templating import environment
 
 if TYPE_CHECKING:
-    from patcher.diagnose.model import Diagnosis
+    from patcher.diagnose.diagnosis import Diagnosis
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "REPORT.md": ("bug-report.md.j2", "en"),

@@ -52,15 +52,18 @@ def command(
     from patcher.bundle import archive
     from patcher.bundle.bundling import bundled, target
     from patcher.bundle.model import Asked
+    from patcher.diagnose.log_or_host import explain_unknown_host
     from patcher.i18n import phrase
-    from patcher.jobs.log_or_host import either
     from patcher.report.asking import agreed
     from patcher.report.bundle import show_bundle, show_listing
 
     meant = target(session, what, job, given)
     assert meant.host is not None
     asked = Asked(meant.log, job, script, ran, tried, whole_log, keep_names)
-    with either(session, meant, "uky-patch bundle"), bundled(session, meant.host, asked, file) as (bundle, path):
+    with (
+        explain_unknown_host(session, meant, "uky-patch bundle"),
+        bundled(session, meant.host, asked, file) as (bundle, path),
+    ):
         if session.output == "text":
             show_listing(bundle)
         write = not dry_run and agreed(phrase("Write {path}?", path=path), yes=yes)

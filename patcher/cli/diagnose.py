@@ -27,9 +27,9 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     LOG is a file, packed or not, a folder such as that of a Ray session, of which the newest run counts, or - for
     standard input. HOST has a job of this tree, "here" included: its log is fetched.
     """
-    from patcher.diagnose.diagnosing import diagnose
+    from patcher.diagnose.diagnose import diagnose
+    from patcher.diagnose.log_or_host import explain_unknown_host, log_or_host
     from patcher.jobs.diagnosing import diagnose_job
-    from patcher.jobs.log_or_host import either, log_or_host
     from patcher.report.diagnose import show_diagnosis
     from patcher.report.jobs import job_json
 
@@ -40,7 +40,7 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
         found = diagnose(session, target, against)
         show_diagnosis(found, session.output, target)
         return 0 if found.clean else 1
-    with either(session, meant, "uky-patch diagnose"):
+    with explain_unknown_host(session, meant, "uky-patch diagnose"):
         of_job = diagnose_job(session, meant.host, job, against)
     found = of_job.diagnosis
     show_diagnosis(found, session.output, target, {"host": meant.host.name, **job_json(of_job.job)})

@@ -29,8 +29,8 @@ _ID = click.option("--id", "job", metavar="ID", help="Which job, by its id or an
 @with_session
 def status(session: Session, /, host: str, job: str | None, **given: Any) -> int:
     """What became of it: phases, steps, processor and GPUs, Ray's dashboard, and the other jobs there."""
+    from patcher.jobs.follow_log import status_of
     from patcher.jobs.link import linked
-    from patcher.jobs.status import status_of
     from patcher.report.jobs import show_status
 
     machine = ordered_host(session, host, given)
@@ -77,7 +77,7 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
     """Follow it by its phases until its verdict. Ctrl-C leaves it running."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.jobs.training import watch
+    from patcher.jobs.run import follow_and_keep
     from patcher.report.jobs import Live, exit_code, show_started, show_verdict
 
     machine = ordered_host(session, host, given)
@@ -85,7 +85,7 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
         found, _ = jobs.look(link.open()[0], job)
         show_started(machine, found)
         live = Live()
-        verdict = watch(link, found, live.milestone, live.time, live.trouble, keep=not found.over)
+        verdict = follow_and_keep(link, found, live.milestone, live.time, live.trouble, keep=not found.over)
         live.end()
     show_verdict(machine, verdict, session.output)
     return exit_code(verdict)

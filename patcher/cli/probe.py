@@ -41,7 +41,7 @@ def command(
     from patcher.i18n import phrase
     from patcher.remote.target import target
     from patcher.report.probe import agree, show_answers, show_questions
-    from patcher.watch.probe.probing import read, write
+    from patcher.watch.probe.probe import read, write
 
     if question is None:
         show_questions(session.output)

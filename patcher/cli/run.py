@@ -42,14 +42,14 @@ def command(
     Hydra overrides come after --.
     """
     from patcher.jobs.link import linked
-    from patcher.jobs.training import Wanted, launch, watch
+    from patcher.jobs.run import RunRequest, follow_and_keep, launch
     from patcher.report.jobs import Live, exit_code, show_job, show_started, show_unset, show_verdict
 
     host = ordered_host(session, name, given)
     if host.here and host.python is None and (script or host.script) is None:
         session.require_environment()  # A script of the fork's own is rendered for no versions.
     show_unset(host)
-    wanted = Wanted(host, profile, overrides, only_rollout, share, script)
+    wanted = RunRequest(host, profile, overrides, only_rollout, share, script)
     with linked(host, session.tree.root) as link:
         job = launch(session, link, wanted)
         show_started(host, job)
@@ -57,7 +57,7 @@ def command(
             show_job(host, job, session.output)
             return 0
         live = Live()
-        verdict = watch(link, job, live.milestone, live.time, live.trouble)
+        verdict = follow_and_keep(link, job, live.milestone, live.time, live.trouble)
         live.end()
     show_verdict(host, verdict, session.output)
     return exit_code(verdict)

@@ -17,11 +17,11 @@ from patcher.session.session import Session
 @with_session
 def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
     """The decision tree over all symptom records, or one of them in full."""
-    from patcher.diagnose.symptom_records import chosen
+    from patcher.diagnose.symptom_tree import choose_symptoms
     from patcher.i18n import language
     from patcher.report.symptoms import show_card, show_symptom, show_tree, symptom_json
 
-    symptoms = chosen(session, symptom_id)
+    symptoms = choose_symptoms(session, symptom_id)
     if session.output == "json":
         show_json({"symptoms": [symptom_json(symptom) for symptom in symptoms]})
     elif symptom_id is not None:

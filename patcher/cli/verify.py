@@ -15,7 +15,7 @@ from patcher.i18n import phrase
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.preflight import Wish
+    from patcher.preflight.preflight import PreflightOptions
 
 
 @click.command("verify", cls=Command)
@@ -54,14 +54,14 @@ def command(
 
     With --level also that what is installed works, in the interpreter that trains, here or on a host.
     """
-    from patcher.preflight import Wish
+    from patcher.preflight.preflight import PreflightOptions
 
     if address is None and wait is not None:
         raise UsageError(phrase("--wait goes with --ray"))
     if address is not None:
         if name is not None:
             raise UsageError(phrase("--host and --ray do not go together"))
-        return _on_nodes(session, address, level, Wish(data, model, budget), wait)
+        return _on_nodes(session, address, level, PreflightOptions(data, model, budget), wait)
     from patcher.report.checks import Report
 
     host = _host(session, name) if name is not None or level != "markers" else None
@@ -75,7 +75,7 @@ def command(
     else:
         from patcher.migrate.verify import climb_to
 
-        checks = climb_to(session, level, host, Wish(data, model, budget), report.take)
+        checks = climb_to(session, level, host, PreflightOptions(data, model, budget), report.take)
     report.end(checks)
     return ExitCode.FINDINGS if any(check.status == "fail" for check in checks) else ExitCode.CLEAN
 
@@ -92,7 +92,7 @@ def _host(session: Session, name: str | None) -> Any:
     return host_named(session.config, name, **given)
 
 
-def _on_nodes(session: Session, address: str, level: Level, wish: Wish, wait: float | None) -> int:
+def _on_nodes(session: Session, address: str, level: Level, wish: PreflightOptions, wait: float | None) -> int:
     from patcher.cluster.nodes import verify_nodes
     from patcher.report.nodes import Progress, show_verified
 

@@ -56,9 +56,9 @@ def command(
     """
     from contextlib import ExitStack
 
-    from patcher.jobs.log_or_host import STANDARD_INPUT, either, log_or_host
+    from patcher.diagnose.log_or_host import STANDARD_INPUT, explain_unknown_host, log_or_host
     from patcher.report.watch import Watching, exit_code, show_report
-    from patcher.watch.watching import Asked, watch
+    from patcher.watch.watch import WatchRequest, watch
 
     if (pid is None) == (not targets):
         raise UsageError(phrase("name a log, a host, or a process with --pid"))
@@ -80,11 +80,13 @@ def command(
         raise UsageError(phrase("--wait is for a log on this machine"))
     watching = Watching()
     hosts = [one.host for one in meant if one.host is not None]
-    asked = Asked(Path(log) if log is not None else None, pid, hosts, job, profile, limit, native, once, ray, wait)
+    asked = WatchRequest(
+        Path(log) if log is not None else None, pid, hosts, job, profile, limit, native, once, ray, wait
+    )
     with ExitStack() as stack:
         for one in meant:
-            stack.enter_context(either(session, one, "uky-patch watch"))
-        report = watch(session, asked, watching.ears)
+            stack.enter_context(explain_unknown_host(session, one, "uky-patch watch"))
+        report = watch(session, asked, watching.listener)
     watching.end()
     show_report(report, session.output)
     return exit_code(report)

@@ -53,7 +53,7 @@ class Cluster:
 
     @property
     def looked_at(self) -> Mapping[str, Node]:
-        """The nodes on which an `Eye` was asked for, by their ids, whether it has answered or not."""
+        """The nodes on which an `Sampler` was asked for, by their ids, whether it has answered or not."""
         return self._seen
 
     def joined(self, address: str) -> None:
@@ -113,7 +113,7 @@ class Cluster:
         only: Sequence[str] | None = None,
         leave: Sequence[str] = (),
     ) -> dict[str, tuple[Node, Any]]:
-        """What the agent's `Eye` says on each node that answers in time, or on those of `only`, by the node's id.
+        """What the agent's `Sampler` says on each node that answers in time, or on those of `only`, by the node's id.
 
         The eyes on the nodes of `leave` are closed before.
 

@@ -41,7 +41,7 @@ class Driver:
         self.ray = ray
         self.sink = sink
         self._parcels: dict[str, Any] = {}
-        self._eyes: dict[str, Any] = {}
+        self._samplers: dict[str, Any] = {}
 
     def tell(self, **event: Any) -> None:
         self.sink.write(json.dumps(event) + "\n")
@@ -59,15 +59,15 @@ class Driver:
         """Ask the actors of some nodes, or of all, each made when it is first asked; who is late is told as lost."""
         only, open_ = request.get("only"), {}
         for node in request.get("leave", ()):
-            self.ray.kill(self._eyes.pop(node))
+            self.ray.kill(self._samplers.pop(node))
         for node, told in sorted(self.alive().items()):
             if only is not None and node not in only:
                 continue
-            if node not in self._eyes:
+            if node not in self._samplers:
                 self.tell(event="node", **facts(node, told))
                 sources = json.loads(Path(request["sources"]).read_text(encoding="utf-8"))
-                self._eyes[node] = self.remote(worker.Eye, node, tries=False).remote(sources)
-            open_[self._eyes[node].ask.remote(request["verb"], request["args"])] = node
+                self._samplers[node] = self.remote(worker.Sampler, node, tries=False).remote(sources)
+            open_[self._samplers[node].ask.remote(request["verb"], request["args"])] = node
         ready, _ = self.ray.wait(list(open_), num_returns=len(open_), timeout=request["limit"]) if open_ else ([], [])
         for ref, node in open_.items():
             try:

@@ -125,9 +125,9 @@ def _checks(session: Session, ask: Mapping[str, Any]) -> list[dict[str, Any]]:
         checks = marker_checks(session)
     else:
         from patcher.migrate.verify import climb_to, local
-        from patcher.preflight import Wish
+        from patcher.preflight.preflight import PreflightOptions
 
-        wish = Wish(ask.get("data"), ask.get("model"), ask.get("budget"))
+        wish = PreflightOptions(ask.get("data"), ask.get("model"), ask.get("budget"))
         checks = climb_to(session, level, local(session), wish, lambda _: None)
     return [say_check(one) for one in checks if one.level != "markers" or one.status in ("warn", "fail")]
 

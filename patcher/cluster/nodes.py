@@ -21,7 +21,7 @@ from patcher.tree import Tree
 
 if TYPE_CHECKING:
     from patcher.checks import Level
-    from patcher.preflight import Wish
+    from patcher.preflight.preflight import PreflightOptions
     from patcher.session.session import Session
 
 WAIT = 60.0
@@ -63,7 +63,7 @@ class Applied:
 
 
 def verify_nodes(
-    session: Session, address: str, level: Level, wish: Wish, *, wait: float | None = None, on_node: OnNode
+    session: Session, address: str, level: Level, wish: PreflightOptions, *, wait: float | None = None, on_node: OnNode
 ) -> tuple[Node, ...]:
     """How every node stands, up to a level. Raises UsageError and HostError where the cluster cannot be joined."""
     if level == "job":

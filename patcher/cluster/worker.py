@@ -87,8 +87,8 @@ def now() -> float:
     return time.time()
 
 
-class Eye:
-    """An actor on a node: the agent's own `Eye`, from sources that were sent, so that nothing is written there."""
+class Sampler:
+    """An actor on a node: the agent's own `Sampler`, from sources that were sent, so that nothing is written there."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         class Sent:
@@ -104,7 +104,7 @@ class Eye:
                 exec(compile(sources[module.__name__], module.__name__, "exec"), module.__dict__)  # noqa: S102
 
         sys.meta_path.insert(0, Sent())
-        self._eye = import_module("patcher.watch.agent.eye").Eye()
+        self._sampler = import_module("patcher.watch.agent.sampler").Sampler()
 
     def ask(self, verb: str, args: dict[str, Any]) -> Any:
-        return self._eye.ask(verb, args)
+        return self._sampler.ask(verb, args)

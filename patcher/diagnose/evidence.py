@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
 
 _OF_PROGRAMS = frozenset((".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb"))
@@ -16,7 +16,7 @@ _OF_DOCUMENTS = frozenset((".md", ".rst", ".json"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogLine:
     """A line of a log: its file, its number from 1, and `offset`, which grows along all that was read.
 
     Of a stack it is a frame, its process in the place of the file; the number is 0 where no line is known.
@@ -42,11 +42,11 @@ class Hit:
     """
 
     symptom: Symptom
-    first: Place
-    last: Place
+    first: LogLine
+    last: LogLine
     count: int = 1
     steps: int = 0
-    since: Place | None = None
+    since: LogLine | None = None
     """The first one after the last sign of progress before `last`."""
     phase: Phase | None = None
     """The phase that the log was in at `since`."""
@@ -54,11 +54,11 @@ class Hit:
     """Whether it was said by a process that only keeps house, so that it may be why something else ended."""
     weight: int = 0
     """How particular the sign is: of two on one line, the greater counts."""
-    around: tuple[Place, ...] = ()
+    around: tuple[LogLine, ...] = ()
     """The lines about `since`, that one among them."""
 
     @property
-    def start(self) -> Place:
+    def start(self) -> LogLine:
         """Where what ended the run began."""
         return self.since or self.first
 
@@ -73,9 +73,9 @@ class Raised:
     """An exception that ended a traceback, or stands alone, or a process that ended without one. `name` as printed."""
 
     name: str
-    place: Place
+    place: LogLine
     """The first one after the last sign of progress before `last`."""
-    last: Place
+    last: LogLine
     nature: Nature = "exception"
     chained: bool = False
     """Whether another exception of the same chain is nearer to the root."""
@@ -83,9 +83,9 @@ class Raised:
     """Whether the log itself says that it was, or the interpreter ignored it."""
     count: int = 1
     phase: Phase | None = None
-    frames: tuple[Place, ...] = ()
+    frames: tuple[LogLine, ...] = ()
     """Lines of its traceback that name the innermost frames, those of verl and of own code first of all."""
-    before: tuple[Place, ...] = ()
+    before: tuple[LogLine, ...] = ()
     """What was said before it."""
 
     @property
@@ -105,25 +105,25 @@ class Evidence:
     trends: list[Hit] = field(default_factory=list)
     phase: Phase | None = None
     spans: Mapping[Phase, float] = field(default_factory=dict)
-    begun: Mapping[Phase, Place] = field(default_factory=dict)
+    begun: Mapping[Phase, LogLine] = field(default_factory=dict)
     """The line at which each phase began."""
     step: int | None = None
     steps: int | None = None
     progress: int = 0
     """The offset of the last sign that training went on: a step, a bar that moved."""
-    progressed: Place | None = None
+    progressed: LogLine | None = None
     """That sign."""
     progress_before: int = 0
     """The offset of the sign before that one."""
-    finished: Place | None = None
+    finished: LogLine | None = None
     """The sign that the run came to its end; whatever comes behind it is no failure."""
-    complete: Place | None = None
+    complete: LogLine | None = None
     """The last of all steps."""
-    closed: Place | None = None
+    closed: LogLine | None = None
     """One of the last lines, which says that something has come to its end as it should."""
-    complained: tuple[Place, ...] = ()
+    complained: tuple[LogLine, ...] = ()
     """Those of the last lines that call themselves errors."""
-    last: tuple[Place, ...] = ()
+    last: tuple[LogLine, ...] = ()
     """The last lines that say something."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of packages, as the log tells them."""

@@ -1,19 +1,59 @@
-"""Tracebacks of one speaker among the lines of others: chains of exceptions, their frames, and which is the root."""
+"""Follow a traceback among the lines of other processes: its chain of exceptions, their frames, and which is the root.
+
+The functions of verl in the frames also tell the phase that the run was in, often before the log does: what a
+traceback shows is printed at once, other output may still be buffered.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from patcher.diagnose.blocks import AROUND, Block
-from patcher.diagnose.evidence import Nature, Place
-from patcher.diagnose.exceptions import ALONE, ENDING, nature, shrugged
-from patcher.diagnose.labels import is_native, unlabelled
-from patcher.diagnose.speaking import spoken
-from patcher.diagnose.stages import stage
-from patcher.records.log_lines import said
-from patcher.records.milestones import Phase
+from patcher.diagnose.blocks import AROUND, Block, line_at
+from patcher.diagnose.evidence import LogLine, Nature
+from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
+from patcher.logs.labels import is_native, strip_labels
+from patcher.logs.lines import strip_prefix
+from patcher.logs.milestones import PHASES, Phase
+
+_FUNCTIONS: dict[str, Phase] = {
+    "create_rl_dataset": "dataset",
+    "create_rl_sampler": "dataset",
+    "_create_dataloader": "dataset",
+    "_read_files_and_tokenize": "dataset",
+    "maybe_filter_out_long_prompts": "dataset",
+    "create_resource_pool": "resource-pool",
+    "_build_model_optimizer": "actor",
+    "_build_module": "actor",
+    "_build_fsdp_module": "actor",
+    "init_model": "actor",
+    "_build_rollout": "rollout",
+    "get_rollout_class": "rollout",
+    "_initialize_llm_servers": "rollout",
+    "init_hybrid": "rollout",
+    "init_standalone": "rollout",
+    "launch_server": "rollout",
+    "launch_servers": "rollout",
+}
+_FUNCTION = re.compile(r"/verl/[^\"]+\", line \d+, in (?P<name>\w+)$")
+
+
+def phase_of_frames(frames: Iterable[str]) -> Phase | None:
+    """The phase of the innermost frame that tells one; None where none does."""
+    found = None
+    for frame in frames:
+        if (match := _FUNCTION.search(frame)) is not None:
+            found = _FUNCTIONS.get(match["name"], found)
+    return found
+
+
+def later_phase(told: Phase | None, stood: Phase | None) -> Phase | None:
+    """The later of two phases, where both are known."""
+    if told is None or stood is None:
+        return told or stood
+    return max(told, stood, key=PHASES.index)
+
 
 HEADER = "traceback (most recent call last)"
 LINES = 800
@@ -25,11 +65,14 @@ _FRAMES = 6
 
 _HEADER = re.compile(re.escape(HEADER), re.IGNORECASE)
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+# `During handling of the above exception` mostly leads nearer to the root, as in `except: raise ValueError(…)`. An
+# exception from within `close()` or `__exit__` is the exception to that: it only failed to clean up.
 _TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
 _TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
 _GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
 _DIRECT = "The above exception was the direct cause"
 _HANDLING = "During handling of the above exception"
+# Frames of installed packages tell less than those of the trainer's own code, so the own ones are kept first.
 _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>")
 
 _EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
@@ -41,11 +84,11 @@ class Ended:
     """An exception at the end of a traceback."""
 
     name: str
-    place: Place
+    place: LogLine
     nature: Nature
     chained: bool
     handled: bool
-    frames: tuple[Place, ...]
+    frames: tuple[LogLine, ...]
     phase: Phase | None
     """As its frames tell it."""
 
@@ -53,9 +96,9 @@ class Ended:
 @dataclass(slots=True)
 class _Link:
     name: str
-    place: Place
+    place: LogLine
     nature: Nature
-    frames: tuple[Place, ...]
+    frames: tuple[LogLine, ...]
     phase: Phase | None = None
     then: str = ""
     """How the next of the chain came of it: `direct`, `handling`, or "" for a wrapper that carries it."""
@@ -70,17 +113,17 @@ class Chain:
     endings: frozenset[int]
 
 
-def walk(block: Block, start: int, name: str, number: int) -> Chain:
+def follow_traceback(block: Block, start: int, name: str, number: int) -> Chain:
     """Follow the traceback whose header is the line that begins at `start`, through the lines of others."""
-    walker = _Walker(block, start, name, number)
-    walker.go()
-    return walker.chain()
+    reader = _TracebackReader(block, start, name, number)
+    reader.read()
+    return reader.chain()
 
 
-class _Walker:
+class _TracebackReader:
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
-        head = spoken(block, start, block.bounds(start)[1])
+        head = line_at(block, start, block.bounds(start)[1])
         found = _HEADER.search(head.text)
         label = head.text[: found.start()] if found else ""
         if group := _GROUP.match(label):
@@ -90,16 +133,16 @@ class _Walker:
         self._label = label
         self._own = _pattern(label)
         self._bare = not label
-        self._handled = self._shrugged(label)
+        self._handled = self._is_handled(label)
         self._links: list[_Link] = []
-        self._frames: list[Place] = []
+        self._frames: list[LogLine] = []
         self._headers: set[int] = set()
         self._since = 0
         """Own lines since the last exception."""
         self._margin = 0
         """By how much the whole traceback is set in, as servers write one of their own within a line of theirs."""
 
-    def go(self) -> None:
+    def read(self) -> None:
         for place, text in self._own_lines():
             if not self._take(place, text):
                 break
@@ -107,7 +150,7 @@ class _Walker:
     def chain(self) -> Chain:
         links = self._links
         root = 0
-        while root < len(links) - 1 and _gives_way(links[root], links[root + 1]):
+        while root < len(links) - 1 and _is_consequence(links[root], links[root + 1]):
             root += 1
         if links and links[root].nature != "exception":
             root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
@@ -117,32 +160,34 @@ class _Walker:
         )
         return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
 
-    def _shrugged(self, label: str) -> bool:
-        own = unlabelled(label) if label else None
+    def _is_handled(self, label: str) -> bool:
+        own = strip_labels(label) if label else None
         for line in reversed(self._block.before(self._start, 6)):
-            told = said(line)
+            told = strip_prefix(line)
             if told.speaker == self._speaker and told.text.strip():
                 if own is None and _EACH_LINE.match(told.text):
                     break
-                before = unlabelled(told.text)
+                before = strip_labels(told.text)
                 loud = "" if is_native(before.label) else before.level
-                return shrugged(own.level if own else "", before.text, loud)
-        return shrugged(own.level if own else "", "", "")
+                return was_handled(own.level if own else "", before.text, loud)
+        return was_handled(own.level if own else "", "", "")
 
-    def _own_lines(self) -> Iterator[tuple[Place, str]]:
+    def _own_lines(self) -> Iterator[tuple[LogLine, str]]:
         """The lines of the speaker without the label that each may have."""
         content, begin = self._block.content, self._start
         offset = self._block.offset - self._block.begin
         for count in range(LINES):
             end = content.find(b"\n", begin, self._start + AROUND)
             line = content[begin : end if end >= 0 else min(begin + 4000, self._start + AROUND)][:4000]
-            told = said(line.decode("utf-8", "replace")) if count else self._head
+            told = strip_prefix(line.decode("utf-8", "replace")) if count else self._head
             if told.speaker == self._speaker:
                 text = self._unlabelled(told.text)
                 if text is not None:
                     shown = text if not self._bare else told.text
                     yield (
-                        Place(self._name, self._number + count, begin + offset, shown[:500], told.actors, told.speaker),
+                        LogLine(
+                            self._name, self._number + count, begin + offset, shown[:500], told.actors, told.speaker
+                        ),
                         text,
                     )
             if end < 0:
@@ -161,7 +206,7 @@ class _Walker:
         stripped = text.rstrip()
         return "" if stripped and self._label.startswith(stripped) else None
 
-    def _take(self, place: Place, text: str) -> bool:
+    def _take(self, place: LogLine, text: str) -> bool:
         """Whether the traceback goes on behind this line."""
         if _HEADER.search(text) or place.offset == self._offset_of_header():
             fresh = not self._links or bool(self._links[-1].then)
@@ -178,19 +223,19 @@ class _Walker:
                 self._frames.append(place)
                 self._margin = max(_indent(text) - 2, 0)
             if not self._margin or _indent(text) != self._margin:
-                return self._on()
+                return self._count_other_line()
             text = text.lstrip()
         if text.startswith((_DIRECT, _HANDLING)) and self._links:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
             return True
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
-            phase = stage(frame.text for frame in self._frames)
-            self._links.append(_Link(found["name"], place, kind, _telling(self._frames), phase))
+            phase = phase_of_frames(frame.text for frame in self._frames)
+            self._links.append(_Link(found["name"], place, kind, _telling_frames(self._frames), phase))
             self._frames = []
             self._since = 0
             return True
-        return self._on()
+        return self._count_other_line()
 
     def _offset_of_header(self) -> int:
         return self._start + self._block.offset - self._block.begin
@@ -201,7 +246,7 @@ class _Walker:
         open_wrapper = bool(self._links) and self._links[-1].nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
-    def _on(self) -> bool:
+    def _count_other_line(self) -> bool:
         if not self._links or self._frames:
             return True
         self._since += 1
@@ -212,7 +257,7 @@ def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _gives_way(one: _Link, other: _Link) -> bool:
+def _is_consequence(one: _Link, other: _Link) -> bool:
     """Whether the next of a chain is nearer to the root: what came of handling one, unless in tidying up after it."""
     if one.nature == "wrapper":
         return True
@@ -226,7 +271,7 @@ def _pattern(label: str) -> re.Pattern[str]:
     return re.compile(r"[\d:.,/-]+".join(parts))
 
 
-def _telling(frames: list[Place]) -> tuple[Place, ...]:
+def _telling_frames(frames: list[LogLine]) -> tuple[LogLine, ...]:
     """The innermost frames, of own code before that of libraries, in the order of the traceback."""
     own = [place for place in frames if not any(sign in place.text for sign in _LIBRARIES)]
     kept = {*own[-4:], *frames[-2:]} if len(own) >= 3 else {*own, *frames[-_FRAMES:]}

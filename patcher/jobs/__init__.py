@@ -1,10 +1,8 @@
 """Training jobs on a host: they outlive the connection, their log is read from a byte on, and their end is judged."""
 
-from patcher.jobs.following import follow, tell, verdict_now
-from patcher.jobs.keeping import save_working
-from patcher.jobs.model import Job, Kind, Usage, Verdict
-from patcher.jobs.starting import all_jobs, look, running, script_of, start, tail
-from patcher.jobs.stopping import Stopped, stop
+from patcher.jobs.control import Stopped, all_jobs, look, running, save_working, script_of, start, stop, tail
+from patcher.jobs.follow_log import follow, report_trouble, verdict_now
+from patcher.jobs.job import Job, Kind, Usage, Verdict
 
 __all__ = [
     "Job",
@@ -15,12 +13,12 @@ __all__ = [
     "all_jobs",
     "follow",
     "look",
+    "report_trouble",
     "running",
     "save_working",
     "script_of",
     "start",
     "stop",
     "tail",
-    "tell",
     "verdict_now",
 ]

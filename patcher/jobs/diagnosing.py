@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.bundle.model import Asked
-from patcher.diagnose.diagnosing import compared, judged, limit_of
-from patcher.diagnose.folders import Series
-from patcher.diagnose.merging import Part
-from patcher.diagnose.model import Diagnosis
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.diagnose import add_comparison, judge_logs, silence_limit
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.log_files import RotatedLog
+from patcher.diagnose.merge_logs import LogOfRun
+from patcher.diagnose.scanner import Scanner
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
+from patcher.jobs.job import job_of
 from patcher.jobs.link import linked
 from patcher.jobs.logs import opened
-from patcher.jobs.model import job_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from patcher.diagnose.diagnosis import Verdict
     from patcher.diagnose.evidence import Evidence
-    from patcher.diagnose.model import Verdict
-    from patcher.jobs.model import Job
+    from patcher.jobs.job import Job
     from patcher.remote.host import Host
     from patcher.session.session import Session
 
@@ -53,14 +53,14 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
             with Path(log.spot).open("rb") as stream:
                 evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
             quiet = job.seconds - _wrote(told, log.spot)
-            difference = compared(Diagnosis("running", None), [Series((str(log.spot),))], against)
+            difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.spot),))], against)
     versions: Mapping[str, str] = told.get("facts", {}).get("versions", {})
-    found = judged(
+    found = judge_logs(
         session,
-        [Part(evidence, 0.0)],
+        [LogOfRun(evidence, 0.0)],
         installed=None if host.here else versions,
         ended=_failed(job, evidence) or None,
-        silent=not job.over and quiet > limit_of(evidence),
+        silent=not job.over and quiet > silence_limit(evidence),
     )
     return OfJob(
         job,

@@ -17,7 +17,7 @@ from patcher.bundle.model import Asked, Section
 from patcher.i18n import phrase
 
 if TYPE_CHECKING:
-    from patcher.diagnose.model import Diagnosis
+    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.remote.connection import Connection
 
 FIRST, LAST = 8 << 20, 56 << 20

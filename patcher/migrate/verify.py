@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from patcher.checks import Check, Level
-from patcher.preflight import Wish, climb
+from patcher.preflight.preflight import PreflightOptions, run_preflight
 from patcher.remote.connection import Connection, connect
 from patcher.remote.opening import begin
 from patcher.remote.probing import survey
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def climb_to(
-    session: Session, level: Level, host: Host, wish: Wish, on_check: Callable[[Check], None]
+    session: Session, level: Level, host: Host, wish: PreflightOptions, on_check: Callable[[Check], None]
 ) -> tuple[Check, ...]:
     """All checks on a host up to the level, the markers first, each told when it is there.
 
@@ -36,11 +36,11 @@ def climb_to(
             checks = _markers_there(session, connection, found)
         for check in checks:
             on_check(check)
-        checks += climb(connection, host, found, level, on_check=on_check, wish=wish)
+        checks += run_preflight(connection, host, found, level, on_check=on_check, wish=wish)
     if level == "job":
-        from patcher.preflight.debug_job import job_check
+        from patcher.preflight.preflight import check_job
 
-        checks += (job_check(session, host, wish, checks),)
+        checks += (check_job(session, host, wish, checks),)
         on_check(checks[-1])
     return checks
 

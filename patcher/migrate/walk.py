@@ -18,9 +18,9 @@ from patcher.remote.survey import Place, Survey
 if TYPE_CHECKING:
     from patcher.checks import Check
     from patcher.errors import UkyError
+    from patcher.logs.milestones import Milestone
     from patcher.migrate.journal import Entry, Proven
     from patcher.packages.releases import Progress
-    from patcher.records.milestones import Milestone
     from patcher.session.session import Session
 
 LOOKING: frozenset[StepName] = frozenset({"preflight", "probe", "plan"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase
 from patcher.remote.host import Profile
 
 Span: TypeAlias = tuple[float, float]

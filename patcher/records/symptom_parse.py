@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from patcher.i18n import phrase
+from patcher.logs.milestones import PHASES
+from patcher.logs.required_words import needles, width
 from patcher.records.load import read, symptom_files
-from patcher.records.milestones import PHASES
-from patcher.records.needles import needles, width
 from patcher.records.rules import VERSIONS, identifier, is_id, is_variable
 from patcher.records.symptoms import (
     TOPICS,

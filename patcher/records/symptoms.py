@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase
 
 Kind = Literal["failure", "stall", "course", "notice"]
 """`failure` ends a run; `stall` stops it without a word; `course`: it goes on, badly or slowly; `notice`: it may be

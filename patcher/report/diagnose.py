@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from patcher.diagnose.evidence import Place
-from patcher.diagnose.model import Diagnosis, Finding, Offer, Verdict
-from patcher.diagnose.naming import name
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
+from patcher.diagnose.evidence import LogLine
 from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.logs.milestones import phase_name
 from patcher.report.answers import show_json
 from patcher.terminal.layout import width, wrapped
 from patcher.terminal.printing import say, style, to_paste
@@ -67,7 +67,7 @@ def _head(found: Diagnosis, log: str, tongue: Language) -> str:
     elif found.verdict == "ok":
         told = phrase("the run has come to its end")
     elif found.phase is not None:
-        told = phrase("in phase {phase}", phase=name(found.phase))
+        told = phrase("in phase {phase}", phase=phase_name(found.phase))
     else:
         told = phrase("no phase of a training is seen")
     size = phrase(
@@ -88,7 +88,8 @@ def _read_logs(found: Diagnosis) -> Phrase:
 def _phases(found: Diagnosis, tongue: Language) -> str:
     """`config ▸ dataset ▸ actor 12 s · step 3 of 100`."""
     took = [
-        (show(name(one), tongue), f" {seconds:.0f} s" if seconds >= 1 else "") for one, seconds in found.spans.items()
+        (show(phase_name(one), tongue), f" {seconds:.0f} s" if seconds >= 1 else "")
+        for one, seconds in found.spans.items()
     ]
     told = [" \u25b8 ".join(f"{called}{seconds}" for called, seconds in took)] if took else []
     if found.step is not None and found.steps is not None:
@@ -115,12 +116,12 @@ def _root(root: Finding, found: Diagnosis, tongue: Language) -> Iterator[str]:
         yield from _fix(label, offer, tongue)
 
 
-def _where(place: Place) -> str:
+def _where(place: LogLine) -> str:
     file = "" if place.file == "-" else place.file
     return ":".join(part for part in (file, str(place.number or "")) if part)
 
 
-def _about(root: Finding, found: Diagnosis) -> Sequence[Place]:
+def _about(root: Finding, found: Diagnosis) -> Sequence[LogLine]:
     """The lines that show the root, with the line itself."""
     if root.place not in found.telling:
         return (root.place,)
@@ -131,7 +132,7 @@ def _about(root: Finding, found: Diagnosis) -> Sequence[Place]:
     return found.telling[begin : begin + _SHOWN]
 
 
-def _quoted(places: Sequence[Place], own: Place) -> Iterator[str]:
+def _quoted(places: Sequence[LogLine], own: LogLine) -> Iterator[str]:
     """Lines of the log by their numbers, the one that counts with a mark. A process by its name has no number."""
     wide = max(len(str(place.number)) for place in places)
     for place in places:
@@ -142,7 +143,7 @@ def _quoted(places: Sequence[Place], own: Place) -> Iterator[str]:
             yield f"{' ' * (_COLUMN + 4)}{text}".rstrip()
 
 
-def _listed(label: Phrase, places: Sequence[Place], tongue: Language) -> Iterator[str]:
+def _listed(label: Phrase, places: Sequence[LogLine], tongue: Language) -> Iterator[str]:
     """Lines that belong to a label; their file is named where there are several."""
     several = len({place.file for place in places}) > 1
     shown = [f"{Path(place.file).name}:{place.number}" if several else str(place.number) for place in places]

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from patcher.diagnose.naming import name
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, listed, phrase, show
+from patcher.logs.milestones import phase_name
 from patcher.report.answers import show_json
 from patcher.report.live import Live, clock, show_milestone
 from patcher.terminal.output import require_reader
@@ -16,7 +16,7 @@ from patcher.terminal.printing import say, show_job_log, style
 
 if TYPE_CHECKING:
     from patcher.jobs import Job, Stopped, Usage, Verdict
-    from patcher.jobs.status import Status
+    from patcher.jobs.follow_log import Status
     from patcher.remote.host import Host
 
 __all__ = ["Live", "show_milestone"]
@@ -113,7 +113,7 @@ def show_status(host: Host, status: Status, output: Output) -> None:
     say(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
     rows: list[tuple[Phrase, str]] = [(phrase("script"), job.script)]
     if verdict.spans:
-        spans = " ▸ ".join(f"{show(name(phase), tongue)} {took:.0f} s" for phase, took in verdict.spans.items())
+        spans = " ▸ ".join(f"{show(phase_name(phase), tongue)} {took:.0f} s" for phase, took in verdict.spans.items())
         rows.append((phrase("phases"), spans))
     if verdict.step is not None:
         rows.append((phrase("steps"), f"{verdict.step} / {verdict.steps}" if verdict.steps else str(verdict.step)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from patcher.diagnose.naming import name
 from patcher.i18n import Phrase, language, phrase, show
-from patcher.records.milestones import Milestone, Phase
+from patcher.logs.milestones import Milestone, Phase, phase_name
 from patcher.terminal.layout import wrapped
 from patcher.terminal.printing import end_passing, guard, is_dumb, room, settled, show_passing
 from patcher.visible import visible_line
@@ -48,7 +47,7 @@ class Live:
             if reached.phase == "loop":
                 self._close()
         elif reached.phase == "loop":
-            self._line(reached.at, show(name("loop"), language()))
+            self._line(reached.at, show(phase_name("loop"), language()))
 
     def time(self, at: float) -> None:
         """Tell how late it is; on a terminal alone."""
@@ -84,7 +83,7 @@ class Live:
         return " ▸ ".join(parts)
 
     def _phase(self, phase: Phase, took: float | None, usual: tuple[float, float] | None) -> str:
-        told = show(name(phase), language())
+        told = show(phase_name(phase), language())
         if took is None or took < WORTH:
             return told
         told += f" {_seconds(took)}"

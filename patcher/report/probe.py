@@ -12,8 +12,7 @@ from patcher.report.answers import show_json
 from patcher.report.asking import agreed
 from patcher.report.table import Cell, show_rows
 from patcher.terminal.printing import say
-from patcher.watch.probe.probing import Answer
-from patcher.watch.probe.questions import READS, WRITES, Write
+from patcher.watch.probe.probe import READS, WRITES, Answer, Write
 
 
 def show_questions(output: Literal["text", "json"]) -> None:

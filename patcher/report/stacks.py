@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
-from patcher.watch.model import Sight
+from patcher.watch.result import Snapshot
 from patcher.watch.stacks.grouping import Group
-from patcher.watch.stacks.model import Process, Role
+from patcher.watch.stacks.processes import Process, Role
 
 _ROLES: dict[Role, tuple[Phrase, Phrase]] = {
     "driver": (phrase("driver"), phrase("drivers")),
@@ -45,20 +45,20 @@ _SHOWN = 12
 _PIDS = 2
 
 
-def stack_lines(sight: Sight) -> list[Phrase | Phrases | str]:
+def stack_lines(snapshot: Snapshot) -> list[Phrase | Phrases | str]:
     """Groups, odd ones marked, ranks that are absent, locks, and what could not be looked into."""
-    shown = [group for group in sight.grouped.groups if group.role not in ("helper", "system") or group.odd]
+    shown = [group for group in snapshot.grouped.groups if group.role not in ("helper", "system") or group.odd]
     shown.sort(key=lambda group: not group.odd)
     lines: list[Phrase | Phrases | str] = [_group(group) for group in shown[:_SHOWN]]
-    if sight.grouped.absent:
-        absent = ", ".join(map(str, sight.grouped.absent))
-        lines.append(phrase("rank {ranks} of {size} is not there", ranks=absent, size=sight.grouped.size))
-    lines += _locks(sight)
-    lines += _unread(sight.processes)
-    if not sight.processes:
+    if snapshot.grouped.absent:
+        absent = ", ".join(map(str, snapshot.grouped.absent))
+        lines.append(phrase("rank {ranks} of {size} is not there", ranks=absent, size=snapshot.grouped.size))
+    lines += _locks(snapshot)
+    lines += _unread(snapshot.processes)
+    if not snapshot.processes:
         lines.append(phrase("no process of it is seen here"))
-    hosts = [one.host for one in sight.taken]
-    if len(hosts) > 1 or any("ray" in process.title for process in sight.processes if process.role == "system"):
+    hosts = [one.host for one in snapshot.taken]
+    if len(hosts) > 1 or any("ray" in process.title for process in snapshot.processes if process.role == "system"):
         lines.append(phrase("looked at: {hosts}; no other node", hosts=", ".join(hosts)))
     return lines
 
@@ -102,9 +102,9 @@ def _runs(numbers: Sequence[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
 
 
-def _locks(sight: Sight) -> list[Phrase]:
+def _locks(snapshot: Snapshot) -> list[Phrase]:
     found = []
-    for taken in sight.taken:
+    for taken in snapshot.taken:
         for lock in taken.locks:
             if lock.waiters:
                 holders = ", ".join(f"{pid} ({name})" for pid, name in lock.holders.items())

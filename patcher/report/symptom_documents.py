@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.diagnose.decisions import decisions, seen
+from patcher.diagnose.symptom_tree import sample_line, symptom_tree
 from patcher.i18n import Language, show
 from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Symptom, Words
@@ -61,7 +61,7 @@ def render(name: str, symptoms: Sequence[Symptom]) -> str:
             show(branch.answer, language),
             [Section(show(group.heading, language), [entry(one) for one in group.symptoms]) for group in branch.groups],
         )
-        for branch in decisions(symptoms)
+        for branch in symptom_tree(symptoms)
     ]
     return engine.get_template(template).render(branches=branches, count=len(symptoms)).rstrip("\n") + "\n"
 
@@ -71,7 +71,7 @@ def _entries(language: Language) -> Callable[[Symptom], Entry]:
         advice = [
             Advice(said_by(offer, language), offer.commands, conditions(fix, language)) for fix, offer in fixes(symptom)
         ]
-        return Entry(symptom, words(symptom, language), seen(symptom), advice)
+        return Entry(symptom, words(symptom, language), sample_line(symptom), advice)
 
     return entry
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from patcher.diagnose.decisions import decisions, seen
-from patcher.diagnose.fixing import Fitting, offers
-from patcher.diagnose.model import Offer
-from patcher.diagnose.naming import name
+from patcher.diagnose.diagnosis import Offer
+from patcher.diagnose.symptom_tree import sample_line, symptom_tree
+from patcher.diagnose.verdict import FixContext, fixes_for
 from patcher.i18n import Language, show
+from patcher.logs.milestones import phase_name
 from patcher.records.symptoms import Fix, Symptom, Words
 from patcher.report.table import Cell, Row, show_rows
 from patcher.terminal.printing import say, to_paste
@@ -17,7 +17,7 @@ from patcher.terminal.printing import say, to_paste
 
 def show_tree(symptoms: Sequence[Symptom], tongue: Language) -> None:
     """The decision tree, a symptom a line."""
-    for number, branch in enumerate(decisions(symptoms)):
+    for number, branch in enumerate(symptom_tree(symptoms)):
         say(*[""] * bool(number), show(branch.answer, tongue))
         for group in branch.groups:
             say(f"  {show(group.heading, tongue)}")
@@ -28,7 +28,7 @@ def show_tree(symptoms: Sequence[Symptom], tongue: Language) -> None:
 def show_card(symptoms: Sequence[Symptom], tongue: Language) -> None:
     """For each symptom the line to look for and the first thing to do."""
     for symptom in symptoms:
-        say(seen(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
+        say(sample_line(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
         for _, offer in fixes(symptom)[:1]:
             say("  " + said_by(offer, tongue), *("    " + to_paste(line) for line in offer.commands))
 
@@ -38,9 +38,9 @@ def show_symptom(symptom: Symptom, tongue: Language) -> None:
     text = words(symptom, tongue)
     say(f"{symptom.id}: {text.title}", f"  {text.cause}")
     if symptom.phase:
-        named = show(", ", tongue).join(show(name(phase), tongue) for phase in symptom.phase)
+        named = show(", ", tongue).join(show(phase_name(phase), tongue) for phase in symptom.phase)
         say(f"  {show('phase', tongue)}: {named}")
-    if sign := seen(symptom):
+    if sign := sample_line(symptom):
         say(f"  {show('looks like', tongue)}: {sign}")
     for number, (fix, offer) in enumerate(fixes(symptom), 1):
         when = conditions(fix, tongue)
@@ -62,7 +62,7 @@ def symptom_json(symptom: Symptom) -> dict[str, Any]:
         "kind": symptom.kind,
         "topic": symptom.topic,
         "phase": list(symptom.phase),
-        "seen": seen(symptom),
+        "seen": sample_line(symptom),
         "fixes": [
             {"text": fix.text, "commands": list(offer.commands), "patch": fix.patch, "when": dict(fix.when)}
             for fix, offer in fixes(symptom)
@@ -76,7 +76,7 @@ def words(symptom: Symptom, tongue: Language) -> Words:
 
 def fixes(symptom: Symptom) -> tuple[tuple[Fix, Offer], ...]:
     """Every fix of a record with its commands, whatever the versions."""
-    return tuple(zip(symptom.fixes, offers(symptom, Fitting()), strict=True))
+    return tuple(zip(symptom.fixes, fixes_for(symptom, FixContext()), strict=True))
 
 
 def said_by(offer: Offer, tongue: Language) -> str:

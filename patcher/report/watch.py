@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Literal
 
-from patcher.diagnose.naming import name
 from patcher.errors import ExitCode
 from patcher.i18n import Phrase, Phrases, language, phrase, show
-from patcher.records.milestones import Phase
+from patcher.logs.milestones import Phase, phase_name
 from patcher.report.answers import show_json
 from patcher.report.diagnose import lines
 from patcher.report.jobs import Live
@@ -16,9 +15,9 @@ from patcher.report.stacks import stack_lines
 from patcher.terminal.printing import say, style
 from patcher.visible import visible_line
 from patcher.watch.activity import Activity
-from patcher.watch.loop import Ears
-from patcher.watch.model import Report
-from patcher.watch.state import Reason, Standing, State
+from patcher.watch.result import WatchResult
+from patcher.watch.run_state import Reason, RunState, RunStatus
+from patcher.watch.watcher import Listener
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan"}
 _REASONS: dict[Reason, Phrase] = {
@@ -35,7 +34,9 @@ class Watching:
 
     def __init__(self) -> None:
         self._live = Live(indent="")
-        self.ears = Ears(self._live.milestone, self._live.time, self._telling, self._standing, self._live.trouble)
+        self.listener = Listener(
+            self._live.milestone, self._live.time, self._telling, self._standing, self._live.trouble
+        )
 
     def end(self) -> None:
         self._live.end()
@@ -43,9 +44,9 @@ class Watching:
     def _telling(self, text: str) -> None:
         self._say(f"  {text[:_LONGEST]}")
 
-    def _standing(self, standing: Standing, state: State) -> None:
-        if standing.pace != "normal":
-            for line in (_phase_line(standing, standing.phase), _activity(state.activity)):
+    def _standing(self, status: RunStatus, state: RunState) -> None:
+        if status.pace != "normal":
+            for line in (_phase_line(status, status.phase), _activity(state.activity)):
                 if line:
                     self._say(show(line, language()))
 
@@ -55,7 +56,7 @@ class Watching:
         sys.stderr.flush()
 
 
-def show_report(report: Report, output: Literal["text", "json"]) -> None:
+def show_report(report: WatchResult, output: Literal["text", "json"]) -> None:
     """How it stood, where its processes stand, and what is known of that."""
     if output == "json":
         show_json(report.as_json())
@@ -65,23 +66,24 @@ def show_report(report: Report, output: Literal["text", "json"]) -> None:
         say(show(phrase("the job goes on"), tongue))
         return
     word = style(show(report.verdict, tongue), fg=_STYLES[report.verdict], bold=True)
-    say(f"{word}  {show(_phase_line(report.standing, report.phase), tongue)}")
-    if report.verdict == "stalled" and report.standing.reason is not None:
-        say(f"  {show(_REASONS[report.standing.reason], tongue)}")
+    say(f"{word}  {show(_phase_line(report.status, report.phase), tongue)}")
+    if report.verdict == "stalled" and report.status.reason is not None:
+        say(f"  {show(_REASONS[report.status.reason], tongue)}")
     if report.detail:
         say(f"  {show(report.detail, tongue)}")
     if report.verdict in ("stalled", "running") and (told := _activity(report.activity)):
         say(f"  {show(told, tongue)}")
-    if report.sight is not None:
-        if report.sight.phase not in (None, report.phase):
-            say(f"  {show(phrase('its frames are of the phase {phase}', phase=name(report.sight.phase)), tongue)}")
-        for line in stack_lines(report.sight):
+    if report.snapshot is not None:
+        if report.snapshot.phase not in (None, report.phase):
+            phase = phase_name(report.snapshot.phase)
+            say(f"  {show(phrase('its frames are of the phase {phase}', phase=phase), tongue)}")
+        for line in stack_lines(report.snapshot):
             say(f"  {show(line, tongue)}")
     if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
         say(*lines(report.diagnosis, "", tongue)[1:])
 
 
-def exit_code(report: Report) -> int:
+def exit_code(report: WatchResult) -> int:
     """0 for a run that ended well or goes on, 1 for one that failed or stalled, 130 after an interrupt."""
     if report.left:
         return 130
@@ -98,13 +100,13 @@ def duration(seconds: float) -> Phrase:
     return phrase("{hours} h {minutes} min", hours=whole // 3600, minutes=f"{whole % 3600 // 60:02}")
 
 
-def _phase_line(standing: Standing, phase: Phase | None) -> Phrase:
-    low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in standing.usual)
-    spans = {"low": low, "high": high, "silent": duration(standing.silent)}
+def _phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
+    low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in status.usual)
+    spans = {"low": low, "high": high, "silent": duration(status.silent)}
     told = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
     if phase == "loop":
         told = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
-    fields = {"phase": name(phase), "seconds": duration(standing.seconds), "told": told}
+    fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "told": told}
     if phase == "loop":
         return phrase("{phase}, {seconds} since the last step ({told})", **fields)
     return phrase("{phase}, {seconds} ({told})", **fields)

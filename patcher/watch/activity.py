@@ -52,7 +52,7 @@ class Activity:
         return self.seconds > 0 and not self.reads and not self.busy
 
 
-class Pulses:
+class UsageHistory:
     """Takes what `pulse` answers, in order, each process with its `host`."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-from patcher.watch.state import State
+from patcher.watch.run_state import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class Source(Protocol):
     def unwritten(self) -> bool:
         """Whether no process is seen that writes the log, and none was."""
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: RunState) -> None:
         """Tell what there is already."""
 
-    def read(self, state: State, seconds: float) -> None:
+    def read(self, state: RunState, seconds: float) -> None:
         """Tell what comes, for so long."""
 
     def now(self) -> float:
         """Seconds since the job's start."""
 
-    def heard(self, look: Mapping[str, Any]) -> None:
-        """Hear which processes there are."""
+    def update_members(self, look: Mapping[str, Any]) -> None:
+        """Take the processes that were seen, as `UsageMeter.look` tells them."""
 
     def end(self) -> End | None:
         """How it ended; None as long as it runs, as far as can be told."""

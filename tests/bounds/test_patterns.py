@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose.searching import MOST_SECONDS, Search, taken_apart
+from patcher.diagnose.symptom_patterns import MOST_SECONDS, TimedPattern, split_pattern
 from patcher.records.symptom_parse import load_symptoms
 from tests.bounds.conftest import Done
 from tests.bounds.hostile_lines import hostile
@@ -52,7 +52,7 @@ def _repeating() -> list[str]:
 
 
 def _slowest(pattern: str, lines: Iterator[str]) -> tuple[float, str]:
-    search, worst = Search(pattern), (0.0, "")
+    search, worst = TimedPattern(pattern), (0.0, "")
     search._found("")
     for line in lines:
         seconds = min(_seconds(search, line) for _ in range(1))
@@ -62,7 +62,7 @@ def _slowest(pattern: str, lines: Iterator[str]) -> tuple[float, str]:
     return worst
 
 
-def _seconds(search: Search, line: str) -> float:
+def _seconds(search: TimedPattern, line: str) -> float:
     began = time.thread_time()
     search._found(line)
     return time.thread_time() - began
@@ -87,7 +87,7 @@ def test_all_shipped_patterns(part: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_a_pattern_taken_apart_finds_what_it_found(part: int) -> None:
     for pattern in _repeating()[part::4]:
-        plain, search = re.compile(pattern, re.IGNORECASE), Search(pattern)
+        plain, search = re.compile(pattern, re.IGNORECASE), TimedPattern(pattern)
         for line in hostile(pattern, 150, few=True):
             assert search._found(line) is (plain.search(line) is not None), (pattern, line)
 
@@ -103,13 +103,13 @@ def test_a_pattern_taken_apart_finds_what_it_found(part: int) -> None:
     ],
 )
 def test_where_a_pattern_is_cut(pattern: str, parts: list[list[str]]) -> None:
-    assert taken_apart(pattern) == parts
+    assert split_pattern(pattern) == parts
 
 
 @pytest.mark.parametrize("text", ["foo xbar", "foo x bar", "foo bar", "bar foo", "foo  xx bar", "foo xfoo x"])
 def test_what_stands_before_a_gap_ends_early(text: str) -> None:
     pattern = r"foo \S+.*bar"
-    assert Search(pattern).finds(text) is (re.search(pattern, text) is not None)
+    assert TimedPattern(pattern).finds(text) is (re.search(pattern, text) is not None)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 import patcher
 from patcher.cli.app import COMMANDS, run
-from patcher.diagnose.fixing import Fitting, offers
+from patcher.diagnose.verdict import FixContext, fixes_for
 from patcher.i18n import _catalogue
 from patcher.records.symptom_parse import load_symptoms
 from tests.cli.conftest import Uky
@@ -227,6 +227,6 @@ def test_a_record_that_fails_is_named(uky: Uky, tree: Path) -> None:
 
 def test_a_log_that_is_known_is_named() -> None:
     symptom = next(symptom for symptom in SHIPPED if symptom.id == "nccl-timeout")
-    told = [line for offer in offers(symptom, Fitting(log="my logs/train.log")) for line in offer.commands]
+    told = [line for offer in fixes_for(symptom, FixContext(log="my logs/train.log")) for line in offer.commands]
     assert "uky-patch watch 'my logs/train.log'" in told
     assert not any("LOG" in line.split() for line in told)

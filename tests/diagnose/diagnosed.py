@@ -7,10 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from patcher.diagnose.blocks import SIZE
-from patcher.diagnose.fixing import Fitting
-from patcher.diagnose.judging import judge
-from patcher.diagnose.model import Diagnosis
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, judge
 from patcher.records.symptom_parse import parse_symptom
 from patcher.records.symptoms import Symptom
 
@@ -73,7 +72,7 @@ def diagnosed(
 ) -> Diagnosis:
     content = log.encode() if isinstance(log, str) else log
     evidence = scanner().scan([("run.log", io.BytesIO(content))], size)
-    return judge(evidence, Fitting(evidence.versions), ended=ended, silent=silent)
+    return judge(evidence, FixContext(evidence.versions), ended=ended, silent=silent)
 
 
 def root(found: Diagnosis) -> tuple[str, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from patcher.diagnose.comparing import MOST, Difference, compare
+from patcher.diagnose.compare_logs import MOST, Difference, compare
 from tests.diagnose.diagnosed import TRACEBACK, healthy
 
 

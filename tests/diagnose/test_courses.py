@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.diagnose.courses import Courses
-from patcher.diagnose.evidence import Place
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.metrics import MetricTrends
 from tests.diagnose.diagnosed import symptom
 
 
 def began(test: str, values: list[object], *, steps: int = 3, more: str = "", others: str = "") -> int | None:
     """The step at which a trend on `actor/loss` began that holds at the end."""
     trend = f"[[trend]]\nmetric = 'actor/loss'\ntest = '{test}'\nsteps = {steps}\n{more}"
-    courses = Courses([symptom("course", trend, kind="course")])
+    courses = MetricTrends([symptom("course", trend, kind="course")])
     for step, value in enumerate(values, 1):
         line = f"step:{step} - x/first:1 - actor/loss:{value} - actor/loss_max:9{others.format(step=step)}"
-        courses.feed(line.encode(), lambda step=step, line=line: Place("log", step, step, line), step)  # type: ignore[misc]
+        courses.feed(line.encode(), lambda step=step, line=line: LogLine("log", step, step, line), step)  # type: ignore[misc]
     found = courses.holding()
     return found[0].first.number if found else None
 
@@ -58,10 +58,10 @@ def test_constant_asks_whether_others_have_changed_meanwhile() -> None:
 
 def test_metrics_may_come_and_go_and_change_places() -> None:
     trend = "[[trend]]\nmetric = 'actor/loss'\ntest = 'nan'\nsteps = 2"
-    courses = Courses([symptom("course", trend, kind="course")])
+    courses = MetricTrends([symptom("course", trend, kind="course")])
     for step, line in enumerate(
         ["a:1 - actor/loss:nan", "b:1 - a:1", "actor/loss:nan - a:1", "a:1 - b:2 - actor/loss:nan"], 1
     ):
-        courses.feed(f"step:{step} - {line}".encode(), lambda step=step: Place("log", step, step, ""), step)  # type: ignore[misc]
+        courses.feed(f"step:{step} - {line}".encode(), lambda step=step: LogLine("log", step, step, ""), step)  # type: ignore[misc]
     (hit,) = courses.holding()
     assert (hit.first.number, hit.last.number, hit.count) == (3, 4, 2)

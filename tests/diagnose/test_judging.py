@@ -6,9 +6,8 @@ import io
 
 import pytest
 
-from patcher.diagnose.fixing import Fitting
-from patcher.diagnose.judging import judge
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, judge
 from tests.diagnose.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
 
 STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"
@@ -252,7 +251,7 @@ def test_the_phase_is_the_one_that_was_about_to_begin_where_the_symptom_belongs_
     for phases, phase in (("[]", "actor"), ('["rollout"]', "rollout"), ('["loop"]', "actor"), ('["actor"]', "actor")):
         one = symptom("engine", "no engine today", more=f"phase = {phases}")
         evidence = Scanner([one]).scan([("log", io.BytesIO((begun + "no engine today\n").encode()))])
-        assert judge(evidence, Fitting()).phase == phase
+        assert judge(evidence, FixContext()).phase == phase
 
 
 def test_a_warning_of_nccl_ends_a_run_where_nccl_handed_an_error_up() -> None:

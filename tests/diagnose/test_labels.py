@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.diagnose.labels import unlabelled
-from patcher.diagnose.times import time_of
-from patcher.records.log_lines import said
+from patcher.logs.labels import strip_labels, time_of
+from patcher.logs.lines import strip_prefix
 
 
 @pytest.mark.parametrize(
@@ -40,19 +39,19 @@ from patcher.records.log_lines import said
     ],
 )
 def test_labels_come_off(text: str, bare: str, level: str) -> None:
-    found = unlabelled(text)
+    found = strip_labels(text)
     assert (found.text, found.level) == (bare, level)
 
 
 def test_speakers_are_told_apart() -> None:
-    told = said(
+    told = strip_prefix(
         "\x1b[36m(vLLMHttpServer pid=9, ip=192.0.2.2)\x1b[0m (VllmWorker rank=0 pid=8) x [repeated 3x across cluster]"
     )
     assert (told.actors, told.text) == (("vLLMHttpServer", "VllmWorker rank=0"), "x")
     assert told.speaker == "(vLLMHttpServer pid=9, ip=192.0.2.2) (VllmWorker rank=0 pid=8)"
-    assert said("(raylet, ip=10.0.0.2) x").text == "x"
-    assert said("(autoscaler +1m2s) x").text == "x"
-    assert said("(see below) x").speaker == ""
+    assert strip_prefix("(raylet, ip=10.0.0.2) x").text == "x"
+    assert strip_prefix("(autoscaler +1m2s) x").text == "x"
+    assert strip_prefix("(see below) x").speaker == ""
 
 
 def test_times_in_any_form_are_in_order() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from patcher.diagnose import diagnosing
-from patcher.diagnose.model import Diagnosis
-from patcher.diagnose.scanning import Scanner
+from patcher.diagnose.diagnose import judge_logs, read_log
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.log_files import logs_named
+from patcher.diagnose.scanner import Scanner
 from patcher.session.session import Session
 from tests.diagnose.diagnosed import SYMPTOMS, TRACEBACK, root
 
@@ -16,8 +17,8 @@ def diagnosed(folder: Path, logs: dict[str, str]) -> Diagnosis:
     for at, (name, text) in enumerate(logs.items()):
         (folder / name).write_text(text, encoding="utf-8")
         os.utime(folder / name, (1_700_000_000 + at, 1_700_000_000 + at))
-    parts = [diagnosing.read(Scanner(SYMPTOMS), one, timed=True) for one in diagnosing.series(str(folder))]
-    return diagnosing.judged(Session(), parts)
+    parts = [read_log(Scanner(SYMPTOMS), one, timed=True) for one in logs_named(str(folder))]
+    return judge_logs(Session(), parts)
 
 
 def test_the_earliest_cause_by_time_is_the_root_whatever_its_file_is_called(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.records.log_lines import LIMIT, Line, Lines, said
-from patcher.records.milestones import Milestones
+from patcher.logs.lines import LIMIT, Line, Lines, strip_prefix
+from patcher.logs.milestones import Milestones
 
 LOGS = Path(__file__).parent.parent / "jobs" / "logs"
 
@@ -106,10 +106,10 @@ def test_the_telling_line(text: str, telling: str | None) -> None:
 
 
 def test_names_that_ray_puts_before_a_line_come_off() -> None:
-    told = said("\x1b[36m(vLLMHttpServer pid=13505, ip=192.0.2.2)\x1b[0m (EngineCore pid=13670) WARNING x\n")
+    told = strip_prefix("\x1b[36m(vLLMHttpServer pid=13505, ip=192.0.2.2)\x1b[0m (EngineCore pid=13670) WARNING x\n")
     assert (told.actors, told.text) == (("vLLMHttpServer", "EngineCore"), "WARNING x")
-    assert said("(see the docs) (pid=3) x").text == "(see the docs) (pid=3) x"
-    assert said("[repeated 7x across cluster]").actors == ()
+    assert strip_prefix("(see the docs) (pid=3) x").text == "(see the docs) (pid=3) x"
+    assert strip_prefix("[repeated 7x across cluster]").actors == ()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])

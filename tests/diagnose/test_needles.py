@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patcher.diagnose.words import EDGE, LATER, LONG, Words
-from patcher.records.needles import needles, width
+from patcher.diagnose.blocks import AUTOMATON_BYTES, KEPT_AT_EDGE, KEPT_LATER, WordFinder
+from patcher.logs.required_words import needles, width
 from patcher.records.symptom_parse import load_symptoms
 
 
@@ -72,29 +72,29 @@ def naive(text: bytes) -> set[tuple[int, int]]:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from([*WORDS, "a", "b", "cd", " ", "\n", "x"]), max_size=40).map("".join))
 def test_words_are_found_wherever_they_stand(text: str) -> None:
-    assert {(word, start) for word, start, _ in Words(WORDS).find(text.encode())} == naive(text.encode())
+    assert {(word, start) for word, start, _ in WordFinder(WORDS).find(text.encode())} == naive(text.encode())
 
 
 def test_of_a_frequent_word_the_first_and_the_last_places_count_and_of_others_all() -> None:
-    words = Words(WORDS)
+    words = WordFinder(WORDS)
     text = b"abc " * 1000 + b"zz top " + b"abc " * 1000
     places = [start for word, start, _ in words.find(text) if word == 0]
-    assert (len(places), places[0], places[-1]) == (2 * EDGE, 0, len(text) - 4)
+    assert (len(places), places[0], places[-1]) == (2 * KEPT_AT_EDGE, 0, len(text) - 4)
     assert [word for word, _, _ in words.find(text)].count(3) == 1
-    assert [word for word, _, _ in words.find(text)].count(0) == 2 * LATER
+    assert [word for word, _, _ in words.find(text)].count(0) == 2 * KEPT_LATER
     calm = b"abc zz top"
     assert len(words.find(calm)) == 2
     assert len(words.find(calm)) == 2
 
 
 def test_a_word_that_is_spent_is_not_found_again() -> None:
-    words = Words(WORDS)
+    words = WordFinder(WORDS)
     words.find(b"abc " * 500)
-    words.spend(0)
+    words.drop(0)
     assert words.find(b"abc zz top " * 3) == [(3, 4, 10), (3, 15, 21), (3, 26, 32)]
 
 
 def test_long_logs_are_read_as_short_ones_are() -> None:
-    words = Words(WORDS)
-    block = b"x" * (LONG // 3) + b"zz top"
-    assert [words.find(block) for _ in range(5)] == [[(3, LONG // 3, LONG // 3 + 6)]] * 5
+    words = WordFinder(WORDS)
+    block = b"x" * (AUTOMATON_BYTES // 3) + b"zz top"
+    assert [words.find(block) for _ in range(5)] == [[(3, AUTOMATON_BYTES // 3, AUTOMATON_BYTES // 3 + 6)]] * 5

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose.folders import series
-from patcher.diagnose.opening import opened
-from patcher.diagnose.writing import is_being_written
+from patcher.diagnose.diagnose import is_being_written
+from patcher.diagnose.log_files import logs_named
+from patcher.diagnose.log_stream import open_log
 from patcher.errors import UsageError
 
 
 def read(path: Path | str, most: int = 1 << 16) -> bytes:
-    with opened(str(path)) as stream:
+    with open_log(str(path)) as stream:
         pieces = []
         while piece := stream.read(most):
             pieces.append(piece)
@@ -55,7 +55,7 @@ def test_a_packed_log_that_is_damaged_is_one_error(tmp_path: Path) -> None:
 def test_a_log_that_grows_is_read_up_to_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_bytes(b"ready\n" * 10)
-    with opened(str(path)) as stream, path.open("ab") as more:
+    with open_log(str(path)) as stream, path.open("ab") as more:
         assert stream.read(6) == b"ready\n"
         more.write(b"more\n" * 1000)
         more.flush()
@@ -87,7 +87,7 @@ def test_what_is_no_log_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no log"):
         read(packed)
     with pytest.raises(UsageError, match="there are no logs"):
-        series(str(tmp_path))
+        logs_named(str(tmp_path))
     (tmp_path / "empty.log").write_bytes(b"")
     assert read(tmp_path / "empty.log") == b""
 
@@ -118,7 +118,7 @@ def test_a_session_of_ray_and_its_rotated_logs(tmp_path: Path) -> None:
     (logs / "empty.err").touch()
     (tmp_path / "session_latest").symlink_to(logs.parent)
     touch(tmp_path, "session_2025/logs/worker-0.out")
-    found = series(str(tmp_path))
+    found = logs_named(str(tmp_path))
     own = [[Path(part).name for part in one.parts] for one in found if not one.housekeeping]
     assert own == [
         ["x.log.gz"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.diagnosis.labels import Label, load
-from patcher.diagnose.diagnosing import diagnose
+from patcher.diagnose.diagnose import diagnose
 from patcher.session.session import Session
 
 QUOTED = [label for label in load() if label.origin == "document" and label.part == "tuning"]

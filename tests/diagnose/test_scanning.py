@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from patcher.diagnose.model import Diagnosis
+from patcher.diagnose.diagnosis import Diagnosis
 from tests.diagnose.diagnosed import TRACEBACK, diagnosed, healthy, root, scanner, unfinished
 
 MEMORY = "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.diagnose.stages import later, stage
+from patcher.diagnose.tracebacks import later_phase, phase_of_frames
 from tests.diagnose.diagnosed import diagnosed
 
 DRIVER = """\
@@ -24,16 +24,16 @@ def test_the_innermost_function_that_tells_one_counts() -> None:
         '  File "/x/verl/workers/fsdp_workers.py", line 620, in _build_rollout',
         '  File "/x/site-packages/vllm/entrypoints/llm.py", line 3, in init_model',
     )
-    assert stage(frames[:1]) == "actor"
-    assert stage(frames) == "rollout"
-    assert stage(frames[2:]) is None
+    assert phase_of_frames(frames[:1]) == "actor"
+    assert phase_of_frames(frames) == "rollout"
+    assert phase_of_frames(frames[2:]) is None
 
 
 def test_the_later_phase_counts() -> None:
-    assert later("config", "dataset") == "dataset"
-    assert later("loop", "rollout") == "loop"
-    assert later(None, "actor") == "actor"
-    assert later(None, None) is None
+    assert later_phase("config", "dataset") == "dataset"
+    assert later_phase("loop", "rollout") == "loop"
+    assert later_phase(None, "actor") == "actor"
+    assert later_phase(None, None) is None
 
 
 def test_an_exception_that_is_told_before_its_phase() -> None:

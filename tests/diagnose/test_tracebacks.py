@@ -7,7 +7,7 @@ import io
 import pytest
 
 from patcher.diagnose.blocks import blocks
-from patcher.diagnose.tracebacks import Chain, walk
+from patcher.diagnose.tracebacks import Chain, follow_traceback
 from tests.diagnose.diagnosed import TRACEBACK
 
 DIRECT = "\nThe above exception was the direct cause of the following exception:\n\n"
@@ -18,7 +18,7 @@ def walked(log: str) -> Chain:
     (block,) = blocks(io.BytesIO(log.encode()))
     at = log.index("Traceback (most recent call last)")
     start = log.rfind("\n", 0, at) + 1
-    return walk(block, len(log[:start].encode()), "log", log[:start].count("\n") + 1)
+    return follow_traceback(block, len(log[:start].encode()), "log", log[:start].count("\n") + 1)
 
 
 def root(log: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ import pytest
 from patcher import jobs
 from patcher.jobs import Job, Verdict
 from patcher.jobs.link import Link
-from patcher.records.milestones import Milestone
+from patcher.logs.milestones import Milestone
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
 from patcher.remote.opening import begin
@@ -51,8 +51,8 @@ class Site:
         self.started.append(job.id)
         return job
 
-    def follow(self, job: Job, **ears: Callable[..., object]) -> Verdict:
-        return jobs.follow(self.link.again, self.open(), job, on_trouble=lambda _: None, **ears)  # type: ignore[arg-type]
+    def follow(self, job: Job, **listener: Callable[..., object]) -> Verdict:
+        return jobs.follow(self.link.again, self.open(), job, on_trouble=lambda _: None, **listener)  # type: ignore[arg-type]
 
     def milestones(self, job: Job) -> tuple[Verdict, list[Milestone]]:
         found: list[Milestone] = []

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from patcher.errors import CutError, HostError, LoginError, UnreachableError
-from patcher.jobs import following
-from patcher.jobs.following import Lasting
+from patcher.jobs import follow_log
+from patcher.jobs.follow_log import LastingConnection
 from patcher.remote.host import Host
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import log_of
@@ -66,8 +66,8 @@ def follow(there: Site, tmp_path: Path) -> Follow:
     (tree / "verl").mkdir(parents=True)
     (tree / "verl/__init__.py").write_text("")
 
-    def start(*words: str, patience: float = following.PATIENCE) -> Follower:
-        program = "from patcher.jobs import following; import sys; following.PATIENCE = float(sys.argv.pop(1))"
+    def start(*words: str, patience: float = follow_log.PATIENCE) -> Follower:
+        program = "from patcher.jobs import follow_log; import sys; follow_log.PATIENCE = float(sys.argv.pop(1))"
         program += "; from patcher.__main__ import main; main()"
         command = [sys.executable, "-c", program, str(patience), "--root", str(tree), *words, "loop"]
         env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -200,15 +200,17 @@ def test_a_migration_follows_its_job_through_it(site: Place) -> None:
 
 
 class Line:
-    """What `Lasting` reaches: it fails as it is told to, and counts how often it was asked."""
+    """What `LastingConnection` reaches: it fails as it is told to, and counts how often it was asked."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *errors: HostError) -> None:
-        monkeypatch.setattr(following, "PAUSES", (0.01,))
+        monkeypatch.setattr(follow_log, "PAUSES", (0.01,))
         self.errors = list(errors)
         self.asked = 0
         self.told: list[str] = []
         self.connection: Any = SimpleNamespace(host=Host("loop", "loop"))
-        self.lasting = Lasting(self.again, self.connection, lambda told: self.told.append(str(told)), back="attach it")
+        self.lasting = LastingConnection(
+            self.again, self.connection, lambda told: self.told.append(str(told)), back="attach it"
+        )
 
     def again(self) -> Any:
         self.asked += 1
@@ -251,14 +253,14 @@ def test_a_login_that_is_refused_is_not_waited_for(monkeypatch: pytest.MonkeyPat
 
 def test_patience_is_counted_from_the_loss_and_not_from_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that says nothing for an hour is no host that was away for an hour."""
-    monkeypatch.setattr(following, "PATIENCE", 0.2)
-    monkeypatch.setattr(following, "STEADY", 0.1)
+    monkeypatch.setattr(follow_log, "PATIENCE", 0.2)
+    monkeypatch.setattr(follow_log, "STEADY", 0.1)
     line = Line(monkeypatch, UnreachableError("x"), UnreachableError("x"))
     assert line.lasting.do(cut_once(0.4)) == "done"
 
 
 def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "PATIENCE", 0.1)
+    monkeypatch.setattr(follow_log, "PATIENCE", 0.1)
     line = Line(monkeypatch, *(UnreachableError("loop: it refuses the connection") for _ in range(1000)))
     with pytest.raises(UnreachableError, match="attach it") as caught:
         line.lasting.do(cut_once())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patcher import jobs
-from patcher.jobs import following
+from patcher.jobs import follow_log
 from patcher.jobs.link import Link
 from patcher.remote.host import Host
 from patcher.remote.opening import begin
@@ -39,7 +39,7 @@ os.write(1, b"the end, without a newline")
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "PAUSES", (0.05,))
+    monkeypatch.setattr(follow_log, "PAUSES", (0.05,))
 
 
 @pytest.mark.hosts

@@ -10,11 +10,10 @@ import pytest
 from patcher import jobs
 from patcher.checks import Check
 from patcher.jobs.link import linked
-from patcher.preflight import Wish
-from patcher.preflight.debug_job import job_check
+from patcher.preflight.preflight import PreflightOptions, check_job
 from patcher.remote.host import HERE, Host
 from patcher.session.session import Session
-from tests.agent.ladder.standins import tree
+from tests.agent.preflight_programs.standins import tree
 
 LOG = Path(__file__).parents[1] / "data" / "train-0.8.0.log"
 
@@ -24,10 +23,10 @@ def fork(tmp_path: Path) -> Path:
     return tree(tmp_path / "fork", verl="__version__ = '0.8.0'")
 
 
-def prove(fork: Path, script: str, wish: Wish | None = None, before: tuple[Check, ...] = ()) -> Check:
+def prove(fork: Path, script: str, wish: PreflightOptions | None = None, before: tuple[Check, ...] = ()) -> Check:
     (fork / "run_debug.sh").write_text(script)
     host = Host(HERE, HERE, path=str(fork), python=sys.executable)
-    return job_check(Session(root_option=fork, python=Path(sys.executable)), host, wish or Wish(), before)
+    return check_job(Session(root_option=fork, python=Path(sys.executable)), host, wish or PreflightOptions(), before)
 
 
 def test_a_job_that_trains_proves_it(fork: Path) -> None:
@@ -46,11 +45,11 @@ def test_a_job_that_fails_is_told_with_what_it_said_last(fork: Path) -> None:
 
 def test_it_trains_on_the_data_and_the_model_that_were_named(fork: Path) -> None:
     script = 'test "$TRAIN_FILES$VAL_FILES$MODEL_PATH" = "/d/t.parquet/d/t.parquet/m"\n'
-    assert prove(fork, script, Wish(data="/d/t.parquet", model="/m")).status == "ok"
+    assert prove(fork, script, PreflightOptions(data="/d/t.parquet", model="/m")).status == "ok"
 
 
 def test_a_job_that_takes_longer_than_its_budget_is_left_running(fork: Path) -> None:
-    check = prove(fork, "sleep 60\n", Wish(budget=1.0))
+    check = prove(fork, "sleep 60\n", PreflightOptions(budget=1.0))
     host = Host(HERE, HERE, path=str(fork), python=sys.executable)
     with linked(host, fork) as link:
         there = jobs.running(link.again())

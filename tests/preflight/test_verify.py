@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
-from patcher.preflight import Wish, climb
+from patcher.preflight.preflight import PreflightOptions, run_preflight
 from patcher.remote.connection import connect
 from patcher.remote.host import HERE, Host
 from patcher.remote.opening import begin
 from patcher.remote.probing import survey
-from tests.agent.ladder.standins import TORCH, tree
+from tests.agent.preflight_programs.standins import TORCH, tree
 
 LEVELS = ("markers", "env", "data", "model", "engine", "job")
 
@@ -31,7 +31,7 @@ def test_each_check_is_told_when_it_is_there(fork: Path) -> None:
     order: list[str] = []
     with connect(host) as connection:
         begin(connection, fork.name, None)
-        checks = climb(
+        checks = run_preflight(
             connection, host, survey(connection, host), "env", on_check=lambda check: order.append(check.name)
         )
         assert connection.channel.trips == 3
@@ -86,7 +86,9 @@ def test_secrets_of_the_host_are_in_no_verdict(fork: Path) -> None:
     host = Host(HERE, HERE, path=str(fork), python=sys.executable, secrets={"HF_TOKEN": "tell-nobody-of-it"})
     with connect(host) as connection:
         begin(connection, fork.name, None)
-        checks = climb(connection, host, survey(connection, host), "env", on_check=lambda _: None, wish=Wish(budget=5))
+        checks = run_preflight(
+            connection, host, survey(connection, host), "env", on_check=lambda _: None, wish=PreflightOptions(budget=5)
+        )
     said = " ".join(str(check.detail) for check in checks)
     assert "is refused" in said
     assert "tell-nobody-of-it" not in said

@@ -87,7 +87,7 @@ def test_stacks(channel: Channel, tmp_path: Path, old_python: str) -> None:
 
     (tmp_path / "hook").mkdir()
     (tmp_path / "stacks").mkdir()
-    source = import_module("patcher.jobs.agent.hooked").__file__
+    source = import_module("patcher.jobs.agent.sitecustomize_hook").__file__
     (tmp_path / "hook" / "sitecustomize.py").write_text(Path(str(source)).read_text())
     given = {"PYTHONPATH": str(tmp_path / "hook"), "UKY_PATCH_STACKS": str(tmp_path / "stacks"), "RANK": "3"}
     code = "print('up', flush=True); import time; time.sleep(60)"

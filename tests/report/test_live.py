@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from patcher.records.milestones import Milestone
+from patcher.logs.milestones import Milestone
 from patcher.report.live import Live, clock
 
 REACHED = (

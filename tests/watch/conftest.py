@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from patcher.jobs.agent import processes
-from patcher.watch.agent.finding import Members
-from patcher.watch.agent.taking import take
-from patcher.watch.stacks.grouping import Grouped, grouped
-from patcher.watch.stacks.reading import taken
+from patcher.watch.agent.members import Members
+from patcher.watch.agent.stacks import take_stacks
+from patcher.watch.stacks.grouping import ProcessGroups, group_processes
+from patcher.watch.stacks.read_stacks import read_stacks
 from tests import tools
 
 PROGRAM = Path(__file__).with_name("stalls.py")
@@ -44,19 +44,19 @@ class Stalled:
         folders = [str(Path(sys.executable).parent)]
         return {"pids": [[found.pid, found.start]], "stacks": str(self.stacks), "folders": folders}
 
-    def look(self, how: str) -> Grouped:
+    def look(self, how: str) -> ProcessGroups:
         """Its processes now, their stacks come by in one way alone."""
         bare = {"py-spy": ("hook",), "hook": ("py-spy",), "proc": ("py-spy", "hook")}[how]
         order = self.order
-        found = taken(take(Members(order), order, False, bare), "here")
-        return grouped(found.processes, found.locks)
+        found = read_stacks(take_stacks(Members(order), order, False, bare), "here")
+        return group_processes(found.processes, found.locks)
 
-    def each_way(self, check: Callable[[Grouped, str], None], within: float = 60) -> None:
+    def each_way(self, check: Callable[[ProcessGroups, str], None], within: float = 60) -> None:
         """The check with every way in which stacks are come by here."""
         for how in ways():
             self.soon(how, check, within)
 
-    def soon(self, how: str, check: Callable[[Grouped, str], None], within: float = 60) -> None:
+    def soon(self, how: str, check: Callable[[ProcessGroups, str], None], within: float = 60) -> None:
         """Look again until the check holds: a program needs its time to come to stand."""
         deadline = time.monotonic() + within
         while True:
@@ -77,7 +77,7 @@ def stalled(tmp_path: Path) -> Iterator[Callable[..., Stalled]]:
         hook, stacks = tmp_path / "hook", tmp_path / "stacks"
         for folder in (hook, stacks):
             folder.mkdir(exist_ok=True)
-        source = import_module("patcher.jobs.agent.hooked").__file__
+        source = import_module("patcher.jobs.agent.sitecustomize_hook").__file__
         shutil.copyfile(str(source), hook / "sitecustomize.py")
         log = tmp_path / "log.txt"
         given = {"UKY_PATCH_STACKS": str(stacks), "PYTHONPATH": str(hook), **(env or {})}

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from patcher.jobs.following import Lasting
+from patcher.jobs.follow_log import LastingConnection
 from patcher.records.symptom_parse import load_symptoms
-from patcher.watch.loop import Ears, Outcome, Watcher
-from patcher.watch.places import There
-from patcher.watch.remote import Remote
-from patcher.watch.stacks.grouping import Grouped
-from patcher.watch.stacks.symptoms import seen
-from patcher.watch.state import State
+from patcher.watch.host_log import HostLog
+from patcher.watch.machines import HostMachine
+from patcher.watch.run_state import RunState
+from patcher.watch.stacks.grouping import ProcessGroups
+from patcher.watch.stacks.symptoms import find_in_stacks
+from patcher.watch.watcher import Listener, Outcome, Watcher
 from tests.jobs.conftest import Site
 from tests.jobs.conftest import here as here
 from tests.jobs.conftest import there as there
@@ -32,11 +32,11 @@ Start = Callable[..., Stalled]
 pytestmark = pytest.mark.hosts
 
 
-def watcher(site: Site, job: Any, limit: float) -> tuple[Watcher, Lasting]:
-    lasting = Lasting(site.link.again, site.open(), lambda _: None)
-    source = Remote(site.host, job, lasting)
-    place = There(site.host.name, {"job": job.id}, lasting.do, str(site.root))
-    return Watcher(source, [place], State("debug", limit), Ears()), lasting
+def watcher(site: Site, job: Any, limit: float) -> tuple[Watcher, LastingConnection]:
+    lasting = LastingConnection(site.link.again, site.open(), lambda _: None)
+    source = HostLog(site.host, job, lasting)
+    place = HostMachine(site.host.name, {"job": job.id}, lasting.do, str(site.root))
+    return Watcher(source, [place], RunState("debug", limit), Listener()), lasting
 
 
 def rank_started(site: Site, name: str) -> Any:
@@ -48,11 +48,11 @@ def rank_started(site: Site, name: str) -> Any:
 def test_a_job_of_another_user_over_ssh_is_asked_by_its_hook(there: Site) -> None:
     found = watcher(there, rank_started(there, "held_lock"), 3)[0].watch()
     assert found.stalled
-    assert found.standing.phase == "dataset"
-    assert found.sight is not None
-    grouped = found.sight.grouped
+    assert found.status.phase == "dataset"
+    assert found.snapshot is not None
+    grouped = found.snapshot.grouped
     assert [group.ranks for group in grouped.odd] == [(1,)]
-    assert {process.how for process in found.sight.processes if process.role == "rank"} <= {"faulthandler", "py-spy"}
+    assert {process.how for process in found.snapshot.processes if process.role == "rank"} <= {"faulthandler", "py-spy"}
     assert grouped.odd[0].where == "stalls.py:consume_batch"
 
 
@@ -75,8 +75,8 @@ def test_the_line_is_cut_meanwhile(there: Site) -> None:
     thread.join()
     assert len(cuts) == 2
     assert found.stalled
-    assert found.sight is not None
-    assert [group.ranks for group in found.sight.grouped.odd] == [(2,)]
+    assert found.snapshot is not None
+    assert [group.ranks for group in found.snapshot.grouped.odd] == [(2,)]
 
 
 def test_the_end_of_a_job_and_its_exit_code(there: Site) -> None:
@@ -102,17 +102,17 @@ def python() -> str:
     return str(found)
 
 
-def odd_ranks(found: Grouped) -> list[tuple[int, ...]]:
+def odd_ranks(found: ProcessGroups) -> list[tuple[int, ...]]:
     return [group.ranks for group in found.odd]
 
 
-def shown(found: Grouped, symptom: str) -> bool:
+def shown(found: ProcessGroups, symptom: str) -> bool:
     processes = [process for group in found.groups for process in group.processes]
-    return symptom in [sign.symptom.id for sign in seen(load_symptoms(), processes, (), {})]
+    return symptom in [sign.symptom.id for sign in find_in_stacks(load_symptoms(), processes, (), {})]
 
 
 def test_a_rank_does_not_come_to_the_all_reduce(stalled: Start, tmp_path: Path, python: str) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert odd_ranks(found) == [(1,)]
         if how != "proc":
             others = next(group for group in found.groups if group.ranks == (0, 2))
@@ -125,7 +125,7 @@ def test_a_rank_does_not_come_to_the_all_reduce(stalled: Start, tmp_path: Path, 
 
 
 def test_a_rank_is_not_there_when_the_group_forms(stalled: Start, tmp_path: Path, python: str) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert (found.absent, found.size, found.odd) == ((1,), 3, ())
         waiting = next(group for group in found.groups if group.ranks == (0, 2))
         assert str(waiting.told) == "waits for the ranks to form a group"
@@ -134,7 +134,7 @@ def test_a_rank_is_not_there_when_the_group_forms(stalled: Start, tmp_path: Path
 
 
 def test_a_worker_of_a_data_loader_is_stopped(stalled: Start, python: str) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         odd = found.odd[0]
         assert str(odd.told) == "is stopped by a signal"
         assert odd.ranks in ((0,), ())
@@ -155,7 +155,7 @@ def ray_folder() -> Iterator[str]:
 
 
 def test_an_actor_never_answers(stalled: Start, python: str, ray_folder: str) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         if how == "proc":
             return
         driver = next(group for group in found.groups if group.role == "driver")

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from patcher.watch import local
-from patcher.watch.local import Local, log_of
-from patcher.watch.state import State
+from patcher.watch import local_log
+from patcher.watch.local_log import LocalLog, log_of
+from patcher.watch.run_state import RunState
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "NAP", 0.01)
+    monkeypatch.setattr(local_log, "NAP", 0.01)
 
 
-def followed(path: Path) -> tuple[Local, State]:
-    source, state = Local(path), State("debug")
+def followed(path: Path) -> tuple[LocalLog, RunState]:
+    source, state = LocalLog(path), RunState("debug")
     source.begin(state)
     return source, state
 
 
-def phases(source: Local, state: State) -> list[str]:
+def phases(source: LocalLog, state: RunState) -> list[str]:
     source.read(state, 0.05)
     return list(state.milestones.begun)
 
@@ -79,9 +79,9 @@ def test_the_times_of_a_log_that_is_there_already_are_those_of_its_stamps(tmp_pa
     os.utime(log, (now + 60, now + 60))
     source, state = followed(log)
     assert [round(at) for at in state.milestones.begun.values()] == [0, 30, 50]
-    standing = state.standing(source.now())
-    assert standing.seconds == pytest.approx(50, abs=3)
-    assert standing.silent == pytest.approx(40, abs=3)
+    status = state.status(source.now())
+    assert status.seconds == pytest.approx(50, abs=3)
+    assert status.silent == pytest.approx(40, abs=3)
     source.close()
 
 

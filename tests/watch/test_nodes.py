@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.cluster import asking
 from patcher.cluster.reading import named, node_of
 from patcher.session.session import Session
-from patcher.watch.nodes import other_nodes
+from patcher.watch.machines import other_nodes
 
 if TYPE_CHECKING:
     import pytest

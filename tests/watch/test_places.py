@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from patcher.watch.activity import Pulses
-from patcher.watch.loop import together
+from patcher.watch.activity import UsageHistory
+from patcher.watch.watcher import combine_usage
 
 
 def look(pid: int, cpu: float) -> dict[str, Any]:
@@ -14,9 +14,9 @@ def look(pid: int, cpu: float) -> dict[str, Any]:
 
 
 def test_processes_of_the_same_number_are_told_apart_by_their_host() -> None:
-    pulses = Pulses()
-    pulses.take(together([look(7, 0), look(7, 0)], ["a", "b"]) | {"at": 0.0})
-    found = pulses.take(together([look(7, 0), look(7, 9)], ["a", "b"]) | {"at": 10.0})
+    pulses = UsageHistory()
+    pulses.take(combine_usage([look(7, 0), look(7, 0)], ["a", "b"]) | {"at": 0.0})
+    found = pulses.take(combine_usage([look(7, 0), look(7, 9)], ["a", "b"]) | {"at": 10.0})
     assert found.busy == (("b", 7),)
     assert not found.still
     assert found.processes == 2

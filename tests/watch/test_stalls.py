@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from patcher.watch.agent.finding import Members
-from patcher.watch.agent.taking import take
-from patcher.watch.stacks.grouping import Group, Grouped
-from patcher.watch.stacks.reading import taken
+from patcher.watch.agent.members import Members
+from patcher.watch.agent.stacks import take_stacks
+from patcher.watch.stacks.grouping import Group, ProcessGroups
+from patcher.watch.stacks.read_stacks import read_stacks
 from tests import tools
 from tests.watch.conftest import Stalled
 
 Start = Callable[..., Stalled]
 
 
-def odd_ranks(found: Grouped) -> list[tuple[int, ...]]:
+def odd_ranks(found: ProcessGroups) -> list[tuple[int, ...]]:
     return [group.ranks for group in found.odd]
 
 
-def of_ranks(found: Grouped, *ranks: int) -> Group:
+def of_ranks(found: ProcessGroups, *ranks: int) -> Group:
     return next(group for group in found.groups if group.ranks == ranks and group.role == "rank")
 
 
 def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert odd_ranks(found) == [(1,)]
         assert str(found.odd[0].odd) == "holds the file lock that others wait for"
         others = of_ranks(found, 0, 2)
@@ -42,7 +42,7 @@ def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path) -> None:
 
 
 def test_a_rank_is_stopped(stalled: Start) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert odd_ranks(found) == [(2,)]
         assert str(found.odd[0].told) == "is stopped by a signal"
         assert of_ranks(found, 0, 1)
@@ -53,7 +53,7 @@ def test_a_rank_is_stopped(stalled: Start) -> None:
 
 
 def test_a_queue_stays_empty(stalled: Start) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         if how == "proc":
             assert str(of_ranks(found, 0, 1, 2).told) == "waits for a lock or another thread"
             return
@@ -65,7 +65,7 @@ def test_a_queue_stays_empty(stalled: Start) -> None:
 
 
 def test_a_worker_of_a_pool_never_answers(stalled: Start) -> None:
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert "sleeps" in [str(group.told) for group in found.groups if group.role == "worker"]
         if how != "proc":
             (driver,) = (group for group in found.groups if group.role == "driver")
@@ -78,12 +78,12 @@ def test_frames_of_compiled_code_if_asked(stalled: Start) -> None:
     tools.require("py-spy")
     run = stalled("empty_queue")
 
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert found.groups[0].where.endswith("stalls.py:empty_queue")
 
     run.soon("py-spy", check)
     order = run.order
-    (process,) = taken(take(Members(order), order, True), "here").processes
+    (process,) = read_stacks(take_stacks(Members(order), order, True), "here").processes
     assert process.main is not None
     assert any(".so" in frame.path or "lock" in frame.function for frame in process.main.frames)
     assert run.process.poll() is None
@@ -95,7 +95,7 @@ def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: P
         pytest.skip("only root can give up what root may do")
     run = stalled("ranks:held_lock:3", str(tmp_path / "x"))
 
-    def check(found: Grouped, how: str) -> None:
+    def check(found: ProcessGroups, how: str) -> None:
         assert str(found.odd[0].odd) == "holds the file lock that others wait for"
         assert of_ranks(found, 0, 2)
 
@@ -113,14 +113,12 @@ def test_what_may_not_be_traced_is_asked_by_its_hook(stalled: Start, tmp_path: P
 
 LOOK = """
 import sys
-from patcher.watch.agent.finding import Members
-from patcher.watch.agent.taking import take
-from patcher.watch.agent.finding import Members
-from patcher.watch.agent.taking import take
-from patcher.watch.stacks.grouping import grouped
-from patcher.watch.stacks.reading import taken
+from patcher.watch.agent.members import Members
+from patcher.watch.agent.stacks import take_stacks
+from patcher.watch.stacks.grouping import group_processes
+from patcher.watch.stacks.read_stacks import read_stacks
 order = eval(sys.argv[1])
-found = taken(take(Members(order), order), "here")
-for group in grouped(found.processes, found.locks).groups:
+found = read_stacks(take_stacks(Members(order), order), "here")
+for group in group_processes(found.processes, found.locks).groups:
     print(group.ranks, group.where.rpartition("/")[2], group.processes[0].how, group.processes[0].closed)
 """

@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 
-from patcher.records.log_lines import Line
-from patcher.watch.limits import FACTOR, limits
-from patcher.watch.state import State
+from patcher.logs.lines import Line
+from patcher.watch.run_state import FACTOR, RunState, limits
 
 
 class Run:
     """A job of which lines and looks at its processes come at given times."""
 
     def __init__(self, **given: Any) -> None:
-        self.state = State(given.pop("profile", "debug"), **given)
+        self.state = RunState(given.pop("profile", "debug"), **given)
         self._number = 0
 
     def say(self, text: str, at: float) -> None:
         self._number += 1
-        self.state.line(Line(f"{text}\n", self._number, self._number), at)
+        self.state.take_line(Line(f"{text}\n", self._number, self._number), at)
 
     def work(self, first: int, last: int, *, cpu: float = 0.0, disk: int = 0) -> None:
         """Looks every three seconds, with so many percent of a core and bytes a second."""
@@ -29,11 +28,11 @@ class Run:
             self._disk = getattr(self, "_disk", 0) + 3 * disk
             used = {"cpu": self._cpu, "disk": self._disk, "called": 0, "memory": 1 << 30}
             process = {"host": "here", "pid": 1, "start": 1, "name": "python", "system": False, **used}
-            self.state.pulse({"at": 1000.0 + at, "processes": [process]}, float(at))
+            self.state.take_usage({"at": 1000.0 + at, "processes": [process]}, float(at))
 
     def at(self, seconds: float) -> tuple[str, str | None]:
-        standing = self.state.standing(seconds)
-        return standing.pace, standing.reason
+        status = self.state.status(seconds)
+        return status.pace, status.reason
 
 
 def rollout(**given: Any) -> Run:
@@ -49,8 +48,8 @@ def test_a_phase_is_normal_then_slow_then_suspect() -> None:
     run = rollout()
     assert [run.at(seconds) for seconds in (100, 150, 345)] == [("normal", None), ("slow", None), ("slow", None)]
     assert run.at(360) == ("suspect", "limit")
-    assert run.state.standing(360).limit == pytest.approx(FACTOR * 90)
-    assert run.state.standing(360).phase == "rollout"
+    assert run.state.status(360).limit == pytest.approx(FACTOR * 90)
+    assert run.state.status(360).phase == "rollout"
 
 
 def test_the_standard_profile_waits_as_long_as_its_loads_take() -> None:
@@ -111,7 +110,7 @@ def test_the_loop_is_measured_by_the_runs_own_steps() -> None:
     assert run.state.limits.usual == (100, 100)
     assert run.at(800)[0] == "slow"
     assert run.at(840) == ("suspect", "limit")
-    assert run.state.standing(840).seconds == 340
+    assert run.state.status(840).seconds == 340
 
 
 def test_a_weight_sync_inside_the_loop_has_limits_of_its_own() -> None:
@@ -119,10 +118,10 @@ def test_a_weight_sync_inside_the_loop_has_limits_of_its_own() -> None:
     run.say("Training Progress:   0%|          | 0/9 [00:00<?, ?it/s]", 100)
     run.say("step:1 - actor/loss:0.1", 200)
     run.say("[uky] [SYNC] update_weights begin 0.0s pid=7", 210)
-    assert run.state.standing(240).phase == "weight-sync"
+    assert run.state.status(240).phase == "weight-sync"
     assert run.at(340) == ("suspect", "limit")
     run.say("[uky] [SYNC] update_weights end 99.0s pid=7", 341)
-    assert run.state.standing(342).phase == "loop"
+    assert run.state.status(342).phase == "loop"
 
 
 def test_the_limit_of_the_command_line_counts_alone() -> None:

@@ -9,7 +9,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import sealing
+from patcher.jobs.agent import traces_key
 from patcher.jobs.agent.traces import noted, session_of
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Untold, run
@@ -79,7 +79,9 @@ def _session(job: dict[str, Any] | None, mine: list[Process], log: str | None) -
         if folder is not None:
             return folder, True
     if job is not None:
-        own = [note["path"] for note in noted(job["folder"], sealing.key(), "session") if os.path.isdir(note["path"])]
+        own = [
+            note["path"] for note in noted(job["folder"], traces_key.key(), "session") if os.path.isdir(note["path"])
+        ]
         return (own[-1], True) if own else (None, False)
     newest = os.path.realpath("/tmp/ray/session_latest")
     try:

@@ -10,12 +10,11 @@ from typing import Any, BinaryIO, Dict
 
 from patcher.jobs.agent import processes
 from patcher.messages import Refusal, phrase, why
-from patcher.remote.agent.place import OURS
+from patcher.remote.agent.place import JOBS
 from patcher.worktree import files
 from patcher.worktree.host import disk
 from patcher.worktree.json_text import parse_json
 
-JOBS = os.path.join(OURS, "jobs")
 SOCKET = "tmux"
 """The socket of a job's tmux, in its folder. It is named from there: a whole path may be too long for a socket."""
 STARTING = 60.0

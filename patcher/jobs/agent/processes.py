@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import pwd
 from typing import Any, Dict, Iterable, NamedTuple
 
-from patcher.jobs.agent.hooked import VARIABLE
 from patcher.jobs.agent.runner import start_of
+from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Said, phrase
 
 MARK = "UKY_PATCH_JOB"
@@ -76,24 +77,37 @@ def alive(process: dict[str, Any] | None) -> bool:
 
 def mark_of(pid: int) -> str | None:
     """The job that a process says it belongs to; None also where its environment cannot be read."""
-    return _environment(pid).get(MARK)
+    return variables(pid, (MARK,)).get(MARK)
 
 
-def _environment(pid: int) -> dict[str, str]:
-    """The two variables that a job's processes begin with; none where they cannot be read."""
+def variables(pid: int, names: Iterable[str]) -> dict[str, str]:
+    """Those variables of `names` that a process was started with; none where they cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:
             pairs = (item.partition(b"=") for item in stream.read().split(b"\0"))
-            wanted = (MARK.encode(), VARIABLE.encode())
-            return {name.decode(): os.fsdecode(value) for name, _, value in pairs if name in wanted}
+            return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs if os.fsdecode(name) in names}
     except OSError:
         return {}
 
 
+def status(pid: int) -> dict[str, str]:
+    """The fields of `/proc/PID/status`; none where it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as stream:
+            pairs = (line.partition(":") for line in stream)
+            return {name: value.strip() for name, _, value in pairs}
+    except OSError:
+        return {}
+
+
+def signals(pid: int) -> tuple[int, int]:
+    """The signals that a process catches, and those that it blocks; as bits, signal 1 lowest."""
+    found = status(pid)
+    return int(found.get("SigCgt", "0"), 16), int(found.get("SigBlk", "0"), 16)
+
+
 def user_of(pid: int) -> str:
     """The name of the user that a process runs as; empty where it cannot be told."""
-    import pwd
-
     try:
         return pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
     except (OSError, KeyError):
@@ -145,7 +159,7 @@ def claims(job: dict[str, Any], everything: Table) -> dict[int, Said]:
 
 def marked(pid: int, job: dict[str, Any]) -> bool:
     """Whether a process carries the job's mark, and that of no other folder: a copied tree has jobs of the same id."""
-    environment = _environment(pid)
+    environment = variables(pid, (MARK, VARIABLE))
     if environment.get(MARK) != job["id"]:
         return False
     try:

@@ -12,9 +12,9 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import devices, folder, login, processes, sealing
-from patcher.jobs.agent.hook import FOLDER
-from patcher.jobs.agent.hooked import VARIABLE
+from patcher.jobs.agent import devices, folder, login, processes, traces_key
+from patcher.jobs.agent.sitecustomize_hook import VARIABLE
+from patcher.jobs.agent.stacks_hook import FOLDER
 from patcher.messages import Refusal, Said, phrase, why
 from patcher.remote.agent import place, variables
 from patcher.worktree import files
@@ -43,13 +43,13 @@ def start(request: Request) -> dict[str, Any]:
     root = place.root(request)
     script = _script(root, args["script"])
     if not args.get("share"):
-        _alone(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
+        _require_idle(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
     environment, shell = (login.connection(), "") if args.get("here") else login.login()
     environment = login.with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
     name = _name()
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
-    _hooked(environment, os.path.join(folder.jobs_folder(root), name))
+    _add_stacks_hook(environment, os.path.join(folder.jobs_folder(root), name))
     secrets = parse_json(request.body) if request.body else {}
     job = {
         "profile": args.get("profile"),
@@ -70,7 +70,7 @@ def start(request: Request) -> dict[str, Any]:
     }
     at = _make(root, name, job, script)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
-    order["key"] = sealing.key(make=True).hex()
+    order["key"] = traces_key.key(make=True).hex()
     _launch(at, order)
     _show(at, name)
     return folder.look(at)
@@ -92,7 +92,7 @@ def _argv(script: str, python: str | None) -> list[str]:
     return [shutil.which("bash") or "/bin/sh", script]
 
 
-def _alone(root: str, wanted: str | None, host: str) -> None:
+def _require_idle(root: str, wanted: str | None, host: str) -> None:
     """Raises Refusal where a job of this tree runs, or somebody's process is on a GPU that the job would use."""
     jobs = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]
     for job in jobs:
@@ -104,7 +104,7 @@ def _alone(root: str, wanted: str | None, host: str) -> None:
             advice = "Wait, stop it with uky-patch job stop {host}, or start beside it with --share."
             raise Refusal("busy", phrase("a job of this tree is running"), cause, phrase(advice, host=host))
     busy = [
-        _said(gpu, process)
+        _describe_user(gpu, process)
         for gpu in devices.visible(devices.devices(), wanted)
         for process in gpu["busy"] or devices.unseen(gpu)
     ]
@@ -112,7 +112,7 @@ def _alone(root: str, wanted: str | None, host: str) -> None:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
 
 
-def _said(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
+def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
     told = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
     if process["pid"] is None:
         return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **told)
@@ -132,7 +132,7 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
             _write(os.path.join(at, f"{program}.py"), _source(f"patcher.jobs.agent.{program}"))
         for inner in (HOOK, FOLDER):
             os.mkdir(os.path.join(at, inner), 0o700)
-        _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.jobs.agent.hooked"))
+        _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.jobs.agent.sitecustomize_hook"))
         for kept in (script, *(os.path.join(root, other) for other in KEPT)):
             if os.path.isfile(kept):
                 _write(os.path.join(at, os.path.basename(kept)), files.read(kept, files.SOURCE_BYTES, follow=True))
@@ -151,7 +151,7 @@ def _name() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{int(now % 1 * 16**6):06x}"
 
 
-def _hooked(environment: dict[str, str], at: str) -> None:
+def _add_stacks_hook(environment: dict[str, str], at: str) -> None:
     """Let every Python of the job be asked for its stacks, also where it may not be traced."""
     environment[VARIABLE] = os.path.join(at, FOLDER)
     before = environment.get("PYTHONPATH")

@@ -9,7 +9,7 @@ from patcher.checks import Check
 from patcher.i18n import Phrases, phrase
 from patcher.migrate.journal import Proven
 from patcher.migrate.walk import Outcome, Walk, found
-from patcher.preflight import climb
+from patcher.preflight.preflight import run_preflight
 from patcher.tree.ledger import now
 
 _BUILT_ON = ("interpreter", "gpus", "driver", "cuda", "libcuda", "shm", "kernel")
@@ -26,7 +26,7 @@ def run(walk: Walk) -> Outcome:
         again = f"uky-patch verify --level data --host {walk.host.name}"
         told = phrase("nothing has changed since {at}: {found}", at=before.at, found=before.found)
         return Outcome(told, notes=(phrase("to look again all the same: {command}", command=again),))
-    checks = climb(walk.connection, walk.host, found(walk.survey), "data", on_check=walk.listeners.check)
+    checks = run_preflight(walk.connection, walk.host, found(walk.survey), "data", on_check=walk.listeners.check)
     walk.checks += checks
     notes = tuple(
         phrase("{name}: {detail}  ->  {fix}", name=check.name, detail=check.detail, fix=check.fix)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from patcher import jobs
 from patcher.i18n import phrase
 from patcher.migrate.walk import Outcome, Walk, found
 
 if TYPE_CHECKING:
+    from patcher.migrate.model import Cargo
     from patcher.remote.connection import Connection
 
 
@@ -35,7 +36,7 @@ def run(walk: Walk) -> Outcome:
 
     def keep(connection: Connection, verdict: jobs.Verdict) -> None:
         if verdict.kind == "ok":
-            kept[:] = [jobs.save_working(connection, verdict.job, walk.cargo, verdict)]
+            kept[:] = [jobs.save_working(connection, verdict.job, _what_ran(walk.cargo), verdict)]
 
     verdict = jobs.follow(
         walk.reconnect,
@@ -55,6 +56,25 @@ def run(walk: Walk) -> Outcome:
         return Outcome(verdict.detail, "warn", back)
     fix = f"uky-patch job logs {walk.host.words}"
     return Outcome(verdict.detail, "fail", fix, verdict.lines)
+
+
+def _what_ran(cargo: Cargo | None) -> Mapping[str, Any]:
+    """What is kept of the tree beside the configuration that worked: commit, versions, records with their files."""
+    if cargo is None:
+        return {}
+    plan = cargo.round.plan
+    return {
+        "commit": cargo.listing.commit,
+        "versions": {name: item.version for name, item in cargo.environment.packages.items()},
+        "records": {
+            outcome.id: {
+                "outcome": outcome.kind,
+                "files": {path: cargo.items[path].sha256 for path in outcome.files if path in cargo.items},
+            }
+            for outcome in plan.outcomes
+            if outcome.kind in ("applied", "pending", "adopted")
+        },
+    }
 
 
 def _begun(walk: Walk, there: Sequence[jobs.Job]) -> jobs.Job | None:

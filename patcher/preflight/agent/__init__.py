@@ -1,4 +1,4 @@
-"""The ladder of checks: each program in the interpreter that trains, in a process group of its own, within a budget.
+"""The checks of the preflight: programs in the interpreter that trains, each in its own process group, within a budget.
 
 `programs/` holds what runs there: sources that are sent to that interpreter, and never imported by the agent.
 """

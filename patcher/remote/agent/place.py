@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OURS = os.path.join(".uky-patch", "host")
 """Below the tree's root: all that a migration keeps there."""
+JOBS = os.path.join(OURS, "jobs")
+"""Below the tree's root: a folder for each job."""
 _INNER = ("incoming", "partial", "aside", "jobs", "working")
 """Folders in it that are written to and cleared: a link in their place would lead that to somebody's files."""
 _SHOWN = 8

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
-from patcher.watch.stacks.folding import key, telling
-from patcher.watch.stacks.kernel import call, waits_for
-from patcher.watch.stacks.meaning import Doing, doing
-from patcher.watch.stacks.model import Frame, Lock, Process, Role
+from patcher.watch.stacks.frame_meaning import FrameMeaning, frames_key, meaning_of, telling_frames
+from patcher.watch.stacks.kernel_waits import kernel_call, waits_for
+from patcher.watch.stacks.processes import Frame, Lock, Process, Role
 
 ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "helper", "system")
 
@@ -21,7 +20,7 @@ class Group:
     processes: tuple[Process, ...]
     frames: tuple[Frame, ...]
     """Those that tell, innermost first; empty where only the kernel told."""
-    doing: Doing | None
+    doing: FrameMeaning | None
     odd: Phrase | Phrases = NOTHING
     """Why it is taken for the odd one; nothing where it is not."""
 
@@ -54,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class ProcessGroups:
     """All groups, ranks first; and the ranks that there should be and are not, with the group's size."""
 
     groups: tuple[Group, ...]
@@ -66,7 +65,7 @@ class Grouped:
         return tuple(group for group in self.groups if group.odd)
 
 
-def grouped(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> Grouped:
+def group_processes(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> ProcessGroups:
     """The processes of a job, Ray's own left out. Idle workers of Ray are left out too.
 
     Who holds a file lock of `locks` that others wait for is the odd one.
@@ -80,21 +79,21 @@ def grouped(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> Grouped
     holders = {pid for lock in locks if lock.waiters for pid in lock.holders}
     groups = [_with_oddness(group, groups, absent, holders) for group in groups]
     groups.sort(key=lambda group: (ORDER.index(group.role), -len(group.processes)))
-    return Grouped(tuple(groups), absent, size)
+    return ProcessGroups(tuple(groups), absent, size)
 
 
 def _place(process: Process) -> tuple[object, ...]:
     head = (process.role, process.rank.group, process.stopped)
     main = process.main
     if main is not None and main.frames:
-        return (*head, key(telling(main.frames)))
-    return (*head, process.state in "RD", call(process), str(waits_for(process)))
+        return (*head, frames_key(telling_frames(main.frames)))
+    return (*head, process.state in "RD", kernel_call(process), str(waits_for(process)))
 
 
 def _group(members: tuple[Process, ...]) -> Group:
     main = members[0].main
     frames = main.frames if main is not None else ()
-    return Group(members, telling(frames), doing(frames))
+    return Group(members, telling_frames(frames), meaning_of(frames))
 
 
 def _absent(processes: Sequence[Process]) -> tuple[tuple[int, ...], int | None]:

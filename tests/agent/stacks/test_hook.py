@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from patcher.jobs.agent import hook, processes
-from patcher.jobs.agent.hooked import SIGNAL
+from patcher.jobs.agent import processes, stacks_hook
+from patcher.jobs.agent.sitecustomize_hook import SIGNAL
 from tests.watch.conftest import Stalled
 from tests.watch.conftest import stalled as stalled
 
@@ -25,7 +25,7 @@ def run(code: str, *folders: Path, stacks: Path | None = None) -> subprocess.Com
 
 
 def hooked(folder: Path) -> Path:
-    from patcher.jobs.agent import hooked as module
+    from patcher.jobs.agent import sitecustomize_hook as module
 
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(Path(module.__file__).read_text())
@@ -72,9 +72,9 @@ def test_a_process_without_the_hook_gets_no_signal(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         process = processes.one(sleeper.pid)
         assert process is not None
-        assert hook.dump(process, str(tmp_path)) == ("", "no hook")
+        assert stacks_hook.dump(process, str(tmp_path)) == ("", "no hook")
         (tmp_path / f"{os.uname()[1]}.{process.pid}.{process.start}").write_text("")
-        assert hook.dump(process, str(tmp_path)) == ("", "no hook")
+        assert stacks_hook.dump(process, str(tmp_path)) == ("", "no hook")
         time.sleep(0.1)
         assert sleeper.poll() is None
         sleeper.kill()
@@ -87,8 +87,8 @@ def test_another_process_under_the_same_number_gets_no_signal(stalled: Start) ->
     deadline = time.monotonic() + 30
     while not list(run.stacks.glob("*.*.*[0-9]")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert hook.dump(process._replace(start=process.start + 1), str(run.stacks)) == ("", "no hook")
-    text, why = hook.dump(process, str(run.stacks))
+    assert stacks_hook.dump(process._replace(start=process.start + 1), str(run.stacks)) == ("", "no hook")
+    text, why = stacks_hook.dump(process, str(run.stacks))
     assert "most recent call first" in text
     assert why == ""
     assert run.process.poll() is None
@@ -105,6 +105,6 @@ def test_a_process_that_changed_its_mind_gets_no_signal(tmp_path: Path) -> None:
         sleeper.stdout.readline()
         process = processes.one(sleeper.pid)
         assert process is not None
-        assert hook.dump(process, str(stacks)) == ("", "no hook")
+        assert stacks_hook.dump(process, str(stacks)) == ("", "no hook")
         assert sleeper.poll() is None
         sleeper.send_signal(signal.SIGKILL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from patcher.watch.stacks.model import Taken
-from patcher.watch.stacks.reading import taken
+from patcher.watch.stacks.processes import MachineStacks
+from patcher.watch.stacks.read_stacks import read_stacks
 
 Stack = Sequence[tuple[str, str, int]]
 SITE = "/venv/lib/python3.12/site-packages"
@@ -63,6 +63,6 @@ def rank(number: int, size: int, stack: Stack | None = None, **given: Any) -> di
     return told(100 + number, stack, env=variables, title="ray::WorkerDict.actor_rollout_update_actor", **given)
 
 
-def heard(*processes: dict[str, Any], locks: Sequence[dict[str, Any]] = ()) -> Taken:
+def heard(*processes: dict[str, Any], locks: Sequence[dict[str, Any]] = ()) -> MachineStacks:
     answer = {"processes": list(processes), "locks": list(locks), "spy": "/venv/bin/py-spy", "host": "node"}
-    return taken(answer, "here", "/home/me/fork")
+    return read_stacks(answer, "here", "/home/me/fork")

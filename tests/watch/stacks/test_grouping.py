@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from patcher.watch.stacks.grouping import Grouped, grouped
-from patcher.watch.stacks.meaning import phase
-from patcher.watch.stacks.model import Taken
-from patcher.watch.stacks.reading import taken
+from patcher.watch.stacks.frame_meaning import phase_of_processes
+from patcher.watch.stacks.grouping import ProcessGroups, group_processes
+from patcher.watch.stacks.processes import MachineStacks
+from patcher.watch.stacks.read_stacks import read_stacks
 from tests.watch.stacks.standins import ALL_REDUCE, COMPILES, QUEUE, heard, rank, told
 
 
-def of(found: Taken) -> Grouped:
-    return grouped(found.processes, found.locks)
+def of(found: MachineStacks) -> ProcessGroups:
+    return group_processes(found.processes, found.locks)
 
 
 def test_one_rank_compiles_while_seven_wait_for_it() -> None:
@@ -89,21 +89,23 @@ def test_engines_by_their_titles() -> None:
 
 def test_the_odd_rank_may_be_on_another_host() -> None:
     first = heard(*(rank(number, 4, ALL_REDUCE) for number in (0, 1)))
-    second = taken({"processes": [rank(2, 4, ALL_REDUCE), rank(3, 4, COMPILES)], "locks": [], "spy": None}, "node b")
-    found = grouped([*first.processes, *second.processes])
+    second = read_stacks(
+        {"processes": [rank(2, 4, ALL_REDUCE), rank(3, 4, COMPILES)], "locks": [], "spy": None}, "node b"
+    )
+    found = group_processes([*first.processes, *second.processes])
     assert [(group.ranks, group.processes[0].host) for group in found.odd] == [((3,), "node b")]
     assert next(group for group in found.groups if not group.odd).ranks == (0, 1, 2)
 
 
 def test_frames_name_the_phase() -> None:
-    assert phase(heard(rank(0, 1, ALL_REDUCE)).processes) == "loop"
+    assert phase_of_processes(heard(rank(0, 1, ALL_REDUCE)).processes) == "loop"
     loads = (
         ("/venv/lib/python3.12/site-packages/safetensors/torch.py", "load_file", 5),
         ("/home/me/fork/verl/workers/fsdp_workers.py", "init_model", 5),
     )
-    assert phase(heard(rank(0, 1, loads)).processes) == "actor"
+    assert phase_of_processes(heard(rank(0, 1, loads)).processes) == "actor"
     syncs = (("/home/me/fork/verl/workers/fsdp_workers.py", "ActorRolloutRefWorker.update_weights", 5),)
-    assert phase(heard(rank(0, 1, syncs)).processes) == "weight-sync"
+    assert phase_of_processes(heard(rank(0, 1, syncs)).processes) == "weight-sync"
 
 
 def test_an_import_is_no_wait_for_what_is_imported() -> None:

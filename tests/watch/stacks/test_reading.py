@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from patcher.watch.stacks.folding import frame, key, telling
-from patcher.watch.stacks.reading import of_faulthandler, of_spy
+from patcher.watch.stacks.frame_meaning import frame, frames_key, telling_frames
+from patcher.watch.stacks.read_stacks import of_faulthandler, of_spy
 
 DUMP = """RANK=1 WORLD_SIZE=3
 Thread 0x00007f45 [ray_print_logs] (most recent call first):
@@ -39,8 +39,8 @@ def test_both_accounts_have_one_key() -> None:
     ]
     spied = of_spy([{"name": "MainThread", "main": True, "active": False, "frames": frames}], "/home/me/fork")[0]
     dumped = of_faulthandler(DUMP, "/home/me/fork")[-1]
-    assert key(telling(spied.frames)) == key(telling(dumped.frames))
-    assert telling(spied.frames)[0].place == "queue.py:Queue.get"
+    assert frames_key(telling_frames(spied.frames)) == frames_key(telling_frames(dumped.frames))
+    assert telling_frames(spied.frames)[0].place == "queue.py:Queue.get"
 
 
 def test_a_forked_processs_frames_end_where_it_was_forked() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from patcher.diagnose.model import Diagnosis
+from patcher.diagnose.diagnosis import Diagnosis
 from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Stack
-from patcher.watch.diagnosing import with_stacks
-from patcher.watch.stacks.grouping import grouped
-from patcher.watch.stacks.symptoms import seen
+from patcher.watch.stacks.grouping import group_processes
+from patcher.watch.stacks.symptoms import find_in_stacks
+from patcher.watch.watch import add_stack_symptoms
 from tests.watch.stacks.standins import ALL_REDUCE, COMPILES, PYTHON, QUEUE, heard, rank, told
 
 SHIPPED = load_symptoms()
@@ -30,21 +30,21 @@ IDLE_LOADER = (
 def test_all_patterns_are_needed() -> None:
     found = heard(rank(0, 2, ALL_REDUCE), rank(1, 2, COMPILES)).processes
     both = replace(ANY, stacks=(Stack((r"distributed_c10d\.py:all_reduce", r"fsdp_workers\.py:update_actor$")),))
-    (sign,) = seen([both], found, (), {})
+    (sign,) = find_in_stacks([both], found, (), {})
     assert (sign.process.pid, sign.frame.line) == (100, 3252)
     other = replace(ANY, stacks=(Stack((r"distributed_c10d\.py:all_reduce", r"cpp_extension")),))
-    assert seen([other], found, (), {}) == ()
+    assert find_in_stacks([other], found, (), {}) == ()
 
 
 def test_the_odd_process_shows_it_first() -> None:
     found = heard(*(rank(number, 3, COMPILES) for number in range(3))).processes
     symptom = replace(ANY, stacks=(Stack((r"torch/utils/cpp_extension\.py:",)),))
-    assert seen([symptom], found, (102,), {})[0].process.pid == 102
+    assert find_in_stacks([symptom], found, (102,), {})[0].process.pid == 102
 
 
 def test_versions_that_cannot_show_it() -> None:
     symptom = replace(ANY, when={"torch": "<2"}, stacks=(Stack((r"all_reduce",)),))
-    assert seen([symptom], heard(rank(0, 1, ALL_REDUCE)).processes, (), {"torch": "2.9.0"}) == ()
+    assert find_in_stacks([symptom], heard(rank(0, 1, ALL_REDUCE)).processes, (), {"torch": "2.9.0"}) == ()
 
 
 def test_a_stopped_worker_is_the_root_and_idle_processes_are_no_sign() -> None:
@@ -55,8 +55,8 @@ def test_a_stopped_worker_is_the_root_and_idle_processes_are_no_sign() -> None:
         told(8, IDLE_LOADER, title="ray::TaskRunner.run"),
         told(9, QUEUE, title="ray::TaskRunner.run"),
     ).processes
-    odd = [pid for group in grouped(processes).odd for pid in group.pids]
-    found = with_stacks(Diagnosis("stalled", "loop"), SHIPPED, processes, odd)
+    odd = [pid for group in group_processes(processes).odd for pid in group.pids]
+    found = add_stack_symptoms(Diagnosis("stalled", "loop"), SHIPPED, processes, odd)
     assert [(one.id, one.role) for one in found.findings][:1] == [("process-stopped", "root")]
     assert found.findings[0].place.file == "pid 100 rank 0"
     assert found.findings[0].place.text == "ray::WorkerDict.actor_rollout_update_actor"
@@ -67,11 +67,11 @@ def test_a_stopped_worker_is_the_root_and_idle_processes_are_no_sign() -> None:
 
 def test_processes_that_wait_for_work_have_no_symptom() -> None:
     processes = heard(told(7, IDLE_ENGINE, title="VLLM::EngineCore"), told(8, IDLE_LOADER)).processes
-    assert seen(SHIPPED, processes, (), {}) == ()
+    assert find_in_stacks(SHIPPED, processes, (), {}) == ()
 
 
 def test_a_stopped_process_with_frames() -> None:
     symptom = replace(ANY, stacks=(Stack((r"all_reduce$",), stopped=True),))
     going, held = rank(0, 2, ALL_REDUCE), rank(1, 2, ALL_REDUCE, state="T")
-    (sign,) = seen([symptom], heard(going, held).processes, (), {})
+    (sign,) = find_in_stacks([symptom], heard(going, held).processes, (), {})
     assert sign.process.pid == 101

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from patcher.jobs.agent import sealing
+from patcher.jobs.agent import traces_key
 from patcher.jobs.agent.cleaning.model import Item, Items, item
 from patcher.jobs.agent.cleaning.scene import Scene
 from patcher.jobs.agent.traces import SEGMENT, SHARED, SOCKET, SOCKETS, noted, own, sockets_by_path
@@ -16,7 +16,7 @@ def orphans(scene: Scene) -> tuple[Items, Items]:
     """What is the job's, and what is the job's and somebody else's as well. What nothing ties to the job is neither."""
     known = {
         (note["path"], note["device"], note["inode"]): note["pid"]
-        for note in noted(scene.job["folder"], sealing.key(), "shm", "socket")
+        for note in noted(scene.job["folder"], traces_key.key(), "shm", "socket")
     }
     bound = sockets_by_path()
     mine: Items = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from patcher.jobs.agent import processes, sealing
+from patcher.jobs.agent import processes, traces_key
 from patcher.jobs.agent.cleaning.model import Item, Items, identity_of, item, size_of
 from patcher.jobs.agent.cleaning.scene import Scene
 from patcher.jobs.agent.traces import SESSION, noted, session_of
@@ -19,7 +19,7 @@ def sessions(scene: Scene) -> tuple[Items, Items]:
     others: Items = []
     known = {
         note["path"]: phrase("process {pid} of the job worked in it", pid=note["pid"])
-        for note in noted(scene.job["folder"], sealing.key(), "session")
+        for note in noted(scene.job["folder"], traces_key.key(), "session")
         if identity_of(note["path"]) == (note["device"], note["inode"])
     }
     for pid in sorted(scene.mine):

@@ -1,1 +1,1 @@
-"""Programs for the interpreter that trains. They may import what is installed there, and `telling` and `said`."""
+"""Programs for the interpreter that trains. They may import what is installed there, `check_report` and `messages`."""

@@ -6,7 +6,7 @@ import gc
 import time
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, Check, last_words
+from patcher.preflight.agent.check_report import ARGS, Check, last_words
 
 TOKENS = 8
 

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, PYTHON, Check, last_words
+from patcher.preflight.agent.check_report import ARGS, PYTHON, Check, last_words
 
 warnings.simplefilter("ignore")
 VLLM = phrase(

@@ -11,7 +11,7 @@ import sysconfig
 import tempfile
 
 from patcher.messages import Said, phrase
-from patcher.preflight.agent.telling import ARGS, Check
+from patcher.preflight.agent.check_report import ARGS, Check
 
 LOADED = (3, 6)
 """From this release on Triton links libcuda.so.1, the driver's own; before, libcuda.so, which may be a stub."""

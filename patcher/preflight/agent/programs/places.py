@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, Check
+from patcher.preflight.agent.check_report import ARGS, Check
 
 TRAIN = ("train.parquet", "train_tiny.parquet", "train_TINY.parquet")
 FILES = (".parquet", ".json", ".jsonl")

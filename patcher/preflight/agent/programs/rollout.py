@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import Check, short
+from patcher.preflight.agent.check_report import Check, short
 
 MEND = phrase("uky-patch status says whether a record repairs it, and uky-patch check what else has changed")
 with Check("verl rollout", fix=MEND) as here:

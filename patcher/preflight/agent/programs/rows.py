@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, Check
+from patcher.preflight.agent.check_report import ARGS, Check
 
 NEEDED = ("prompt", "data_source", "reward_model")
 SHOWN = 160

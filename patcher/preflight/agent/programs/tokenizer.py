@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, Check
+from patcher.preflight.agent.check_report import ARGS, Check
 
 warnings.simplefilter("ignore")
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")

@@ -7,7 +7,7 @@ import importlib.util
 import warnings
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, Check
+from patcher.preflight.agent.check_report import ARGS, Check
 
 warnings.simplefilter("ignore")
 MEND = phrase("uky-patch status says whether a record repairs it, and uky-patch check what else has changed")

@@ -8,7 +8,7 @@ import shlex
 import warnings
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, PYTHON, Check
+from patcher.preflight.agent.check_report import ARGS, PYTHON, Check
 
 warnings.simplefilter("ignore")
 MEND = phrase("uky-patch status says whether a record repairs it, and uky-patch check what else has changed")

@@ -8,7 +8,7 @@ import shlex
 from glob import glob
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, Check
+from patcher.preflight.agent.check_report import ARGS, Check
 from patcher.remote.agent.snapshots import newest_snapshot
 
 FETCH = phrase(

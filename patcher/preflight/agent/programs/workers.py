@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.preflight.agent.telling import ARGS, PYTHON, Check, last_words
+from patcher.preflight.agent.check_report import ARGS, PYTHON, Check, last_words
 from patcher.worktree import files
 
 CURRENT = "/tmp/ray/ray_current_cluster"
@@ -93,7 +93,7 @@ def about_workers(check: Check, told: dict[str, Any], cluster: bool) -> None:
         )
 
 
-def climb() -> None:
+def check_workers() -> None:
     with Check("ray", fix=ONE_BY_ONE) as check:
         try:
             ray = importlib.import_module("ray")
@@ -136,4 +136,4 @@ def report(check: Check, ray: Any, address: str, source: str, joined: bool) -> N
         check.ok(phrase("{version}; a task ran", version=version))
 
 
-climb()
+check_workers()

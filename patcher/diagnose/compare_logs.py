@@ -1,0 +1,94 @@
+"""Compare a log with that of a good run: lines that only the good run has, and lines that only this one has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from patcher.diagnose.blocks import blocks
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.last_lines import is_noise
+from patcher.logs.labels import strip_labels
+from patcher.logs.lines import strip_prefix
+
+MOST = 10
+"""How many lines are told of each."""
+_SHAPES = 200_000
+"""Different lines of a log that are told apart."""
+_VALUE = re.compile(
+    r"0x[0-9a-f]+|[0-9a-f]{12,}|\d+(?:\.\d+)*(?:e[+-]?\d+)?|(?<![\w/])/[\w./@+-]{2,}|\s+|[█▏▎▍▌▋▊▉#]+", re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_WRONG = re.compile(
+    r"error|exception|fail|fatal|kill|abort|refus|denied|timed? ?out|cannot|could not|unable|not found|invalid",
+    re.IGNORECASE,
+)
+_FRAME = re.compile(r'\s+|File "|[\^~]+$')
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Lines in the order of their logs."""
+
+    missing: tuple[LogLine, ...] = ()
+    """Of the good log alone."""
+    added: tuple[LogLine, ...] = ()
+    """Of the other alone."""
+
+
+def compare(log: Iterable[tuple[str, BinaryIO]], good: Iterable[tuple[str, BinaryIO]]) -> Difference:
+    """What two logs have apart; numbers, times, paths and who says it count for nothing."""
+    own, others = _line_shapes(log), _line_shapes(good)
+    common = [at for at, shape in enumerate(others) if shape in own]
+    parted = common[-1] if common else -1
+    missing = [(at > parted, place) for at, (shape, place) in enumerate(others.items()) if shape not in own]
+    added = [place for shape, place in own.items() if shape not in others]
+    return Difference(_choose_missing(missing), _choose_added(added))
+
+
+def _choose_missing(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, ...]:
+    """What would have come first after the two had parted; before that, only as far as there is room."""
+    telling = [(later, place) for later, place in missing if not is_noise(place.text)]
+    after = [place for later, place in telling if later][:MOST]
+    before = [place for later, place in telling if not later][-(MOST - len(after)) :] if len(after) < MOST else []
+    return (*before, *after)
+
+
+def _choose_added(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
+    """Lines that speak of something wrong first of all, then the last ones."""
+    telling = [place for place in added if not is_noise(place.text) and not _FRAME.match(place.text)]
+    wrong = [place for place in telling if _WRONG.search(place.text)]
+    kept = wrong[: MOST // 2] + wrong[MOST // 2 :][-(MOST // 2) :]
+    rest = [place for place in telling if place not in kept]
+    kept += rest[len(rest) - (MOST - len(kept)) :] if len(kept) < MOST else []
+    chosen = set(kept)
+    return tuple(place for place in telling if place in chosen)
+
+
+def _line_shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
+    """Each shape of a line with the first place that has it, in order."""
+    found: dict[str, LogLine] = {}
+    seen: set[bytes] = set()
+    for name, number, offset, raw in _lines(files):
+        bare = raw.translate(None, b"0123456789")
+        if bare in seen:
+            continue
+        if len(seen) < _SHAPES:
+            seen.add(bare)
+        told = strip_prefix(raw[:4000].decode("utf-8", "replace"))
+        text = strip_labels(told.text).text
+        shape = _VALUE.sub(" ", text).strip().lower()
+        if len(found) < _SHAPES and _WORD.search(shape):
+            found.setdefault(shape[:300], LogLine(name, number, offset, told.text[:500], told.actors, told.speaker))
+    return found
+
+
+def _lines(files: Iterable[tuple[str, BinaryIO]]) -> Iterator[tuple[str, int, int, bytes]]:
+    for name, stream in files:
+        for block in blocks(stream):
+            offset = block.offset
+            for number, line in enumerate(block.content[block.begin : block.end].split(b"\n"), block.number):
+                yield name, number, offset, line.rstrip(b"\r").rpartition(b"\r")[2]
+                offset += len(line) + 1

@@ -1,0 +1,125 @@
+"""The result of a diagnosis: verdict, findings with their fixes, and its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from patcher.diagnose.evidence import LogLine
+from patcher.i18n import NOTHING, Phrase, Phrases
+from patcher.logs.milestones import Phase
+from patcher.records.symptoms import Symptom
+
+Verdict: TypeAlias = Literal["ok", "failed", "stalled", "running"]
+Role: TypeAlias = Literal["root", "cascade"]
+UNKNOWN = "unknown"
+"""The id of a finding that no record covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A fix that counts here: what to do, and the commands to copy, ready."""
+
+    text: str
+    zh: str
+    commands: tuple[str, ...] = ()
+    patch: str | None = None
+    setting: str | None = None
+    note: Phrase | Phrases = NOTHING
+    """Where the patch record stands on the tree at hand, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A symptom in the log. `symptom` is None for a failure that no record covers."""
+
+    symptom: Symptom | None
+    role: Role
+    place: LogLine
+    count: int = 1
+    fixes: tuple[Offer, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.symptom.id if self.symptom is not None else UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A log's verdict. Findings come root first, then in the order of the log."""
+
+    verdict: Verdict
+    phase: Phase | None
+    findings: tuple[Finding, ...] = ()
+    telling: tuple[LogLine, ...] = ()
+    """The most telling lines, where the failure is unknown or there is none."""
+    step: int | None = None
+    steps: int | None = None
+    spans: Mapping[Phase, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    missing: Sequence[LogLine] = ()
+    """Lines of a good run's log, in its order, that this one never came to; where one was given."""
+    added: Sequence[LogLine] = ()
+    """Lines that the good run's log has not."""
+    lines: int = 0
+    size: int = 0
+    notes: tuple[Phrase, ...] = ()
+    """What of the symptoms could not be looked for."""
+    blank: bool = False
+    """Whether nothing that was read is of a training run."""
+    logs: tuple[str, ...] = ()
+    """Of a folder, the files that were read: those of its newest run."""
+    earlier: tuple[str, ...] = ()
+    """Of a folder, the logs of earlier runs, the newest first; they were left aside."""
+
+    @property
+    def root(self) -> Finding | None:
+        return next((finding for finding in self.findings if finding.role == "root"), None)
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is nothing to act on."""
+        return self.verdict in ("ok", "running") and not self.findings
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "phase": self.phase,
+            "verdict": self.verdict,
+            "symptoms": [_finding(finding) for finding in self.findings],
+            "step": self.step,
+            "steps": self.steps,
+            "phases": {name: round(seconds, 1) for name, seconds in self.spans.items()},
+            "versions": dict(self.versions),
+            "telling": _lines(self.telling),
+            "missing": _lines(self.missing),
+            "added": _lines(self.added),
+            "lines": self.lines,
+            "bytes": self.size,
+            "notes": [str(note) for note in self.notes],
+            "logs": list(self.logs),
+            "earlier": list(self.earlier),
+        }
+
+
+def _lines(places: Sequence[LogLine]) -> list[dict[str, Any]]:
+    return [{"file": place.file, "line": place.number, "text": place.text} for place in places]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    symptom = finding.symptom
+    return {
+        "id": finding.id,
+        "line": finding.place.number,
+        "file": finding.place.file,
+        "text": finding.place.text,
+        "title": symptom.title if symptom is not None else None,
+        "cause": symptom.cause if symptom is not None else None,
+        "fix": ["\n".join((offer.text, *offer.commands)) for offer in finding.fixes],
+        "records": [name for offer in finding.fixes for name in (offer.patch, offer.setting) if name],
+        "role": finding.role,
+        "count": finding.count,
+        "kind": symptom.kind if symptom is not None else "failure",
+        "topic": symptom.topic if symptom is not None else None,
+        "notes": [str(offer.note) for offer in finding.fixes if offer.note],
+    }

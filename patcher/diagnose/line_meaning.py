@@ -1,0 +1,207 @@
+"""What one line says by itself: an exception by its name, an end of a process or of the run, a version of a package.
+
+Each of the three has its words (`EXCEPTION_WORDS`, `ENDING_WORDS`, `VERSION_WORDS`), and a function that reads a line
+which holds one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from patcher.diagnose.evidence import Nature
+from patcher.records.rules import DISTRIBUTIONS
+
+ALONE = re.compile(
+    r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Timeout|Failure|OOM|Unsupported|NotFound|Expired))"
+    r"(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)"
+)
+"""An exception at the beginning of a line, known by its name alone."""
+ENDING = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*)(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)")
+"""The line that ends a traceback, whatever the exception is called."""
+
+# What only carries another exception, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
+_WRAPPERS = (
+    *("RayTaskError", "ChildFailedError", "CalledProcessError", "ExceptionGroup", "ProcessRaisedException"),
+    *("ProcessExitedException", "InstantiationException", "RemoteTraceback", "SystemExit", "WorkerCrashedError"),
+)
+# What a process sees when another one has ended: `EngineDeadError` says that the engine is gone, and not why.
+_EFFECTS = (
+    *("RayActorError", "ActorDiedError", "ActorUnavailableError", "EngineDeadError", "BrokenProcessPool"),
+    *("BrokenPipeError", "ConnectionResetError", "EOFError", "CancelledError", "DistNetworkError", "DistBackendError"),
+    *("OwnerDiedError", "ReferenceCountingAssertionError", "LocalRayletDiedError", "NodeDiedError"),
+)
+# Messages by which an exception of any class only carries another: `RuntimeError: Engine core initialization failed.
+# See root cause above.`
+_CARRIED = re.compile(
+    r"Caught \w+ in |Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
+    r"|EngineCore encountered an issue|Engine loop has died"
+)
+# What Python itself, or wandb, prints before a traceback that ends nothing: `Exception ignored in: <function …>`.
+_IGNORED = re.compile(
+    r"Exception ignored (?:in|on|while)|Error in atexit|Error in sys\.excepthook|--- Logging error ---"
+    r"|Exception in thread .*(?:MsgRouterThr|NetStatThr|ChkStopThr|wandb)"
+)
+# Words of a warning that announces the traceback behind it as handled: `WARNING … failed to import X, falling back:`.
+_SOFT = re.compile(
+    r"fail|error|except|could not|couldn't|cannot|can't|unable|skip|ignor|fall(?:ing)?[ -]?back"
+    r"|not (?:found|available)",
+    re.IGNORECASE,
+)
+
+
+def nature(name: str, of: str | None, text: str) -> Nature:
+    """What an exception of this name is to others."""
+    last = name.rpartition(".")[2]
+    if of or last in _WRAPPERS or last.endswith("CalledProcessError") or _CARRIED.search(text):
+        return "wrapper"
+    return "effect" if last in _EFFECTS else "exception"
+
+
+def was_handled(level: str, before: str, before_level: str) -> bool:
+    """Whether a traceback was only told of: by its own level, or by what its speaker said right before it."""
+    if level in ("DEBUG", "INFO", "WARNING") or _IGNORED.match(before):
+        return True
+    return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None
+
+
+_MUTE = ("assertionerror", "notimplementederror", "memoryerror")
+"""Often raised without a message: where a log begins within the traceback, this line is all that there is."""
+EXCEPTION_WORDS = (
+    *("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:"),
+    *_MUTE,
+)
+"""Words that lines with an exception hold."""
+
+
+How = Literal["done", "closed", "killed"]
+"""`done`: whatever comes behind is no failure; `closed`: a part has come to its end; `killed`: a process has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    needle: str
+    pattern: str
+    how: How
+
+
+_ENDINGS = (
+    _Ending("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
+    _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
+    *(
+        _Ending(f"training {words}", rf"^\W*(?:the )?training {words}\b(?! to)", "done")
+        for words in (
+            "complete",
+            "completed",
+            "finished",
+            "done",
+            "is complete",
+            "is done",
+            "has finished",
+            "has completed",
+        )
+    ),
+    _Ending("finished training", r"^\W*finished training\b", "done"),
+    _Ending("successfully installed", r"^Successfully installed \S", "closed"),
+    _Ending("application shutdown complete", r"Application shutdown complete", "closed"),
+    _Ending("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
+    _Ending(
+        "killed",
+        r"^(?:\S+: line \d+: +\d+ |\[\d+\][+-]? +(?:\d+ )?)?Killed(?:$| +\S)(?!.* by user)"
+        r"|\bwas killed by (?:signal|the OOM|SIGKILL)"
+        r"|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
+        "killed",
+    ),
+    _Ending(
+        "core dumped",
+        r"\(core dumped\)",
+        "killed",
+    ),
+    _Ending(
+        "segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"
+    ),
+    _Ending("segfault encountered", r"^!+ *Segfault encountered", "killed"),
+    _Ending("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
+    _Ending("aborted", r"^(?:\S+: line \d+: +\d+ )?Aborted(?: |$)|Fatal Python error: Aborted", "killed"),
+    _Ending("illegal instruction", r"^(?:\S+: line \d+: +\d+ )?Illegal instruction", "killed"),
+    _Ending("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
+    _Ending("fatal python error", r"^Fatal Python error: ", "killed"),
+    _Ending("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
+    _Ending("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
+    _Ending("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
+    _Ending(") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
+    _Ending("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
+    _Ending("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
+    _Ending(
+        "exit",
+        r"\bexit(?:ed)?(?:[ _]?(?:with|code|status|exit|non-zero|a))*\s*[:=]?\s*-?[1-9]\d{0,2}\b(?![.\w])"
+        r"|^srun: error: .*: Exited with exit code|^srun: error: .*: (?:Out Of Memory|Killed|Terminated)",
+        "killed",
+    ),
+)
+ENDING_WORDS = tuple(dict.fromkeys(ending.needle for ending in _ENDINGS))
+_ENDING_PATTERNS = [(ending.needle, re.compile(ending.pattern, re.IGNORECASE), ending.how) for ending in _ENDINGS]
+# Lines that only speak of an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
+_HARMLESS = re.compile(
+    r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--|sys\.exit|os\._exit", re.IGNORECASE
+)
+
+
+def ending_of(text: str, level: str, needle: str) -> How | None:
+    """What a line, without its labels, says of an end; None for nothing."""
+    for own, pattern, how in _ENDING_PATTERNS:
+        if own == needle and pattern.search(text):
+            if how == "killed" and needle in ("exit", "signal") and (level == "DEBUG" or _HARMLESS.search(text)):
+                return None
+            return how
+    return None
+
+
+_VERSION = r"v?(?P<version>\d+\.\d+[\w.+!-]*)"
+_SAYINGS = (
+    ("llm engine (v", "vllm", rf"LLM engine \({_VERSION}\)"),
+    ("vllm api server version", "vllm", rf"vLLM API server version {_VERSION}"),
+    ("vllm version", "vllm", rf"vLLM version *[:=]? *{_VERSION}"),
+    ("pytorch version", "torch", rf"PyTorch version *[:=]? *{_VERSION}"),
+    ("torch version", "torch", rf"torch version *[:=]? *{_VERSION}"),
+    ("transformers version", "transformers", rf"transformers version *[:=]? *{_VERSION}"),
+    ("ray version", "ray", rf"Ray version *[:=]? *{_VERSION}"),
+    ("verl version", "verl", rf"verl version *[:=]? *{_VERSION}"),
+    ("triton version", "triton", rf"triton version *[:=]? *{_VERSION}"),
+)
+_NAMES = "|".join(sorted((re.escape(name).replace(r"\-", "[-_]") for name in DISTRIBUTIONS), key=len, reverse=True))
+_INSTALLED = re.compile(rf"(?<![\w-])(?P<name>{_NAMES})-{_VERSION}", re.IGNORECASE)
+_PINNED = re.compile(rf"(?<![\w\[-])(?P<name>{_NAMES})(?:\[[\w,-]+\])?==\s*{_VERSION}", re.IGNORECASE)
+# A model's configuration is printed as JSON, and its "transformers_version" is that of whoever saved the model. Only
+# where the object is printed (`Qwen2Config {`) is it the installed one.
+_OF_CONFIG = re.compile(rf'^\s+"transformers_version": "{_VERSION}"')
+_CONFIG = re.compile(r"\w+Config \{$")
+_VERSION_PATTERNS = {needle: (name, re.compile(pattern, re.IGNORECASE)) for needle, name, pattern in _SAYINGS}
+
+INSTALLED = "successfully installed"
+OF_CONFIG = '"transformers_version"'
+PINS = tuple(f"{name}==" for name in DISTRIBUTIONS)
+VERSION_WORDS = (*_VERSION_PATTERNS, *PINS, INSTALLED, OF_CONFIG)
+
+
+def versions_in(text: str, needle: str, before: list[str]) -> dict[str, str]:
+    """Versions by distribution that a line tells. `before`: lines before it, for what needs them."""
+    if needle == INSTALLED and text.lower().startswith(INSTALLED):
+        return {_distribution_name(found["name"]): found["version"] for found in _INSTALLED.finditer(text)}
+    if needle == OF_CONFIG:
+        found = _OF_CONFIG.match(text)
+        printed = found is not None and any(_CONFIG.search(line.rstrip()) for line in before)
+        return {"transformers": found["version"]} if found is not None and printed else {}
+    if needle in PINS:
+        match = re.match(rf"\s*{_PINNED.pattern}\s*$", text, re.IGNORECASE)
+        return {_distribution_name(match["name"]): match["version"].rstrip(".")} if match else {}
+    if needle in _VERSION_PATTERNS:
+        name, pattern = _VERSION_PATTERNS[needle]
+        if match := pattern.search(text):
+            return {name: match["version"].rstrip(".")}
+    return {}
+
+
+def _distribution_name(name: str) -> str:
+    return name.lower().replace("_", "-")

@@ -1,0 +1,229 @@
+"""Take the matched lines of one run in order, and collect the evidence: symptoms, exceptions, ends, versions, progress.
+
+Lines that only quote others count for nothing: samples that a trainer prints, and a server's answers to its clients.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from patcher.diagnose.blocks import Block, line_at
+from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.last_lines import LAST, WaitPatterns, complaints, last_lines
+from patcher.diagnose.line_meaning import ALONE, ending_of, nature, versions_in
+from patcher.diagnose.matched_line import MatchedLine
+from patcher.diagnose.metrics import MetricTrends
+from patcher.diagnose.progress import RunProgress
+from patcher.diagnose.symptom_patterns import Sign
+from patcher.diagnose.tracebacks import follow_traceback, later_phase
+from patcher.logs.milestones import Phase
+
+# verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
+_OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
+_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
+"""What ends a sample, or cannot be part of one."""
+_ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
+_FAR = 1 << 14
+"""Bytes that a sample is looked back over."""
+
+
+def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
+    """Whether the line from `begin` to `end` is an answer, or in a sample of its speaker that has not ended."""
+    if block.content.startswith(_ANSWERS, begin):
+        return True
+    low = max(0, begin - _FAR)
+    opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
+    if opened < 0 or opened < max(block.content.rfind(mark, low, begin) for mark in _CLOSES):
+        return False
+    at, until = block.bounds(opened)
+    first = line_at(block, at, until)
+    return first.speaker == speaker and first.text.startswith("[")
+
+
+MOST = 100
+"""How many of the first and of the last ones are kept."""
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+
+
+class Exceptions:
+    """Collects what ended."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, Raised] = {}
+        self._last: dict[str, Raised] = {}
+
+    def all(self) -> list[Raised]:
+        """In the order of their first places that count."""
+        return sorted((*self._first.values(), *self._last.values()), key=lambda one: one.place.offset)
+
+    def add(
+        self,
+        name: str,
+        place: LogLine,
+        nature: Nature,
+        *,
+        progress: int,
+        phase: Phase | None = None,
+        chained: bool = False,
+        handled: bool = False,
+        frames: tuple[LogLine, ...] = (),
+    ) -> Raised | None:
+        """Add one; handed back if its lines before it are still to be told. `progress`: the offset of the last sign."""
+        key = f"{chained}{handled}{_NUMBER.sub('0', place.text[:200])}"
+        if (known := self._first.get(key) or self._last.get(key)) is not None:
+            known.count += 1
+            known.last = place
+            if known.place.offset >= progress:
+                return None
+            known.place, known.phase, known.frames = place, phase, frames
+            return known
+        kept = self._first if len(self._first) < MOST else self._last
+        if len(kept) >= MOST:
+            kept.pop(next(iter(kept)))
+        kept[key] = Raised(name, place, place, nature, chained, handled, 1, phase, frames)
+        return kept[key]
+
+
+_BEFORE, _BEHIND = 3, 4
+"""Lines about a sign that are kept."""
+_CONFIG = 150
+"""Lines before a version in which what it is of is looked for."""
+_CODE = 40
+"""Lines behind a line of code in which the exception itself is told."""
+
+
+class LogAccumulator:
+    """Takes the lines that hold words, in order, and sums them up."""
+
+    def __init__(self, courses: MetricTrends, waits: WaitPatterns) -> None:
+        self.run = RunProgress(courses)
+        self._waits = waits
+        self._exceptions = Exceptions()
+        self._found = Evidence()
+        self._hits: dict[str, Hit] = {}
+        self._versions: dict[str, str] = {}
+        self._ends: dict[str, tuple[int, int]] = {}
+        self._closed: LogLine | None = None
+        self._headers: set[int] = set()
+        self._endings: set[int] = set()
+        self._stages: dict[int, Phase] = {}
+        """The phase that a traceback tells, by the offset of its last line."""
+
+    def take(self, line: MatchedLine) -> None:
+        """Take one line, with the words that it holds."""
+        if self.run.looping and line.is_brief:
+            self.run.take_step(line)
+            return
+        roles = [role for _, role in line.words]
+        if not line.stripped.text:
+            return
+        if any(role.milestone or role.progress or role.config for role in roles):
+            self.run.take(line)
+        if any(role.matters for role in roles) and is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
+            return
+        if any(role.header for role in roles) and line.offset not in self._headers:
+            self._add_traceback(line)
+        for sign in line.signs():
+            if sign.found(line.stripped.text, line.block, line.begin, self.run.step or 0):
+                self._add_hit(sign, line)
+        for word, role in line.words:
+            if role.ending:
+                self._add_ending(word, line)
+            if role.version:
+                self._add_versions(word, line)
+        if line.offset not in self._endings and any(role.raised for role in roles):
+            self._add_exception_line(line)
+
+    def close(self, name: str, last: Block | None, size: int) -> None:
+        """A file has come to its end."""
+        found = self._found
+        found.size += size
+        if last is None:
+            return
+        lines = last.number + last.lines - (last.content[last.end - 1 : last.end] == b"\n")
+        found.lines += lines
+        self._ends[name] = lines, last.offset + last.end - last.begin
+        found.last = (*found.last, *last_lines(last, name))[-LAST:]
+        any(self.run.last_time(place.text) for place in reversed(found.last))
+
+    def evidence(self) -> Evidence:
+        """All of it."""
+        found = self._found
+        self.run.fill(found)
+        found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
+        found.versions, found.ends = self._versions, self._ends
+        found.complained = complaints(found.last)
+        if self._closed is not None and self._closed.offset >= (found.last[0].offset if found.last else 0):
+            found.closed = self._closed
+        if found.finished is None:
+            found.wait = self._waits.found(found.last)
+        return found
+
+    def _add_hit(self, sign: Sign, line: MatchedLine) -> None:
+        place, symptom = line.place, sign.symptom
+        hit = self._hits.get(symptom.id)
+        if hit is None:
+            hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.run.step or 0)
+        hit.last, hit.count = place, hit.count + 1
+        if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
+            hit.since, hit.weight = place, sign.weight
+            hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))
+            hit.around = line.around(_BEFORE, _BEHIND)
+
+    def _add_traceback(self, line: MatchedLine) -> None:
+        """A traceback, to its end."""
+        chain = follow_traceback(line.block, line.begin, line.name, line.number)
+        self._headers = {offset for offset in self._headers if offset > line.offset} | chain.headers
+        self._endings = {offset for offset in self._endings if offset > line.offset} | chain.endings
+        self._stages = {offset: phase for offset, phase in self._stages.items() if offset > line.offset}
+        at = line.time() if line.timed and chain.exceptions else None
+        for one in chain.exceptions:
+            raised = self._exceptions.add(
+                one.name,
+                replace(one.place, at=at) if line.timed else one.place,
+                one.nature,
+                progress=self.run.progress,
+                phase=later_phase(self.run.phase, one.phase),
+                chained=one.chained,
+                handled=one.handled,
+                frames=one.frames,
+            )
+            if raised is not None and not one.chained:
+                raised.before = line.before(_BEFORE)
+            if one.phase is not None:
+                self._stages[one.place.offset] = one.phase
+
+    def _add_exception_line(self, line: MatchedLine) -> None:
+        """An exception without a traceback."""
+        label = line.label
+        found = ALONE.match(label.text)
+        if found is not None and label.level not in ("DEBUG", "INFO", "WARNING"):
+            self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
+
+    def _add_ending(self, word: str, line: MatchedLine) -> None:
+        how = ending_of(line.label.text, line.label.level, word)
+        if how == "done":
+            self._found.finished = line.place
+        elif how == "closed":
+            self._closed = line.place
+        elif how == "killed" and line.offset not in self._endings:
+            self._endings.add(line.offset)
+            self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
+
+    def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> None:
+        advance = self.run
+        raised = self._exceptions.add(name, line.place, kind, progress=advance.progress, phase=advance.phase)
+        if raised is not None:
+            raised.before = line.before(_BEFORE)
+
+    def _add_versions(self, word: str, line: MatchedLine) -> None:
+        near = line.block.before(line.begin, _CONFIG) if word.startswith('"') else []
+        for name, version in versions_in(line.label.text, word, near).items():
+            self._versions.setdefault(name, version)
+
+
+def _is_source_line(before: LogLine, place: LogLine) -> bool:
+    """Whether a sign was seen in a traceback's line of code, and now where the exception itself says it."""
+    near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
+    return near and before.text.startswith("    ") and not place.text.startswith("    ")

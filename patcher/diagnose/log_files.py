@@ -1,0 +1,252 @@
+"""Find log files: those of a folder, the parts of a rotated log, the logs of one run, and logs near a wrong path.
+
+Logs are of one run where the times overlap in which they were written. The logs of its ranks, whose names or folders
+differ in a rank's number alone, are of one run too, and so are those of one name, as `slurm-7.out` and `slurm-7.err`. A
+session of Ray is one run. Of files that were copied together, the times that their lines tell count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import shlex
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TypeAlias
+
+from patcher.diagnose.log_stream import open_log
+from patcher.diagnose.scanner import Scanner
+from patcher.errors import UsageError
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.logs.labels import time_of
+from patcher.records.symptoms import Symptom
+
+_NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
+_DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
+_HOUSEKEEPING = re.compile(r"raylet\.|gcs_server\.")
+"""Logs of Ray's own processes that tell why workers ended; most of their errors are of no account."""
+_ASIDE = re.compile(
+    r"(?:dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent|event_|debug_state|redis"
+    r"|ray_process_exit|metrics|nsight)"
+)
+"""Those that tell nothing of a run."""
+_EVENTS = ("events", "export_events")
+_NO_LOGS = ("__pycache__", "node_modules", "site-packages")
+"""Folders of programs; so are those whose names begin with a dot."""
+_OF_A_PROJECT = (".git", "pyproject.toml", "setup.py", "verl/__init__.py")
+"""What is in a folder of sources."""
+_LATEST = "session_latest"
+
+
+@dataclass(frozen=True, slots=True)
+class RotatedLog:
+    """One log: its parts, the oldest first."""
+
+    parts: tuple[str, ...]
+    housekeeping: bool = False
+    """Whether it is of Ray's own processes: only symptoms count in it, and those for why something else ended."""
+
+
+def logs_named(log: str) -> Sequence[RotatedLog]:
+    """The logs that a name stands for: a file, `-`, or all of a folder's, Ray's latest session first of all.
+
+    Raises UsageError for a folder without logs.
+    """
+    path = Path(log)
+    if log == "-" or not path.is_dir():
+        return [RotatedLog((log,))]
+    top = path / _LATEST if (path / _LATEST).is_dir() else path
+    top = top / "logs" if (top / "logs").is_dir() else top
+    parts: dict[str, list[tuple[int, float, str]]] = {}
+    for folder, folders, names in os.walk(top):
+        folders[:] = [one for one in folders if may_hold_logs(one)]
+        for name in sorted(names):
+            if _ASIDE.match(name):
+                continue
+            if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
+                file = Path(folder) / name
+                with contextlib.suppress(OSError):
+                    told = file.stat()
+                    if stat.S_ISREG(told.st_mode) and told.st_size:
+                        turn = int(found.groupdict().get("turn") or 0)
+                        parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, told.st_mtime, str(file)))
+    if not parts:
+        raise UsageError(
+            phrase("there are no logs in {folder}", folder=path),
+            advice="Logs are files that end in .log, .out, .err or .txt, packed and rotated ones too.",
+        )
+    return [
+        RotatedLog(tuple(name for _, _, name in sorted(found)), bool(_HOUSEKEEPING.match(Path(stem).name)))
+        for stem, found in sorted(parts.items())
+    ]
+
+
+def may_hold_logs(folder: str) -> bool:
+    """Whether a folder of this name, met below another, is looked into for logs."""
+    return not folder.startswith(".") and folder not in (*_EVENTS, *_NO_LOGS)
+
+
+def is_named_like_a_log(name: str) -> bool:
+    """`train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; not what Ray writes for itself."""
+    return not _ASIDE.match(name) and bool(_NAME.fullmatch(name) or _DATED.fullmatch(name))
+
+
+def is_of_sources(folder: Path) -> bool:
+    """Whether a folder is that of a project, so that text files in it are of any kind."""
+    return any((folder / one).exists() for one in _OF_A_PROJECT)
+
+
+_PART = 1 << 16
+"""Bytes of a log's beginning, and of its end, in which times are looked for."""
+_SLACK = 60.0
+"""Seconds between two logs of one run: a copy, or a worker that said its last word earlier."""
+_RANK = re.compile(r"((?:rank|worker|node|gpu|proc|process|actor|local|tp|dp|pp)[-_.=]?)\d+", re.IGNORECASE)
+_RANK_FOLDER = re.compile(r"(?<=/)\d{1,3}(?=/)")
+"""torchrun's `attempt_0/3/stderr.log`."""
+_ENDING = re.compile(r"\.(?:log|out|err|txt)$|\b(?:stdout|stderr)\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Run:
+    logs: list[RotatedLog]
+    keys: set[str]
+    begun: float
+    ended: float
+
+    def is_one_with(self, other: _Run) -> bool:
+        if self.keys & other.keys:
+            return True
+        return self.begun <= other.ended + _SLACK and other.begun <= self.ended + _SLACK
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """When a log was written: by its file, and by the first and last time that it tells; None where it tells none."""
+
+    changed: float
+    first: float | None
+    last: float | None
+
+
+def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
+    """The logs of each run, the run that was written to last first. Raises UsageError for one that cannot be read."""
+    if len(logs) == 1 or any(one.housekeeping for one in logs):
+        return [list(logs)]
+    times = [_times(one) for one in logs]
+    copied = _are_copies(times)
+    found: list[_Run] = []
+    undated: list[RotatedLog] = []
+    for one, told in zip(logs, times, strict=True):
+        if copied and told.last is None:
+            undated.append(one)
+            continue
+        ended = told.last if copied and told.last is not None else told.changed
+        own = _Run([one], {_name_without_rank(one)}, min(ended, told.first if told.first is not None else ended), ended)
+        for other in [run for run in found if run.is_one_with(own)]:
+            found.remove(other)
+            logs_of_both, keys = [*other.logs, *own.logs], own.keys | other.keys
+            own = _Run(logs_of_both, keys, min(own.begun, other.begun), max(own.ended, other.ended))
+        found.append(own)
+    ordered = [run.logs for run in sorted(found, key=lambda run: run.ended, reverse=True)]
+    return [[*ordered[0], *undated], *ordered[1:]]
+
+
+def _are_copies(times: Sequence[_Times]) -> bool:
+    """Whether all files changed at one time, and their lines tell of several: what the files say is of the copying."""
+    changed = [one.changed for one in times]
+    last = [one.last for one in times if one.last is not None]
+    return max(changed) - min(changed) < _SLACK and bool(last) and max(last) - min(last) > _SLACK
+
+
+def _name_without_rank(one: RotatedLog) -> str:
+    """What the logs of one run's ranks have in common."""
+    return _ENDING.sub("", _RANK_FOLDER.sub("*", _RANK.sub(r"\1*", one.parts[-1])))
+
+
+def _times(one: RotatedLog) -> _Times:
+    changed = Path(one.parts[-1]).stat().st_mtime
+    year = time.localtime(changed).tm_year
+    first, last = _times_told(one.parts[0], year), _times_told(one.parts[-1], year)
+    return _Times(changed, first[0] if first else None, last[-1] if last else None)
+
+
+def _times_told(name: str, year: int) -> list[float]:
+    """The times that a log's beginning and end tell. Those of another time zone are off by hours."""
+    with open_log(name) as stream:
+        try:
+            head = tail = stream.read(_PART)
+            while piece := stream.read(_PART):
+                tail = (tail + piece)[-_PART:]
+        except UsageError:  # It is no text; whoever reads it says so.
+            return []
+    lines = (head + b"\n" + tail).decode("utf-8", "replace").splitlines()
+    return [told for line in lines if (told := time_of(line, year)) is not None]
+
+
+Advice: TypeAlias = Phrase | Phrases | str
+
+SHOWN = 5
+_LOOKED_AT = 60
+"""Files that are opened, the newest first."""
+_SEEN = 50_000
+"""Names that are looked at below a folder."""
+_HEAD = 1 << 16
+
+
+def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -> list[Path]:
+    """The newest files of a folder that tell of a run, with `deep` those below it too; none where it cannot be read.
+
+    Where `place` is a file, there or not, its folder counts, without itself, and names like its own come first.
+    """
+    folder = place if place.is_dir() else place.parent
+    named = sorted(_log_names(folder, deep=deep), key=_modified, reverse=True)
+    alike = difflib.get_close_matches(place.name, [one.name for one in named], n=SHOWN) if folder != place else []
+    named = [*(one for one in named if one.name in alike), *(one for one in named if one.name not in alike)]
+    scanner = Scanner(symptoms)
+    found = (one for one in named[:_LOOKED_AT] if one != place and tells_of_a_run(scanner, one))
+    return [one for one, _ in zip(found, range(SHOWN), strict=False)]
+
+
+def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
+    """Whether the beginning or the end of a file holds anything of a training run."""
+    try:
+        with open_log(str(file)) as stream:
+            head = stream.read(_HEAD)
+            tail = b""
+            while piece := stream.read(1 << 20):
+                tail = (tail + piece)[-_HEAD:]
+    except UsageError:
+        return False
+    return not scanner.scan([(str(file), BytesIO(head + b"\n" + tail))]).blank
+
+
+def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = "") -> Advice:
+    """What to do next: the logs that were found, and the command for the first of them."""
+    if not found:
+        return otherwise
+    names = ", ".join(map(str, found))
+    first = f"{command} {shlex.quote(str(found[0]))}"
+    return phrase("Logs of runs near it: {names}. For the first: {command}", names=names, command=first)
+
+
+def _log_names(folder: Path, *, deep: bool) -> Iterator[Path]:
+    seen = 0
+    for at, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if may_hold_logs(one)] if deep else []
+        seen += len(names)
+        if seen > _SEEN:
+            return
+        yield from (Path(at) / name for name in names if is_named_like_a_log(name))
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,229 @@
+"""Open a log as one stream of UTF-8 bytes, packed or not, whatever its encoding, with one error where that fails.
+
+`open_log` gives the bytes of a file or of standard input, unpacked. `Utf8Stream` turns UTF-16 and UTF-32 into UTF-8.
+`clean` takes out colours that stand in the middle of a word.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import lzma
+import os
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from patcher.errors import UsageError
+from patcher.i18n import listed, phrase
+from patcher.worktree.files import open_stream
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ENCODING_HEAD = 512
+"""Bytes that tell a wide encoding without a mark."""
+
+# `\x1b[33mWARN\x1b[0mING` must be found as WARNING. Ray's own colours stay, for no word is cut there:
+# `\x1b[36m(WorkerDict pid=1)\x1b[0m text`.
+_COLOUR = re.compile(
+    rb"\x1b(?<![\n\r]\x1b)"
+    rb"(?!(?<=\)\x1b)\[0m )(?!\[32m \[rep)(?!(?<=\]\x1b)\[0m)"
+    rb"(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+"""All but those around the names that Ray puts before a line, and around its count behind it: no word is cut there."""
+
+
+def coloured(content: bytes) -> bool:
+    """Whether there is anything that `clean` may take out."""
+    return b"\x1b" in content or b"\x00" in content
+
+
+def clean(content: bytes) -> bytes:
+    """Without the colours that may cut a word in two, and without NULs."""
+    if b"\x00" in content:
+        content = content.replace(b"\x00", b"")
+    return _COLOUR.sub(b"", content) if b"\x1b" in content else content
+
+
+class Utf8Stream:
+    """A stream read as UTF-8, whatever byte order its own text has."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._ready = b""
+        self.size = 0
+        """Bytes read from the stream itself."""
+        self._start()
+
+    def read(self, count: int) -> bytes:
+        """At least `count` bytes; fewer only at the end of the stream."""
+        pieces = [self._ready]
+        have = len(self._ready)
+        while have < count and (piece := self._piece(count - have)) is not None:
+            pieces.append(piece)
+            have += len(piece)
+        self._ready = b""
+        return b"".join(pieces) if len(pieces) > 1 else pieces[0]
+
+    def _start(self) -> None:
+        head = b""
+        while len(head) < _ENCODING_HEAD and (piece := self._stream.read(_ENCODING_HEAD - len(head))):
+            head += piece
+        self.size = len(head)
+        if (encoding := _wide_encoding(head)) is not None:
+            self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+            self._ready = self._decoder.decode(head).encode("utf-8", "replace")
+        else:
+            self._ready = head.removeprefix(codecs.BOM_UTF8)
+
+    def _piece(self, count: int) -> bytes | None:
+        piece = self._stream.read(count)
+        self.size += len(piece)
+        if self._decoder is None:
+            return piece or None
+        if not piece:
+            return None
+        return self._decoder.decode(piece).encode("utf-8", "replace")
+
+
+def is_wide(head: bytes) -> bool:
+    """Whether what a log begins with has two or four bytes a character."""
+    return _wide_encoding(head) is not None
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    # Windows PowerShell's `> train.log` writes UTF-16 with a mark; some redirections lose it. Without one, text of
+    # which most characters are ASCII has a zero at every other byte; a binary file has zeros at even and odd places
+    # alike. The shares are set by hand: they allow for 30 % other characters.
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    half = len(head) // 2
+    if half >= 8 and head.strip(b"\x00") != b"":
+        odd, even = head[1::2].count(0), head[0::2].count(0)
+        if odd > 0.7 * half and even < 0.1 * half:
+            return "utf-16-le"
+        if even > 0.7 * half and odd < 0.1 * half:
+            return "utf-16-be"
+    return None
+
+
+STANDARD_INPUT = "-"
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_BINARY_HEAD = 1 << 12
+_ODD = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
+"""Control characters that no log has."""
+_FEW = 0.05
+"""The share of them from which on a file is no text."""
+
+
+class NoTextError(UsageError):
+    """A file is binary, so that it is no log."""
+
+
+class LogStream:
+    """What a log holds, up to where it ended when it was opened. Raises UsageError where it cannot be read on."""
+
+    def __init__(self, name: str, stream: BinaryIO, most: int | None) -> None:
+        self._name = name
+        self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
+        self._left = most
+        self._seen = False
+
+    def read(self, count: int) -> bytes:
+        """At most `count` bytes; none at the end."""
+        if self._left is not None:
+            count = min(count, self._left)
+        try:
+            piece = self._read(count)
+        except EOFError:
+            return b""
+        except (OSError, lzma.LZMAError, zlib.error, ValueError) as error:
+            raise unreadable(self._name, error) from error
+        if self._left is not None:
+            self._left -= len(piece)
+        if not self._seen and not _is_text(piece[:_BINARY_HEAD]):
+            raise NoTextError(
+                phrase("{path} is no log", path=self._name),
+                cause="it is no text, but a binary file",
+                advice="LOG is a text file, a packed one (gz, xz, zst), a folder, or - for standard input.",
+            )
+        self._seen = True
+        return piece
+
+
+@contextmanager
+def open_log(name: str) -> Iterator[BinaryIO]:
+    """The log of this name; `-` is standard input. Raises UsageError."""
+    if name == STANDARD_INPUT:
+        yield cast("BinaryIO", LogStream(name, sys.stdin.buffer, None))
+        return
+    path = Path(name)
+    try:
+        with os.fdopen(open_stream(path), "rb") as stream:
+            told = os.fstat(stream.fileno())
+            plain = stat.S_ISREG(told.st_mode)
+            unpacked = _unpacked(stream, path) if plain else stream
+            most = told.st_size if unpacked is stream and plain else None
+            yield cast("BinaryIO", LogStream(name, unpacked, most))
+    except FileNotFoundError as error:
+        raise UsageError(phrase("there is no log at {path}", path=path)) from error
+    except OSError as error:
+        raise unreadable(name, error) from error
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a regular file is packed, by how it begins. Raises UsageError where it cannot be read."""
+    try:
+        with os.fdopen(open_stream(path), "rb") as stream:
+            return stream.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
+    except OSError as error:
+        raise unreadable(str(path), error) from error
+
+
+def unreadable(name: str, error: Exception) -> UsageError:
+    """The one error for a log that cannot be read."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return UsageError(phrase("cannot read {path}", path=name), cause=listed(reason))
+
+
+def _is_text(head: bytes) -> bool:
+    solid = head.replace(b"\x00", b"")
+    return is_wide(head) or sum(byte in _ODD for byte in solid) <= _FEW * len(solid)
+
+
+def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
+    """What a packed file holds, by how it begins; any other file itself."""
+    head = stream.read(len(_XZ))
+    stream.seek(0)
+    if head.startswith(_GZIP):
+        return cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+    if head.startswith(_XZ):
+        return cast("BinaryIO", lzma.LZMAFile(stream))
+    return _zstd(stream, path) if head.startswith(_ZSTD) else stream
+
+
+def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
+    """Through Python's own module where there is one (3.14), else through the package zstandard."""
+    for name in ("compression.zstd", "zstandard"):
+        try:
+            module: Any = import_module(name)
+        except ImportError:
+            continue
+        return cast("BinaryIO", module.open(stream, "rb"))
+    raise UsageError(
+        phrase("cannot read {path}", path=path),
+        cause="this Python has no module for zstd",
+        advice=phrase("Unpack it on the way: zstd -dc {path} | uky-patch diagnose -", path=path),
+    )

@@ -1,0 +1,129 @@
+"""A line of a log that holds words of patterns, and what each of these words is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from patcher.diagnose.blocks import Block, line_at
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.symptom_patterns import Sign
+from patcher.logs.labels import LabelledLine, strip_labels, time_of
+from patcher.logs.lines import Stripped, strip_prefix
+
+LENGTH = 500
+"""Characters of a line that are kept."""
+YEAR = datetime.now().year
+_UNTIMED = 40
+"""Lines before one without a time in which one is looked for."""
+
+
+@dataclass(slots=True)
+class WordRole:
+    """What a word is looked for."""
+
+    signs: list[Sign] = field(default_factory=list)
+    once: bool = False
+    """Only its first place counts."""
+    milestone: bool = False
+    begins: bool = False
+    """Whether a phase may begin there, so that the time counts."""
+    progress: bool = False
+    step: bool = False
+    """Whether it is for steps alone, once training is in its loop."""
+    config: bool = False
+    header: bool = False
+    raised: bool = False
+    ending: bool = False
+    version: bool = False
+    brief: bool = False
+    """Whether it tells of steps or bars alone, once training is in its loop."""
+
+    @property
+    def matters(self) -> bool:
+        """Whether it may tell of something wrong, or of an end."""
+        return bool(self.signs) or self.header or self.raised or self.ending
+
+    @property
+    def bar(self) -> bool:
+        """Whether it is the sign of any bar, and of nothing else."""
+        return self.progress and not self.signs
+
+
+@dataclass
+class MatchedLine:
+    """A line: where it begins and ends in its block, its number, the words that it holds and what they are for."""
+
+    name: str
+    block: Block
+    begin: int
+    end: int
+    number: int
+    words: tuple[tuple[str, WordRole], ...]
+    timed: bool = False
+    """Whether places need times, as those of several logs do."""
+
+    @property
+    def offset(self) -> int:
+        return self.block.offset + self.begin - self.block.begin
+
+    @property
+    def raw(self) -> bytes:
+        return self.block.content[self.begin : self.end]
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it holds words of steps and bars alone."""
+        for _, role in self.words:  # noqa: SIM110 - a generator takes twice the time, and most lines are such
+            if not role.brief:
+                return False
+        return True
+
+    @cached_property
+    def stripped(self) -> Stripped:
+        return line_at(self.block, self.begin, self.end)
+
+    @cached_property
+    def label(self) -> LabelledLine:
+        return strip_labels(self.stripped.text)
+
+    @cached_property
+    def place(self) -> LogLine:
+        line = self.stripped
+        at = self.time(line.text) if self.timed else None
+        return LogLine(self.name, self.number, self.offset, line.text[:LENGTH], line.actors, line.speaker, at)
+
+    def time(self, text: str = "") -> float | None:
+        """By the line itself, which says `text`, or by the last one before it that tells a time."""
+        if (own := time_of(text, YEAR)) is not None:
+            return own
+        for line in reversed(self.block.before(self.begin, _UNTIMED)):
+            if (at := time_of(strip_prefix(line[:LENGTH]).text, YEAR)) is not None:
+                return at
+        return None
+
+    def before(self, most: int) -> tuple[LogLine, ...]:
+        """At most `most` lines before it."""
+        lines = self.block.before(self.begin, most)
+        return tuple(self._near(text, at - len(lines)) for at, text in enumerate(lines))
+
+    def around(self, before: int, behind: int) -> tuple[LogLine, ...]:
+        """The lines about it, itself among them."""
+        lines = self.block.behind(self.begin, behind)[1:]
+        return (*self.before(before), self.place, *(self._near(text, at) for at, text in enumerate(lines, 1)))
+
+    def _near(self, text: str, at: int) -> LogLine:
+        line = strip_prefix(text.rstrip("\r").rpartition("\r")[2][:4000])
+        offset = max(self.offset + at, 0)
+        return LogLine(self.name, self.number + at, offset, line.text[:LENGTH], line.actors, line.speaker)
+
+    def signs(self) -> Iterator[Sign]:
+        """The signs that the line may be, each once."""
+        seen: set[int] = set()
+        for _, role in self.words:
+            for sign in role.signs:
+                if id(sign) not in seen:
+                    seen.add(id(sign))
+                    yield sign

@@ -1,0 +1,228 @@
+"""Trends of metrics over the training steps, as verl prints them: `step:3 - actor/loss:0.1 - …`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from patcher.diagnose.evidence import Hit, LogLine
+from patcher.diagnose.symptom_patterns import TimedPattern
+from patcher.records.symptoms import Symptom, Trend
+
+_NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
+_NAMES = 20_000
+"""Names of metrics that nothing asks for that are kept."""
+_LONGEST_NAME = 300
+# Set by hand: a metric counts that falls with some small steps back, and one that wobbles around its mean does not.
+_STEADY = 0.9
+"""The correlation with the step from which on a metric counts as rising or falling."""
+# Set by hand: a steady drift of less than two percent over the steps of a trend is no finding.
+_CHANGE = 0.02
+"""How much of its mean it must have changed by."""
+
+
+@dataclass(slots=True)
+class _WatchedMetric:
+    """One metric that one trend asks for."""
+
+    symptom: Symptom
+    trend: Trend
+    also: tuple[TimedPattern, ...]
+    values: deque[float]
+    alone: Callable[[float], bool] | None
+    """Of a test that each value meets by itself, that test."""
+    run: int = 0
+    """How many values in a row have met it."""
+    began: Hit | None = None
+    latest: Callable[[], LogLine] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A metric that any trend asks for, at its place in a line."""
+
+    at: int
+    head: bytes
+    courses: Sequence[_WatchedMetric]
+    values: deque[float] | None
+    """Of a metric that must have changed meanwhile, its values."""
+
+
+class MetricTrends:
+    """Takes the lines of steps in order, and tells which trends hold at the end."""
+
+    def __init__(self, symptoms: Sequence[Symptom]) -> None:
+        self._trends = [
+            (
+                symptom,
+                trend,
+                TimedPattern(rf"\A(?:{trend.metric})\Z"),
+                tuple(TimedPattern(rf"\A(?:{one})\Z") for one in trend.also),
+            )
+            for symptom in symptoms
+            for trend in symptom.trends
+        ]
+        self._watched: dict[str, list[_WatchedMetric]] = {}
+        self._others: dict[str, deque[float]] = {}
+        self._unwanted: set[str] = set()
+        self._layouts: dict[int, list[_Wanted]] = {}
+        """By how many metrics a line has: which of them are wanted."""
+        self._longest = max((trend.steps for _, trend, _, _ in self._trends), default=1)
+
+    def __bool__(self) -> bool:
+        return bool(self._trends)
+
+    def feed(self, line: bytes, place: Callable[[], LogLine], step: int) -> None:
+        """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
+        parts = line.split(b" - ")
+        told: list[tuple[_WatchedMetric, float]] = []
+        for wanted in self._layout(parts):
+            number = _number(parts[wanted.at], len(wanted.head))
+            if number is None:
+                continue
+            if wanted.values is not None:
+                wanted.values.append(number)
+            for course in wanted.courses:
+                if course.alone is None or course.began is not None or course.alone(number):
+                    told.append((course, number))
+                else:
+                    course.run = 0
+        for course, number in told:
+            self._take(course, number, place, step)
+
+    def _layout(self, parts: Sequence[bytes]) -> list[_Wanted]:
+        """Which metrics of a line are wanted: those of the last line of as many, if they stand where they stood."""
+        known = self._layouts.get(len(parts))
+        if known:
+            for wanted in known:
+                if not parts[wanted.at].startswith(wanted.head):
+                    break
+            else:
+                return known
+        if len(self._unwanted) > _NAMES:
+            self._unwanted.clear()
+            self._layouts.clear()
+        found = []
+        for at, part in enumerate(parts):
+            head = part.partition(b":")[0]
+            name = head[:_LONGEST_NAME].decode("utf-8", "replace")
+            if self._is_wanted(name):
+                found.append(_Wanted(at, head + b":", self._watched.get(name, ()), self._others.get(name)))
+        self._layouts[len(parts)] = found
+        return found
+
+    @property
+    def too_slow(self) -> list[tuple[Symptom, str]]:
+        """The patterns of metrics that have taken too long."""
+        return [
+            (symptom, search.pattern)
+            for symptom, _, metric, also in self._trends
+            for search in (metric, *also)
+            if search.is_too_slow
+        ]
+
+    def holding(self) -> list[Hit]:
+        """The trends that hold at the last step, one for each symptom."""
+        found: dict[str, Hit] = {}
+        for courses in self._watched.values():
+            for course in courses:
+                if course.began is not None and course.latest is not None:
+                    course.began.last = course.latest()
+                    found.setdefault(course.symptom.id, course.began)
+        return list(found.values())
+
+    def _is_wanted(self, name: str) -> bool:
+        """Whether any trend wants this metric."""
+        if name in self._watched or name in self._others:
+            return True
+        if name in self._unwanted:
+            return False
+        for symptom, trend, metric, also in self._trends:
+            if metric.finds(name):
+                course = _WatchedMetric(
+                    symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _single_value_test(trend)
+                )
+                self._watched.setdefault(name, []).append(course)
+            if any(pattern.finds(name) for pattern in also):
+                self._others.setdefault(name, deque(maxlen=self._longest))
+        if name in self._watched or name in self._others:
+            return True
+        self._unwanted.add(name)
+        return False
+
+    def _take(self, course: _WatchedMetric, number: float, place: Callable[[], LogLine], step: int) -> None:
+        if not self._holds(course, number):
+            course.began = course.latest = None
+            return
+        if course.began is None:
+            first = place()
+            course.began = Hit(course.symptom, first, first, 0, step, first, "loop", around=(first,))
+        course.latest = place
+        course.began.count += 1
+
+    def _holds(self, course: _WatchedMetric, number: float) -> bool:
+        """Whether the trend holds with one more value."""
+        steps = max(course.trend.steps, 1)
+        if course.alone is not None:
+            course.run = course.run + 1 if course.alone(number) else 0
+            return course.run >= steps
+        values = course.values
+        values.append(number)
+        if len(values) < steps:
+            return False
+        if course.trend.test == "constant":
+            return len(values) > 1 and max(values) == min(values) and self._changed(course)
+        return _slope(values) == (1 if course.trend.test == "rising" else -1)
+
+    def _changed(self, course: _WatchedMetric) -> bool:
+        """Whether what must have changed meanwhile has."""
+        span = len(course.values)
+        return all(
+            any(
+                len(recent := list(values)[-span:]) > 1 and max(recent) != min(recent)
+                for name, values in self._others.items()
+                if pattern.finds(name)
+            )
+            for pattern in course.also
+        )
+
+
+def _single_value_test(trend: Trend) -> Callable[[float], bool] | None:
+    match trend.test:
+        case "nan":
+            return lambda value: not math.isfinite(value)
+        case "below":
+            return lambda value: value < trend.value
+        case "above":
+            return lambda value: value > trend.value
+    return None
+
+
+def _number(part: bytes, at: int) -> float | None:
+    """The number that a metric's text begins with behind its name."""
+    try:
+        return float(part[at:])
+    except ValueError:
+        found = _NUMBER.match(part, at)
+        return float(found["number"]) if found else None
+
+
+def _slope(values: Sequence[float] | deque[float]) -> int:
+    """1 where the values rise steadily, -1 where they fall, else 0."""
+    count = len(values)
+    if count < 3 or not all(map(math.isfinite, values)):
+        return 0
+    mean = sum(values) / count
+    middle = (count - 1) / 2
+    across = sum((at - middle) * (value - mean) for at, value in enumerate(values))
+    spread = sum((value - mean) ** 2 for value in values)
+    steps = sum((at - middle) ** 2 for at in range(count))
+    if spread == 0 or abs(across) / math.sqrt(spread * steps) < _STEADY:
+        return 0
+    change = across / steps * (count - 1)
+    if abs(change) < _CHANGE * abs(mean):
+        return 0
+    return 1 if change > 0 else -1

@@ -1,0 +1,198 @@
+"""How far a run has come, and whether it goes on: phases, steps, progress bars that move, and trends of metrics."""
+
+from __future__ import annotations
+
+import re
+
+from patcher.diagnose.evidence import Evidence, LogLine
+from patcher.diagnose.matched_line import YEAR, MatchedLine
+from patcher.diagnose.metrics import MetricTrends
+from patcher.logs.labels import time_of
+from patcher.logs.lines import Line
+from patcher.logs.milestones import Milestones, Phase
+
+_ANY_BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
+_TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch", re.IGNORECASE)
+_VERL = "Training Progress"
+"""verl's own bar, whose steps are milestones; drawn again at an exit, it shows no progress."""
+_COUNTED = re.compile(
+    r"(?:global[_ ]?step|step|iteration|iter|episode|epoch)s?\s*[:=#\[( ]\s*(?P<done>\d+(?:\.\d+)?)\b"
+    r".*(?:loss|reward|lr|grad)"
+    r"|\{'loss': .*'epoch': (?P<epoch>\d+(?:\.\d+)?)",
+    re.IGNORECASE,
+)
+_SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
+COUNTED = "loss"
+PROGRESS_WORDS = ("%|", COUNTED, '" 200')
+_NAME, _LENGTH = 100, 500
+"""Characters of a bar's name, and of a line, that are looked at."""
+MOST_BARS = 50
+"""Bars that are told apart."""
+
+
+class MovingBars:
+    """Tells whether a line shows that a training has moved since the last one of its kind."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, float] = {}
+
+    def moved(self, text: str, milestones: Milestones) -> bool:
+        """Whether this line, without labels, shows more done than any of its kind before, or a request answered."""
+        at = text.find("%|")
+        if at >= 0:
+            found = _ANY_BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
+            if found is None or not _TRAINING.search(found["name"]) or found["name"].endswith(_VERL):
+                return False
+            return self._more(found["name"].strip(), float(found["done"]))
+        if _SERVED.search(text[-_LENGTH:]):
+            return milestones.begun.keys() <= {"config", "rollout"}
+        if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
+            return self._more("", float(counted["done"] or counted["epoch"]))
+        return False
+
+    def _more(self, name: str, done: float) -> bool:
+        before = self._done.get(name)
+        if before is None and len(self._done) >= MOST_BARS:
+            return False
+        self._done[name] = done if before is None else max(done, before)
+        return done > (before or 0.0)
+
+
+CONFIG = (
+    *("actor_rollout_ref", "ray init kwargs", "[validate_config]", "taskrunner hostname", "verl.trainer."),
+    "error executing job with overrides",
+)
+"""Words by which a log is known to be of a training by verl, in its first phase."""
+ACTOR = ":actor_name:"
+"""By which a worker's log tells whose it is."""
+STEPS = ("training progress: ", "step:")
+_STEP = re.compile(rb"step:(?P<step>\d+) - ")
+_VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
+_BEFORE = frozenset(b" \t)]m")
+"""What may stand before a step, but for nothing."""
+_HEAD = 400
+"""Characters of a line in which a phase or a step is told."""
+
+
+class RunProgress:
+    """Takes the lines that may tell of it, in order."""
+
+    def __init__(self, courses: MetricTrends) -> None:
+        self.progress = 0
+        """The offset of the last sign that training goes on."""
+        self.progress_before = 0
+        """Of the one before."""
+        self.progressed: LogLine | None = None
+        self.complete: LogLine | None = None
+        self._begun: dict[Phase, LogLine] = {}
+        self._known = False
+        """Whether the log is known to be of a training, or of an engine that one uses."""
+        self._milestones = Milestones()
+        self._bars = MovingBars()
+        self._courses = courses
+        self._zero: float | None = None
+
+    @property
+    def step(self) -> int | None:
+        """Steps made, as verl tells them."""
+        return self._milestones.step
+
+    @property
+    def phase(self) -> Phase | None:
+        """The phase that the run is in, as far as it is known to have any."""
+        return self._milestones.phase if len(self._milestones.begun) > 1 or self._known else None
+
+    @property
+    def looping(self) -> bool:
+        """Whether training is in its loop, where most lines tell of steps alone."""
+        return "loop" in self._begun
+
+    def fill(self, found: Evidence) -> None:
+        """Write into `found` what has been reached."""
+        milestones = self._milestones
+        found.step, found.steps, found.phase = milestones.step, milestones.steps, self.phase
+        found.spans = {name: span for name, span in milestones.spans().items() if name in self._begun}
+        found.begun, found.trends = self._begun, self._courses.holding()
+        found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
+        found.progress_before = self.progress_before
+
+    def take(self, line: MatchedLine) -> None:
+        """A line that may be the sign of a phase, a step or a bar."""
+        roles = [role for _, role in line.words]
+        self._known = self._known or any(role.config for role in roles)
+        milestones, text = self._milestones, line.label.text
+        before = milestones.step
+        if any(role.milestone or role.config for role in roles):
+            now = self._now(line.stripped.text) if any(role.begins for role in roles) else milestones.at
+            told = Line(_with_prefix(line.stripped.speaker, text[:_HEAD]), line.number, 0)
+            for milestone in milestones.feed(told, now):
+                self._begun.setdefault(milestone.phase, line.place)
+            if self._courses and (metrics := _metrics(line.raw)) is not None:
+                self._courses.feed(line.raw[metrics.start() :], lambda: line.place, milestones.step or 0)
+        if milestones.step != before:
+            self._moved(line)
+            self.complete = line.place if milestones.step == milestones.steps else None
+        elif any(role.progress for role in roles) and self._bars.moved(text, milestones):
+            self._moved(line)
+
+    def take_step(self, line: MatchedLine) -> None:
+        """A line that holds words of steps alone, of a run in its loop: the short way, as most lines are such."""
+        raw, milestones = line.raw, self._milestones
+        metrics, bar = _metrics(raw), _bar(raw)
+        if metrics is None and bar is None:
+            if any(role.bar for _, role in line.words) and self._bars.moved(line.stripped.text, milestones):
+                self._moved(line)
+            return
+        step = 0
+        if bar is not None:
+            step, milestones.steps = int(bar["step"]), int(bar["all"])
+        if metrics is not None:
+            step = int(metrics["step"])
+            if self._courses:
+                self._courses.feed(raw[metrics.start() :], lambda: line.place, step)
+        if step > (milestones.step or 0):
+            milestones.step, self.progress_before, self.progress = step, self.progress, line.offset
+            self.complete = line.place if step == milestones.steps else None
+            if line.timed:
+                self.progressed = line.place
+
+    def last_time(self, text: str) -> bool:
+        """Take the time of a log's last lines; whether this one tells it."""
+        if self._zero is None or time_of(text, YEAR) is None:
+            return False
+        self._milestones.at = max(self._milestones.at, self._now(text))
+        return True
+
+    def _moved(self, line: MatchedLine) -> None:
+        if line.offset > self.progress:
+            self.progress_before, self.progress = self.progress, line.offset
+        self.progressed = line.place
+
+    def _now(self, text: str) -> float:
+        """Seconds since the first line that told a time, as far as this one does."""
+        at = time_of(text, YEAR)
+        if at is None:
+            return self._milestones.at
+        if self._zero is None:
+            self._zero = at
+        return at - self._zero
+
+
+def _with_prefix(speaker: str, text: str) -> str:
+    """A line with its speaker before it; in a worker's own log its actor is told once, at the beginning."""
+    if text.startswith(ACTOR):
+        return f"({text.removeprefix(ACTOR)} pid=0) {text}"
+    return f"{speaker} {text}".lstrip()
+
+
+def _metrics(raw: bytes) -> re.Match[bytes] | None:
+    """Where a line's metrics begin."""
+    at = raw.find(b"step:", 0, _HEAD)
+    while at > 0 and raw[at - 1] not in _BEFORE:
+        at = raw.find(b"step:", at + 1, _HEAD)
+    return _STEP.match(raw, at) if at >= 0 else None
+
+
+def _bar(raw: bytes) -> re.Match[bytes] | None:
+    at = raw.find(b"Training Progress: ", 0, _HEAD)
+    return _VERL_BAR.match(raw, at) if at >= 0 else None

@@ -1,0 +1,366 @@
+"""Evidence → diagnosis: rank what may have ended the run, judge the verdict, and choose the fixes that count here.
+
+`candidates` ranks symptoms and exceptions as root causes, `judge` makes the diagnosis of them, and `fixes_for` leaves
+out fixes that are for other versions than the ones at hand.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
+from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.last_lines import is_noise, is_passed_on
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.logs.labels import strip_labels
+from patcher.logs.milestones import PHASES, Phase
+from patcher.packages.versions import Kind, No, satisfies
+from patcher.plan.outcome import FAILED, RecordOutcome
+from patcher.records.symptoms import Fix, Part, Symptom
+
+
+@dataclass(frozen=True, slots=True)
+class FixContext:
+    """Where a fix is to count: versions, and where the patch records stand on the tree at hand, by id."""
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    outcomes: Mapping[str, RecordOutcome] = field(default_factory=dict)
+    """Empty where no tree is at hand."""
+    root: str = ""
+    """The tree, where it was named."""
+    log: str = ""
+    """The file that is read, where it is one: what commands say `LOG` for."""
+
+
+def fixes_for(symptom: Symptom, context: FixContext) -> tuple[Offer, ...]:
+    """In the record's order, without those that the versions ignore."""
+    return tuple(_prepare_fix(fix, context) for fix in symptom.fixes if versions_allow(fix.when, context.versions))
+
+
+def versions_allow(when: Mapping[str, str], versions: Mapping[str, str]) -> bool:
+    """Whether no known version is outside of what is asked for."""
+    return not any(
+        name in versions and isinstance(satisfies(versions[name], specifier, kind=_kind(name)), No)
+        for name, specifier in when.items()
+    )
+
+
+def _kind(name: str) -> Kind:
+    return "tree" if name == "verl" else "dependency"
+
+
+def _prepare_fix(fix: Fix, context: FixContext) -> Offer:
+    commands, note = _apply(fix.patch, context) if fix.patch else ([], NOTHING)
+    run = re.sub(r"\bLOG\b", lambda _: shlex.quote(context.log), fix.run) if context.log else fix.run
+    commands += run.splitlines()
+    commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
+    commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]
+    return Offer(fix.text, fix.zh, tuple(commands), fix.patch, fix.setting, note)
+
+
+def _apply(patch: str, context: FixContext) -> tuple[list[str], Phrase | Phrases]:
+    """The command, where it would do something, and what the record comes to on the tree."""
+    tree = f"--root {shlex.quote(context.root)} " if context.root else ""
+    outcome = context.outcomes.get(patch)
+    if outcome is None:
+        return [f"uky-patch {tree}apply {patch}"], NOTHING
+    told = phrase(
+        "{record} on this tree: {outcome}, {detail}",
+        record=patch,
+        outcome=Phrases((outcome.kind.replace("-", " "),)),
+        detail=outcome.detail,
+    )
+    if outcome.kind == "pending":
+        return [f"uky-patch {tree}apply {patch}"], told
+    return ([f"uky-patch {tree}explain {patch}"] if outcome.kind in FAILED else []), told
+
+
+_KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
+_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
+"""An exception that no record covers is a better root than an effect, and a worse one than a cause."""
+# The ranks are an order and no measurement; the labelled logs of `make bench-diagnosis` hold them in place. A symptom
+# record names in `follows` what it is a consequence of, as the end of an engine that ran out of memory.
+_FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
+"""At best, for what follows from something else that was seen; an effect that does is behind those that do not."""
+_STALL = 1.7
+"""At best, for what makes a run stand still: what ended it in the end says more."""
+_ASIDE = 1.6
+"""At best, for what a process says that only keeps house."""
+_SURVIVED = 1.5
+"""Added where the run went on for a while."""
+# A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
+QUIET = 150
+"""Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
+_WHILE = 40
+"""Lines behind a failure in which a phase may begin that others were about to enter anyway."""
+_SILENT = 2.1
+"""The rank from which on a sign tells of an end, and not of its cause."""
+_WRONG = re.compile(
+    r"\b(?:errors?|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|cannot|could not|unable|invalid|denied|refused|expired)\b",
+    re.IGNORECASE,
+)
+_MESSAGE = 12
+"""Lines of an exception's message that a symptom's sign may stand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that may be the root. The least `rank` is, and among equals the earliest."""
+
+    rank: float
+    place: LogLine
+    count: int
+    survived: bool
+    symptom: Symptom | None = None
+    phase: Phase | None = None
+    about: tuple[LogLine, ...] = ()
+    """Lines that show it."""
+    weight: int = 0
+
+
+def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
+    """Failures that the run did not get over, the likeliest root first. `hits`: those that the versions allow."""
+    failures = [hit for hit in hits if hit.symptom.kind in ("failure", "stall") and _counts(hit.start, evidence)]
+    seen = {hit.symptom.id for hit in failures}
+    known = evidence.hits
+    unknown = [
+        one
+        for one in evidence.raised
+        if not one.chained and not one.handled and _counts(one.place, evidence) and not _is_covered(one, known)
+    ]
+    bad = _last_bad(evidence, failures, unknown)
+    found = [_candidate_of_hit(hit, seen, evidence) for hit in failures]
+    found += [_candidate_of_exception(one, evidence, bad) for one in unknown]
+    if found and min(one.rank for one in found) >= _FOLLOWS:
+        found += [
+            _candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
+        ]
+    found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
+    return [*_announcement_before(found), *found]
+
+
+def _counts(place: LogLine, evidence: Evidence) -> bool:
+    """Whether the run neither went on training afterwards nor had come to its end before."""
+    if evidence.finished is not None:
+        return False
+    return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
+
+
+def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
+    """Whether an exception may be what effects follow from: other ranks can make one step more before they notice."""
+    plain = one.nature == "exception" and not one.chained and not one.handled
+    return (
+        plain
+        and evidence.progress_before <= one.place.offset < evidence.progress
+        and not _is_covered(one, evidence.hits)
+    )
+
+
+def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
+    symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
+    rank = _KNOWN[symptom.part]
+    if seen & set(symptom.follows) - {symptom.id}:
+        rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
+    rank = max(rank, _STALL) if symptom.kind == "stall" else rank
+    rank = max(rank, _ASIDE) if hit.aside else rank
+    rank += _SURVIVED if survived and rank < _SURVIVED else 0
+    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight)
+
+
+def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
+    lines, _ = evidence.ends.get(one.last.file, (0, 0))
+    quiet = lines - bad.get(one.last.file, lines) > QUIET
+    survived = quiet or _phase_later(one.place, evidence)
+    rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
+    return Candidate(rank, one.place, one.count, survived, None, one.phase, (*one.before, *one.frames, one.place))
+
+
+def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
+    """The last words before the first sign, where all signs only tell that something has ended, and not why."""
+    if not found or (found[0].symptom is not None and found[0].symptom.part != "wrapper") or found[0].rank < _SILENT:
+        return []
+    first = min(found, key=lambda one: one.place.offset)
+    for place in reversed([place for place in first.about if place.number < first.place.number]):
+        told = strip_labels(place.text)
+        if told.level in ("DEBUG", "INFO", "WARNING"):
+            return []
+        if _WRONG.search(told.text):
+            return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
+    return []
+
+
+def _phase_later(place: LogLine, evidence: Evidence) -> bool:
+    """Whether a phase began a good while afterwards."""
+    return any(
+        begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
+        for begun in evidence.begun.values()
+    )
+
+
+def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised]) -> Mapping[str, int]:
+    """By file, the last line in which anything is wrong."""
+    places = [hit.last for hit in hits] + [one.last for one in raised] + list(evidence.complained)
+    found: dict[str, int] = {}
+    for place in places:
+        found[place.file] = max(found.get(place.file, 0), place.number)
+    return found
+
+
+def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
+    """Whether a symptom speaks of this exception: on its line, or as a cause anywhere in its traceback or message."""
+    begin = one.frames[0].number if one.frames else one.place.number
+    for hit in hits:
+        for place in {hit.start, hit.last}:
+            if place.file == one.place.file and place.number == one.place.number:
+                return True
+            within = begin <= place.number <= one.place.number + _MESSAGE
+            if (
+                within
+                and hit.symptom.part == "cause"
+                and (place.file, place.speaker) == (one.place.file, one.place.speaker)
+            ):
+                return True
+    return False
+
+
+# A stall is said last: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
+_END = 40
+"""Lines from the end in which the sign of a stall counts."""
+_COMPLAINT = 4
+"""Telling lines from the end in which an error that is no exception ends a run."""
+
+
+def judge(
+    evidence: Evidence, context: FixContext, *, ended: bool | None = None, silent: bool | None = None
+) -> Diagnosis:
+    """What a log comes to.
+
+    Args:
+        ended: whether the run is known to be over; None where only the log can tell.
+        silent: whether it is known to have said nothing for longer than its phase may; None where that is not known.
+    """
+    hits = [
+        hit
+        for hit in evidence.hits
+        if hit.count >= hit.symptom.times and versions_allow(hit.symptom.when, context.versions)
+    ]
+    found = candidates(evidence, hits)
+    if not found:
+        found = _candidates_of_complaints(evidence, ended)
+    stalls = _stalls(evidence, hits, found) if silent is not False and not ended else []
+    verdict: Verdict
+    if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
+        verdict = "failed"
+    elif evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
+        verdict, found = "ok", []
+    elif stalls or silent:
+        verdict, found = "stalled", stalls
+    else:
+        verdict, found = "running", []
+    findings = _findings(found, context)
+    findings += _findings_of_metrics(evidence, hits, context, rooted=bool(findings))
+    if verdict in ("failed", "stalled"):
+        notices = [hit for hit in hits if hit.symptom.kind == "notice"]
+        findings += [_finding_of_hit(hit, "cascade", context) for hit in notices]
+    root = found[0] if found else None
+    return Diagnosis(
+        verdict,
+        _phase(root, evidence),
+        tuple(findings),
+        root.about if root is not None and root.about else _telling_lines(evidence),
+        step=evidence.step,
+        steps=evidence.steps,
+        spans=evidence.spans,
+        versions=context.versions,
+        lines=evidence.lines,
+        size=evidence.size,
+        blank=evidence.blank,
+    )
+
+
+def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
+    """Where it ended: as the log tells, or the next phase, where what ended it belongs to that one."""
+    if root is None:
+        return evidence.phase
+    own = root.symptom.phase if root.symptom is not None else ()
+    told = root.phase or evidence.phase
+    if told is None:
+        return own[0] if own else None
+    following = PHASES[PHASES.index(told) + 1 :][:1]
+    return following[0] if told not in own and following and following[0] in own else told
+
+
+def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:
+    """The error, or where it is known to be over the last word, of a run that ended without an exception."""
+    if evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
+        return []
+    if evidence.wait is not None and not ended:
+        return []
+    telling = [place for place in evidence.last if not (is_noise(place.text) or is_passed_on(place.text))]
+    telling = telling or list(evidence.last)
+    recent = set(telling[-_COMPLAINT:])
+    said = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
+    if said and not evidence.step:
+        return [Candidate(1, said[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))]
+    if ended and telling:
+        return [
+            Candidate(1, telling[-1], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))
+        ]
+    return []
+
+
+def _stalls(evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate]) -> list[Candidate]:
+    """What a log that stands still says of why: a sign among its last lines, or its last words."""
+    last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
+    signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
+    wait = evidence.wait
+    if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
+        phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
+        signs.append(
+            Candidate(1.8, wait.first, wait.count, survived=False, symptom=wait.symptom, phase=phase, about=wait.around)
+        )
+    return signs
+
+
+def _at_end(place: LogLine, evidence: Evidence) -> bool:
+    lines, _ = evidence.ends.get(place.file, (0, 0))
+    return place.number > lines - _END
+
+
+def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
+    """The root, then all that has a name, in the order of the log."""
+    if not found:
+        return []
+    rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
+    return [
+        _finding_of_candidate(found[0], "root", context),
+        *(_finding_of_candidate(one, "cascade", context) for one in rest),
+    ]
+
+
+def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Finding:
+    fixes = fixes_for(one.symptom, context) if one.symptom is not None else ()
+    return Finding(one.symptom, role, one.place, one.count, fixes)
+
+
+def _findings_of_metrics(
+    evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool
+) -> list[Finding]:
+    """A bad course is a root only where nothing has ended the run."""
+    found = {hit.symptom.id: hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"}
+    ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
+    return [
+        _finding_of_hit(hit, "cascade" if rooted or number else "root", context) for number, hit in enumerate(ordered)
+    ]
+
+
+def _finding_of_hit(hit: Hit, role: Role, context: FixContext) -> Finding:
+    return Finding(hit.symptom, role, hit.first, hit.count, fixes_for(hit.symptom, context))
+
+
+def _telling_lines(evidence: Evidence) -> tuple[LogLine, ...]:
+    """The last lines that say where the run stands."""
+    return tuple([place for place in evidence.last if not is_noise(place.text)][-5:])

@@ -1,0 +1,238 @@
+"""The verbs that read jobs and their logs: `job_list`, `job_look`, `job_follow`, `job_tail` and `job_scan`.
+
+`job_scan` finds the lines of a log that matter on the machine where the log is, however long it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Iterable, List
+
+from patcher.jobs.agent import devices, folder, processes
+from patcher.jobs.agent.working_configuration import working
+from patcher.remote.agent import place
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+CHUNK = 1 << 18
+"""Bytes of a log that are sent at once; no more than this is held."""
+TICK = 1.0
+"""Seconds of silence after which the other side is told the time."""
+NAP = 0.1
+TAIL = 8 << 20
+"""How far back the last lines of a log are looked for."""
+_WATCHED = 0.3
+
+
+def jobs(request: Request) -> dict[str, Any]:
+    """All jobs of the tree, oldest first, each as `look` tells it."""
+    root = place.root(request)
+    return {"jobs": [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]}
+
+
+def look(request: Request) -> dict[str, Any]:
+    """One job, and what it uses: `processes` with their CPU in percent and memory, and the GPUs."""
+    at = folder.folder_of(place.root(request), request.args.get("id"))
+    told = folder.look(at)
+    before = processes.of_job(told, processes.table()) if told["elsewhere"] is None and "runner" in told else []
+    if before:
+        time.sleep(_WATCHED)
+    earlier = {process.pid: process.cpu for process in before}
+    told["processes"] = []
+    for pid in earlier:
+        process = processes.one(pid)
+        if process is not None:
+            share = max(0.0, process.cpu - earlier[pid]) / _WATCHED * 100
+            told["processes"].append(
+                {"pid": pid, "name": process.name, "cpu": share, "seconds": process.cpu, "memory": process.memory}
+            )
+    told["gpus"] = devices.devices()
+    told["working"] = working(place.root(request))
+    return told
+
+
+def follow(request: Request) -> dict[str, Any]:
+    """The log from the byte `offset` on, in events with a body; with `wait` until the job has ended, or for `seconds`.
+
+    An event with a body has its `offset`, `times` (seconds since the job's start at which the log was so many bytes
+    long) and `upto`, when it was read; one without has `now` alone: the job's age. The answer is what `look` tells,
+    with the `offset` after the last byte.
+    """
+    at = folder.folder_of(place.root(request), request.args.get("id"))
+    wait = bool(request.args.get("wait"))
+    at_byte = int(request.args.get("offset", 0))
+    times = Times(os.path.join(at, "times"))
+    said = begun = time.monotonic()
+    seconds = request.args.get("seconds")
+
+    def age() -> float:
+        return float(folder.look(at)["now"])
+
+    with folder.log(at) as log:
+        if at_byte > os.fstat(log.fileno()).st_size:
+            at_byte = 0
+            request.emit(cut=True)
+        log.seek(at_byte)
+        while True:
+            at_byte = _send(request, log, at_byte, times, age)
+            state = folder.look(at)
+            if state["state"] not in ("running", "starting"):
+                at_byte = _send(request, log, at_byte, times, age)
+                break
+            if not wait or request.gone():
+                break
+            if seconds is not None and time.monotonic() - begun >= seconds:
+                break
+            if time.monotonic() - said >= TICK:
+                said = time.monotonic()
+                request.emit(now=state["now"])
+            if os.fstat(log.fileno()).st_size <= at_byte:
+                time.sleep(NAP)
+    state["offset"] = at_byte
+    return state
+
+
+def tail(request: Request) -> dict[str, Any]:
+    """The last `lines` lines of the log as the reply's body, and the `offset` after them."""
+    at = folder.folder_of(place.root(request), request.args.get("id"))
+    wanted = int(request.args.get("lines", 10))
+    with folder.log(at) as log:
+        size = os.fstat(log.fileno()).st_size
+        log.seek(max(0, size - TAIL))
+        content = log.read(TAIL)
+    place_of = len(content)
+    for _ in range(wanted + (1 if content.endswith(b"\n") else 0)):
+        place_of = content.rfind(b"\n", 0, place_of)
+        if place_of < 0:
+            break
+    request.reply_body = content[place_of + 1 :] if wanted > 0 else b""
+    return dict(folder.look(at), offset=size)
+
+
+class Times:
+    """The notes of how long the log was when, read on as they grow."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._read = 0
+        self._notes: list[tuple[float, int]] = []
+
+    def between(self, first: int, last: int) -> list[tuple[float, int]]:
+        """The notes for the bytes from `first` to `last`: seconds, and the size that the log had then."""
+        self._more()
+        self._notes = [note for note in self._notes if note[1] > first]
+        found = [note for note in self._notes if note[1] < last]
+        return found + self._notes[len(found) : len(found) + 1]
+
+    def when(self, offset: int) -> float | None:
+        """Seconds from the start at which the byte at `offset` was there; to be asked for in order."""
+        found = self.between(offset, offset + 1)
+        return found[0][0] if found else None
+
+    def _more(self) -> None:
+        try:
+            with files.open_binary(self._path, follow=False) as stream:
+                stream.seek(self._read)
+                content = stream.read(TAIL) or b""
+        except OSError:
+            return
+        whole = content[: content.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            seconds, _, size = line.partition(b" ")
+            if size.isdigit():
+                self._notes.append((float(seconds), int(size)))
+
+
+def _send(request: Request, log: BinaryIO, offset: int, times: Times, now: Callable[[], float]) -> int:
+    """Send what the log has from `offset` on. The offset after it."""
+    while not request.gone():
+        piece = log.read(CHUNK)
+        if not piece:
+            break
+        last = offset + len(piece)
+        request.emit_body(piece, offset=offset, times=times.between(offset, last), upto=now())
+        offset = last
+    return offset
+
+
+BLOCK = 1 << 20
+FIRST = 3
+LAST = 200
+LONGEST = 500
+"""Bytes of a line that are told."""
+
+Found = List[Any]
+"""A line: its number, the offset behind it, when it was there, its text."""
+
+
+def scan(request: Request) -> dict[str, Any]:
+    """Lines of the log that hold one of the texts `first` (the first few of each) or `last` (the last ones of all).
+
+    Answers what `look` does, with `lines` in order; `offset`: where the last whole line ends; `newlines` before it;
+    `wrote`: the job's age when the log last grew.
+    """
+    at = folder.folder_of(place.root(request), request.args.get("id"))
+    times = Times(os.path.join(at, "times"))
+    state = folder.look(at)
+    with folder.log(at) as log:
+        lines, offset, newlines = find_lines(log, request.args["first"], request.args["last"], times.when, request.gone)
+    for line in lines:
+        line[2] = state["now"] if line[2] is None else line[2]
+    return dict(state, lines=lines, offset=offset, newlines=newlines, wrote=times.when(offset - 1))
+
+
+def find_lines(
+    log: BinaryIO,
+    first: Iterable[str],
+    last: Iterable[str],
+    when: Callable[[int], float | None],
+    gone: Callable[[], bool] = lambda: False,
+) -> tuple[list[Found], int, int]:
+    """The lines as `scan` tells them, where the last whole line ends, and the newlines before that.
+
+    `when` gives the time at which a byte was there; it is asked for in order.
+    """
+    early: dict[bytes, int] = {text.encode(): 0 for text in first}
+    late = (text.encode() for text in last)
+    texts = re.compile(b"|".join(re.escape(text) for text in (*early, *late)))
+    firsts: list[Found] = []
+    lasts: deque[Found] = deque(maxlen=LAST)
+    offset, newlines, rest = 0, 0, b""
+    while not gone():
+        piece = log.read(BLOCK)
+        block = rest + piece
+        whole = block.rfind(b"\n") + 1 or (len(block) if len(block) > 4 * BLOCK else 0)
+        counted = told = 0
+        for found in texts.finditer(block, 0, whole):
+            if found.start() < told:
+                continue
+            start, end = _line(block, found.start(), whole)
+            newlines += block.count(b"\n", counted, start)
+            counted, told = start, end
+            text = block[start : min(end, start + LONGEST)].decode("utf-8", "replace")
+            line = [newlines + 1, offset + end, when(offset + end - 1), text]
+            if found.group() not in early:
+                lasts.append(line)
+            elif early[found.group()] < FIRST:
+                early[found.group()] += 1
+                firsts.append(line)
+        newlines += block.count(b"\n", counted, whole)
+        offset += whole
+        rest = block[whole:]
+        if not piece:
+            break
+    return sorted(firsts + list(lasts), key=lambda line: line[1]), offset, newlines
+
+
+def _line(block: bytes, at: int, whole: int) -> tuple[int, int]:
+    """Where the line, or the state of a progress bar, that holds the byte `at` begins and ends."""
+    start = block.rfind(b"\n", 0, at) + 1
+    start = max(start, block.rfind(b"\r", start, at) + 1)
+    end = block.find(b"\n", at, whole) + 1 or whole
+    return start, block.find(b"\r", at, end) + 1 or end

@@ -1,0 +1,142 @@
+"""Start, list, look at and stop jobs of a host, and keep what worked: one request to the agent each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from patcher.jobs.job import Job, State, Usage, job_of
+from patcher.secrets.redacting import Redactor
+
+if TYPE_CHECKING:
+    from patcher.jobs.job import Verdict
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host, Profile
+    from patcher.remote.survey import Survey
+
+
+def script_of(profile: Profile) -> str:
+    """The run script that is rendered for a profile, below the tree's root."""
+    return f"run_{profile.replace('-', '_')}.sh"
+
+
+def start(
+    connection: Connection,
+    host: Host,
+    survey: Survey | None,
+    *,
+    profile: str,
+    script: str,
+    share: bool = False,
+    arguments: tuple[str, ...] = (),
+    steps: int | None = None,
+) -> Job:
+    """Start `script` on the host, detached; the tree's lock must be held on this connection.
+
+    `arguments` are added to the script's own; `steps` is how many it is asked to make, where that is known.
+
+    Raises:
+        RefusedError: of kind `busy`: a job of this tree runs, or somebody's process is on a GPU, and not `share`;
+            `script`: it is not in the tree; `unwritable`: as it says.
+        CutError: the connection ended; the job may have been started.
+    """
+    interpreter = survey.interpreter if survey is not None else None
+    versions = {name: one.version for name, one in interpreter.packages.items()} if interpreter is not None else {}
+    answer = connection.channel.ask(
+        "job_start",
+        body=json.dumps(dict(host.secrets)).encode() if host.secrets else b"",
+        profile=profile,
+        script=script,
+        arguments=list(arguments),
+        env=dict(host.env),
+        python=interpreter.python if interpreter is not None else None,
+        here=host.here,
+        host=host.name,
+        share=share,
+        steps=steps,
+        facts={"versions": versions} if versions else {},
+    )
+    return job_of(answer.values)
+
+
+def all_jobs(connection: Connection) -> tuple[Job, ...]:
+    """The jobs of the tree that is open on this connection, oldest first."""
+    return tuple(job_of(told) for told in connection.channel.ask("job_list")["jobs"])
+
+
+def running(connection: Connection) -> Job | None:
+    """The job of the tree that has not ended; the newest where there are several."""
+    return next((job for job in reversed(all_jobs(connection)) if not job.over), None)
+
+
+def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = False) -> tuple[str, Job, int]:
+    """The last lines of a job's log without secrets, the job, and the offset behind them. Raises RefusedError.
+
+    With `whole` a line that has not ended is left to whoever reads on: half a secret looks like none.
+    """
+    answer = connection.channel.ask("job_tail", id=name, lines=lines)
+    body, offset = answer.body, answer["offset"]
+    if whole and not body.endswith(b"\n"):
+        rest = len(body) - body.rfind(b"\n") - 1
+        body, offset = body[: len(body) - rest], offset - rest
+    text = body.decode("utf-8", "replace")
+    return Redactor(connection.host.secrets.values()).text(text), job_of(answer.values), offset
+
+
+def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:
+    """A job by its id or an end of it, the newest where none is named, and what it uses now. Raises RefusedError."""
+    told = connection.channel.ask("job_look", id=name).values
+    return job_of(told), Usage(told["processes"], told["gpus"])
+
+
+GRACE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a stop came to. Processes have `pid` and `name`; those that were stopped, `how`: TERM or KILL."""
+
+    job: Job
+    was: State
+    """What the job was before."""
+    processes: Sequence[Mapping[str, Any]]
+    left: Sequence[Mapping[str, Any]]
+    """Could not be stopped."""
+
+
+def stop(
+    connection: Connection,
+    name: str | None = None,
+    *,
+    grace: float = GRACE,
+    on_list: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
+) -> Stopped:
+    """Stop the job `name`, the newest where none is named; of one that has ended, what it left behind.
+
+    `on_list` is told the processes before they are stopped. They have `grace` seconds to end by themselves.
+
+    Raises RefusedError where there is no such job, or it runs on another machine.
+    """
+
+    def on_event(event: Mapping[str, Any], _: bytes) -> None:
+        if "stopping" in event:
+            on_list(event["stopping"])
+
+    told = connection.channel.ask("job_stop", on_event=on_event, id=name, grace=grace).values
+    return Stopped(job_of(told), told["was"], told["stopped"], told["left"])
+
+
+def save_working(connection: Connection, job: Job, ran: Mapping[str, Any], verdict: Verdict | None = None) -> str:
+    """Keep the script, git_ignore.py and the facts of a job that ended well; the folder's path on the host.
+
+    `ran`: what the caller knows of the tree that the job ran: its commit, versions and records.
+
+    Raises RefusedError where it cannot be written.
+    """
+    facts: dict[str, Any] = {"profile": job.profile, "seconds": round(job.seconds, 1)}
+    if verdict is not None:
+        facts |= {"phases": verdict.as_json()["phases"], "steps": verdict.step}
+    facts |= ran
+    return str(connection.channel.ask("job_keep", id=job.id, facts=facts)["path"])

@@ -1,0 +1,322 @@
+"""Follow a job's log to its end, through cut connections, and judge what it came to.
+
+`LogReader` reads one log once from its beginning to its end, over as many connections as it takes. `LogClock` tells
+when a byte of it was written, from notes of how long the log was when. `LastingConnection` is opened anew where it is
+cut. `status_of` tells what can be said of a host's jobs at once.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from patcher.errors import CutError, HostError, LoginError, UnreachableError
+from patcher.i18n import Phrase, language, phrase, show
+from patcher.jobs.control import all_jobs, tail
+from patcher.jobs.job import Job, Usage, Verdict, job_of, judge
+from patcher.logs.lines import Line, Lines
+from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
+from patcher.profiles.expectations import EXPECTED
+from patcher.remote.channel import RefusedError
+from patcher.secrets.redacting import Following, Redactor
+from patcher.terminal.printing import say
+
+if TYPE_CHECKING:
+    from patcher.logs.milestones import Milestone
+    from patcher.remote.channel import Answer
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host
+
+
+class LogClock:
+    """Notes for the bytes that are read next; they are asked for in order."""
+
+    def __init__(self) -> None:
+        self._notes: list[tuple[float, int]] = []
+        self._upto = 0.0
+        self._last = 0.0
+
+    def note(self, times: Iterable[Sequence[float]], upto: float) -> None:
+        """`times`: seconds since the start, and how many bytes the log had then. `upto`: when this was told."""
+        self._notes = [(float(seconds), int(size)) for seconds, size in times]
+        self._upto = upto
+
+    def at(self, end: int) -> float:
+        """Seconds since the job's start at which the byte before `end` was there, to the precision of the notes."""
+        while self._notes and self._notes[0][1] < end:
+            del self._notes[0]
+        self._last = max(self._last, self._notes[0][0] if self._notes else self._upto)
+        return self._last
+
+
+_PIECES = re.compile(r"[^\n]{0,16383}\n|[^\n]{1,16383}")
+"""Lines with their ends; of a line without an end, pieces."""
+
+
+class LogReader:
+    """Where reading stands: `offset` is the byte of the log from which on it goes on."""
+
+    def __init__(self, job: Job, host: Host, listener: JobListener, offset: int) -> None:
+        self.offset = offset
+        self._job = job
+        self._listener = listener
+        self._lines = Lines(offset)
+        self._clock = LogClock()
+        self._milestones = Milestones()
+        self._redactor = Redactor(host.secrets.values())
+        self._following = Following(self._redactor)
+        self.wrote: float | None = None
+        """The job's age when its log last grew, as `search` has found it."""
+
+    def search(self, connection: Connection) -> None:
+        """Take in what is there already, by the lines that matter alone; nothing of it is shown as text."""
+        told = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
+        self._job = job_of(told)
+        for number, end, at, text in told["lines"]:
+            self._take_line(Line(text, number, end), at)
+        self.offset = told["offset"]
+        self._lines = Lines(self.offset, told["newlines"] + 1)
+        self.wrote = told["wrote"]
+
+    def read(self, connection: Connection, seconds: float | None = None) -> Verdict:
+        """Read on until the job has ended, for `seconds` at most."""
+        ask = connection.channel.ask
+        told = ask(
+            "job_follow", on_event=self._on_event, id=self._job.id, offset=self.offset, wait=True, seconds=seconds
+        ).values
+        self._job = job_of(told)
+        self._milestones.at = max(self._milestones.at, self._job.seconds)
+        if self._job.over:
+            self._take(list(self._lines.rest()))
+            self._show(self._following.rest())
+        return self.verdict()
+
+    def verdict(self) -> Verdict:
+        """The verdict on what has been read so far. A redacted text is shown in it."""
+        return judge(self._job, self._milestones, self.offset, self._redactor)
+
+    def _on_event(self, event: Mapping[str, Any], body: bytes) -> None:
+        if event.get("cut"):
+            self.offset, self._lines, self._clock = 0, Lines(), LogClock()
+        if "now" in event:
+            self._milestones.at = max(self._milestones.at, event["now"])
+            self._listener.time(event["now"])
+        if body:
+            self._clock.note(event["times"], event["upto"])
+            self.offset = event["offset"] + len(body)
+            self._take(list(self._lines.feed(body)))
+            if self._listener.piece is not None:
+                self._listener.piece(body, event["upto"])
+
+    def _take(self, lines: list[Line]) -> None:
+        if self._listener.text is not None:
+            self._show(self._following.feed("".join(line.text for line in lines)))
+        for line in lines:
+            self._take_line(line, self._clock.at(line.end))
+
+    def _show(self, text: str) -> None:
+        show = self._listener.text
+        if show is not None:
+            for piece in _PIECES.findall(text):
+                show(piece)
+
+    def _take_line(self, line: Line, at: float) -> None:
+        if self._listener.line is not None:
+            self._listener.line(line, at)
+        for milestone in self._milestones.feed(line, at):
+            self._listener.milestone(replace(milestone, usual=usual(self._job.profile, milestone.phase)))
+
+
+def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:
+    """How many seconds a phase takes, low and high, in a run of this profile."""
+    return next((spans[phase] for name, spans in EXPECTED.items() if name == profile), None)
+
+
+PAUSES = (0.5, 2.0, 5.0, 10.0, 30.0)
+"""Seconds before each further try to reach the host again; the last one from then on."""
+PATIENCE = 1800.0
+"""Seconds for which a host that was there is tried to be reached again."""
+STEADY = 60.0
+"""Seconds after which a connection counts as a good one: what cuts it later is a new trouble, with patience anew."""
+LAST = 3
+"""Lines that are shown of a log that does not tell why a job failed."""
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+def report_trouble(told: Phrase) -> None:
+    say(show(told, language()), err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class JobListener:
+    """Functions that are called with what is new of a job.
+
+    `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
+    `trouble`: that the connection is lost; `line`: lines as they are, with the job's age at each;
+    `piece`: the bytes that they come in, with its age.
+    """
+
+    text: Callable[[str], object] | None = None
+    milestone: Callable[[Milestone], object] = _nothing
+    time: Callable[[float], object] = _nothing
+    trouble: Callable[[Phrase], object] = report_trouble
+    line: Callable[[Line, float], object] | None = None
+    piece: Callable[[bytes, float], object] | None = None
+
+
+def follow(
+    reconnect: Callable[[], Connection],
+    connection: Connection,
+    job: Job,
+    *,
+    on_text: Callable[[str], object] | None = None,
+    on_milestone: Callable[[Milestone], object] = _nothing,
+    on_time: Callable[[float], object] = _nothing,
+    on_trouble: Callable[[Phrase], object] = report_trouble,
+    on_end: Callable[[Connection, Verdict], object] | None = None,
+    offset: int | None = None,
+) -> Verdict:
+    """Read the job's log until the job has ended, and judge it.
+
+    Where the connection is cut, `reconnect` opens another with the tree open on it, and reading goes on at the byte
+    where it stopped. `on_text` gets lines with their ends, without secrets, from the byte `offset` on; without it what
+    is there already is searched on the host. `on_time` gets the job's age now and then, `on_end` the verdict and a
+    connection on which more can be asked; it is called again where that is cut. An interrupt leaves the job running:
+    the verdict is then `running`.
+
+    Raises what `LastingConnection.do` raises, and RefusedError where the job is not there.
+    """
+    host = connection.host
+    reading = LogReader(job, host, JobListener(on_text, on_milestone, on_time, on_trouble), offset or 0)
+    lasting = LastingConnection(
+        reconnect, connection, on_trouble, back=f"uky-patch job attach {host.words} --id {job.id}"
+    )
+    try:
+        if on_text is None:
+            lasting.do(reading.search)
+        verdict = lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
+        if on_end is not None:
+            lasting.do(lambda link: on_end(link, verdict))
+        return verdict
+    except KeyboardInterrupt:
+        return reading.verdict()
+
+
+T = TypeVar("T")
+
+
+class LastingConnection:
+    """A connection that is opened anew where it is cut: `link`, None while it is."""
+
+    def __init__(
+        self,
+        reconnect: Callable[[], Connection],
+        connection: Connection,
+        on_trouble: Callable[[Phrase], object] = report_trouble,
+        *,
+        back: str = "",
+    ) -> None:
+        """`back`: the command that goes on with the same, for when the host is not waited for any longer."""
+        self._reconnect = reconnect
+        self.link: Connection | None = connection
+        self._host: Host = connection.host
+        self._on_trouble = on_trouble
+        self._back = back
+
+    def do(self, work: Callable[[Connection], T], progress: Callable[[], int] = lambda: 0) -> T:
+        """What `work` gives; it is begun again after each cut. Where `progress` grows, patience begins anew.
+
+        Raises:
+            UnreachableError: the host was not reached again for `PATIENCE` seconds.
+            LoginError: it is there and lets nobody in, so that waiting helps nothing.
+            HostError: what else `work` or a new connection raises.
+        """
+        since, tries, told = time.monotonic(), 0, ""
+        while True:
+            before, begun, lost = progress(), time.monotonic(), self.link is None
+            try:
+                link = self.link = self.link or self._reconnect()
+                if lost:
+                    self._on_trouble(phrase("{host}: reached again", host=self._host.name))
+                return work(link)
+            except HostError as error:
+                if not _may_pass(error, reconnecting=self.link is None):
+                    raise
+                now = time.monotonic()
+                if progress() > before or (self.link is not None and now - begun > STEADY):
+                    since, tries, told = now, 0, ""
+                self.link = None
+                if now - since >= PATIENCE:
+                    raise self._given_up(error) from error
+                if str(error.title) != told:
+                    told = str(error.title)
+                    self._on_trouble(self._waiting(error, PATIENCE - (now - since)))
+                time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+                tries += 1
+
+    def ask(self, verb: str, **args: Any) -> Answer:
+        """The answer to one request. Raises as `do` does."""
+        return self.do(lambda link: link.channel.ask(verb, **args))
+
+    def _waiting(self, error: HostError, seconds: float) -> Phrase:
+        text = "{title}; the job does not need this connection; trying for {minutes} min to reach it again"
+        return phrase(text, title=error.title, minutes=f"{seconds / 60:.0f}")
+
+    def _given_up(self, error: HostError) -> UnreachableError:
+        advice = phrase("The job does not need this connection. To go on with it: {command}", command=self._back)
+        return UnreachableError(
+            phrase("{host}: not reached again for {minutes} min", host=self._host.name, minutes=f"{PATIENCE / 60:.0f}"),
+            cause=error.title,
+            advice=advice if self._back else error.advice,
+        )
+
+
+def _may_pass(error: HostError, *, reconnecting: bool) -> bool:
+    """Whether what is wrong may be over by itself: no sshd, no network, a machine that starts.
+
+    While a new connection is made that is anything but a refusal: a host that starts may lack its home or its Python.
+    """
+    if isinstance(error, CutError | UnreachableError):
+        return True
+    return reconnecting and not isinstance(error, LoginError | RefusedError)
+
+
+def verdict_now(connection: Connection, job: Job) -> Verdict:
+    """What can be said of a job now, from the lines of its log that matter; nothing is waited for."""
+    reading = LogReader(job, connection.host, JobListener(), 0)
+    reading.search(connection)
+    return _with_last_words(connection, reading.verdict())
+
+
+def _with_last_words(connection: Connection, verdict: Verdict) -> Verdict:
+    """Where no line of the log tells why it failed, its last ones are shown."""
+    if verdict.kind not in ("failed", "lost") or verdict.telling is not None:
+        return verdict
+    text = tail(connection, verdict.job.id, LAST)[0]
+    words = tuple(phrase("the log ends: {text}", text=line) for line in text.splitlines() if line.strip())
+    return replace(verdict, lines=(*verdict.lines, *words))
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One job with what it uses, the others there, and the configuration that worked last."""
+
+    verdict: Verdict
+    usage: Usage
+    others: tuple[Job, ...]
+    working: Mapping[str, Any] | None
+
+
+def status_of(connection: Connection, name: str | None) -> Status:
+    """The job `name`, the newest where none is named, and the rest. Raises RefusedError where there is none."""
+    told = connection.channel.ask("job_look", id=name).values
+    job = job_of(told)
+    others = tuple(other for other in all_jobs(connection) if other.id != job.id)
+    usage = Usage(told["processes"], told["gpus"])
+    return Status(verdict_now(connection, job), usage, others, told["working"])

@@ -1,0 +1,197 @@
+"""The types of a job: as its host tells it, what it uses now, and the verdict on how it ended or how far it came."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.logs.milestones import NumberedLine, Phase, phase_name
+
+if TYPE_CHECKING:
+    from patcher.logs.milestones import Milestones
+    from patcher.secrets.redacting import Redactor
+
+State: TypeAlias = Literal["starting", "running", "ended", "stopped", "lost"]
+"""`lost`: gone, and nobody has noted how it ended."""
+Kind: TypeAlias = Literal["ok", "failed", "stopped", "lost", "running"]
+"""How a job was judged; `running` where it was not waited for to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its host tells it. `started` is seconds since 1970 on its clock, `seconds` its age or duration."""
+
+    id: str
+    state: State
+    profile: str | None
+    script: str
+    started: float
+    seconds: float
+    folder: str
+    """On the host."""
+    user: str = ""
+    pid: int | None = None
+    code: int | None = None
+    """The exit code, negative for a signal; None where it runs, or is lost."""
+    size: int = 0
+    """Bytes of log."""
+    tmux: bool = False
+    """Whether a tmux of its own shows the log; its socket is `tmux` in the folder, and named from there."""
+    elsewhere: str | None = None
+    """The machine that it runs on, where that is not the one that was asked."""
+    watched: bool = True
+    """Whether its end will be noted."""
+    free: int | None = None
+    """Bytes free on the disk of its log."""
+    steps: int | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.state not in ("starting", "running")
+
+    @property
+    def log(self) -> str:
+        return f"{self.folder}/log"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a job uses now: its processes, and the GPUs of its host with their use in percent and bytes."""
+
+    processes: Sequence[Mapping[str, Any]] = ()
+    gpus: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def cpu(self) -> float:
+        """Percent of one core."""
+        return sum(float(process["cpu"]) for process in self.processes)
+
+    @property
+    def memory(self) -> int:
+        return sum(int(process["memory"]) for process in self.processes)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a job ended, or how far it had come when it was left alone."""
+
+    kind: Kind
+    job: Job
+    detail: Phrase | Phrases
+    lines: tuple[Phrase | Phrases | str, ...] = ()
+    """What tells why, each ready to be shown."""
+    phase: Phase | None = None
+    spans: Mapping[Phase, float] = field(default_factory=dict)
+    """Seconds of each phase that was reached."""
+    step: int | None = None
+    steps: int | None = None
+    telling: NumberedLine | None = None
+    dashboard: str | None = None
+    offset: int = 0
+    """How many bytes of the log it rests on."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.job.id,
+            "verdict": self.kind,
+            "seconds": round(self.job.seconds, 1),
+            "code": self.job.code,
+            "phase": self.phase,
+            "phases": {name: round(seconds, 1) for name, seconds in self.spans.items()},
+            "step": self.step,
+            "steps": self.steps,
+            "detail": str(self.detail),
+            "line": None if self.telling is None else {"number": self.telling.number, "text": self.telling.text},
+            "log": self.job.log,
+            "dashboard": self.dashboard,
+        }
+
+
+def job_of(told: Mapping[str, Any]) -> Job:
+    """The agent's answer, typed."""
+    process, end = told.get("process"), told.get("end")
+    return Job(
+        id=told["id"],
+        state=told["state"],
+        profile=told.get("profile"),
+        script=told.get("script", ""),
+        started=told.get("started", told.get("ordered", 0.0)),
+        seconds=told["now"],
+        folder=told["folder"],
+        user=told.get("user", ""),
+        pid=process["pid"] if process else None,
+        code=end["code"] if end else None,
+        size=told["size"],
+        tmux=told.get("tmux", False),
+        elsewhere=told.get("elsewhere"),
+        watched=told.get("watched", True),
+        free=told.get("free"),
+        steps=told.get("steps"),
+    )
+
+
+FULL = 1 << 20
+"""Bytes below which a disk counts as full."""
+
+
+def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:
+    """The verdict on a job from how it ended and what the first `offset` bytes of its log say."""
+    kind, detail = _kind_and_detail(job, milestones)
+    telling = milestones.telling if kind in ("failed", "lost") else None
+    lines: list[Phrase] = []
+    if telling is not None:
+        telling = replace(telling, text=redactor.text(telling.text))
+        lines.append(phrase("log line {number}: {text}", number=telling.number, text=telling.text))
+    if kind in ("failed", "lost") and job.free is not None and job.free < FULL:
+        lines.append(phrase("the disk of {folder} is full", folder=job.folder))
+    return Verdict(
+        kind,
+        job,
+        detail,
+        tuple(lines),
+        phase=milestones.phase,
+        spans=milestones.spans(),
+        step=milestones.step,
+        steps=milestones.steps or job.steps,
+        telling=telling,
+        dashboard=milestones.dashboard,
+        offset=offset,
+    )
+
+
+def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
+    seconds = f"{job.seconds:.0f}"
+    phase = phrase("in phase {phase}", phase=phase_name(milestones.phase))
+    if not job.over:
+        return "running", phrase("running since {seconds} s, {phase}", seconds=seconds, phase=phase)
+    if job.state == "stopped":
+        return "stopped", phrase("stopped after {seconds} s, {phase}", seconds=seconds, phase=phase)
+    wanted = milestones.steps or job.steps
+    made = milestones.step or 0
+    if job.state == "lost" or job.code is None:
+        told = "lost: nobody noted how it ended; the log ends {phase}, after {made} {made:step|steps}"
+        return "lost", phrase(told, phase=phase, made=made)
+    if job.code == 0 and wanted and made < wanted and milestones.step is not None:
+        told = "ended with 0 after {made} of {wanted} {wanted:step|steps}, {seconds} s"
+        return "failed", phrase(told, made=made, wanted=wanted, seconds=seconds)
+    if job.code == 0:
+        if made:
+            return "ok", phrase("{made} {made:step|steps} in {seconds} s", made=made, seconds=seconds)
+        return "ok", phrase("ended well after {seconds} s", seconds=seconds)
+    return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=_exit_cause(job.code))
+
+
+def _exit_cause(code: int) -> Phrase:
+    number = -code if code < 0 else code - 128
+    try:
+        ended_by = signal.Signals(number).name if number > 0 else ""
+    except ValueError:
+        ended_by = ""
+    if ended_by == "SIGKILL":
+        return phrase("killed (SIGKILL: often the kernel, out of memory)")
+    if ended_by and (code < 0 or code > 128):
+        return phrase("ended by {signal}", signal=ended_by)
+    return phrase("exit code {code}", code=code)

@@ -1,0 +1,120 @@
+"""The entry of `uky-patch run`: a profile's script as a job, rendered for the host's versions, started and followed.
+
+The way of the data:
+
+1. `launch` opens the tree on the host under its lock, renders the run scripts for the versions there, and starts the
+   wanted one (`control.start`). The agent's `starting` makes the job's folder and starts `runner`, which outlives the
+   connection.
+2. `follow_and_keep` reads the log from the host (`follow.LogReader`) and tells milestones, until the job has ended.
+3. `job.judge` makes the verdict of the end and the milestones. The configuration of a job that worked is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patcher import jobs
+from patcher.errors import UsageError
+from patcher.i18n import phrase
+from patcher.profiles import render_all
+from patcher.profiles.putting import put
+from patcher.remote.environment import environment_of
+from patcher.remote.opening import begin
+from patcher.remote.probing import survey
+
+if TYPE_CHECKING:
+    from patcher.i18n import Phrase
+    from patcher.jobs import Job, Verdict
+    from patcher.jobs.link import Link
+    from patcher.logs.milestones import Milestone
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host, Profile
+    from patcher.remote.survey import Survey
+    from patcher.session.session import Session
+
+ROLLOUT_ONLY = ("trainer.val_before_train=True", "trainer.val_only=True")
+"""Generation and reward on the validation data, and no training: what every release from 0.6 on has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What `run` was asked for."""
+
+    host: Host
+    profile: Profile
+    overrides: tuple[str, ...] = ()
+    only_rollout: bool = False
+    share: bool = False
+    script: str | None = None
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What the script is given beyond its own."""
+        return (*(ROLLOUT_ONLY if self.only_rollout else ()), *self.overrides)
+
+
+def launch(session: Session, link: Link, wanted: RunRequest) -> Job:
+    """Render the host's scripts, as far as nobody has edited them there, and start the one that is wanted.
+
+    Raises what `jobs.start` raises; UsageError where the tree is not on the host.
+    """
+    connection, place = link.open()
+    if not place.tree:
+        raise UsageError(
+            phrase("{host}: the tree is not there yet", host=wanted.host.name),
+            advice=phrase("Run it from the beginning: uky-patch migrate {host}", host=wanted.host.name),
+        )
+    begin(connection, link.name, "run")
+    found = survey(connection, wanted.host)
+    script = wanted.script or wanted.host.script
+    if script is None:
+        script = jobs.script_of(wanted.profile)
+        host = replace(wanted.host, profile=wanted.profile)
+        put(connection, render_all(host, found, _versions(session, found), session.tree.root))
+    job = jobs.start(
+        connection,
+        wanted.host,
+        found,
+        profile=wanted.profile,
+        script=script,
+        share=wanted.share,
+        arguments=wanted.arguments,
+    )
+    begin(connection, link.name, None)
+    return job
+
+
+def follow_and_keep(
+    link: Link,
+    job: Job,
+    on_milestone: Callable[[Milestone], object],
+    on_time: Callable[[float], object] = lambda _: None,
+    on_trouble: Callable[[Phrase], object] = jobs.report_trouble,
+    *,
+    keep: bool = True,
+) -> Verdict:
+    """Follow a job to its end on the link's connection, and with `keep` keep the configuration of one that worked.
+
+    Raises what `jobs.follow` raises.
+    """
+
+    def save(connection: Connection, verdict: Verdict) -> None:
+        if verdict.kind == "ok" and keep:
+            jobs.save_working(connection, verdict.job, {}, verdict)
+
+    return jobs.follow(
+        link.again,
+        link.connection or link.again(),
+        job,
+        on_milestone=on_milestone,
+        on_time=on_time,
+        on_trouble=on_trouble,
+        on_end=save,
+    )
+
+
+def _versions(session: Session, found: Survey) -> dict[str, str]:
+    environment = environment_of(found, session.tree.root)
+    return {name: item.version for name, item in environment.packages.items()}

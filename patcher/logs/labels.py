@@ -1,0 +1,112 @@
+"""What loggers and launchers put before a line: times, levels, ranks, the place in the code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+_TIME = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?Z|[+-]\d\d:?\d\d)?"
+_DATE = r"(?:\d{4}[-/.])?\d\d?[-/.]\d\d?"
+_STAMP = rf"(?:{_DATE}[T ])?{_TIME}(?: \+\d{{4}})?|{_DATE}"
+_LEVEL = r"DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE|错误|警告|信息"
+_KINDS = (
+    rf"\[(?:{_STAMP})[^\]\n]{{0,40}}\](?:\[[^\]\n]{{1,60}}\])*",
+    rf"(?:{_STAMP})(?=[\s|:\]])",
+    rf"[A-Z][a-z]{{2}} +\d+ {_TIME} \S+ [\w.@/-]+\[\d+\]:",
+    rf"\[?[WEIF]\d{{4}}(?:\d{{4}})? {_TIME} +(?:\d+ )?[\w./-]+(?::\d+)?\](?: \[\w+\])?",
+    r"\[?rank ?\d+\]?:",
+    r"\[\d+,\d+\]<std(?:err|out)>:",
+    r"\d{1,4}:(?= )",
+    r"std(?:err|out) F(?= )",
+    r"[\w.-]+\s+\|(?= )",
+    rf"[\[(<](?:{_LEVEL})\|[\w.]+:\d+\]",
+    rf"(?:{_LEVEL}):[A-Za-z_][\w.]*:",
+    rf"[\[(<]?(?:{_LEVEL})[\])>]?(?=\s*(?:-|\||:|\[|\d)|\s\s|\s[A-Z\"'\[(])",
+    r"\[(?!(?:uky|ACTOR|ROLLOUT|SYNC)\])[\w./-]+(?:\.py)?(?::\d+)?(?::\w+)?\]:?",
+    r"[\w./<>-]+\.py:\d+\](?=\s|$)",
+    r"[\w./<>-]+\.py(?::\d+)?(?::\w+)?(?=\s?(?:--|-|:|>|\|)|\s)",
+    r"(?!step:)[\w.<>]+(?::[\w.<>]+)?(?::\d+)?(?= - )",
+    r"【[^】\n]{1,40}】",
+    r"\(raylet\)",
+)
+_LABEL = re.compile(rf"(?:{'|'.join(_KINDS)})(?:\s*(?:--?|\||:|>+)(?= ))?:?[ \t]?")
+_LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")
+"""A level counts before any word where a label stands before it."""
+_LEVELS = re.compile(
+    rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|(?:^|[\[:])(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIFC]) \d"
+)
+_CHINESE = {"错误": "ERROR", "警告": "WARNING", "信息": "INFO"}
+_MOST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledLine:
+    """A line's text behind its labels. `level` is upper case, "" where there is none."""
+
+    label: str
+    text: str
+    level: str
+
+
+def strip_labels(text: str) -> LabelledLine:
+    """Take the labels off. Indentation behind them stays, but for one space."""
+    at = 0
+    for _ in range(_MOST):
+        found = _LABEL.match(text, at) or (_LEVEL_BEHIND.match(text, at) if at else None)
+        if found is None or found.end() == at:
+            break
+        at = found.end()
+    return LabelledLine(text[:at], text[at:], level(text[:at]))
+
+
+def is_native(label: str) -> bool:
+    """Whether the label is one of C++ code, whose warnings do not announce what Python says next."""
+    found = _LEVELS.search(label)
+    return found is not None and bool(found["glog"] or found["ray"])
+
+
+def level(label: str) -> str:
+    """The level that a label names."""
+    found = _LEVELS.search(label)
+    if found is None:
+        return ""
+    if letter := found["glog"] or found["ray"]:
+        return {"W": "WARNING", "E": "ERROR", "I": "INFO", "F": "FATAL", "C": "FATAL"}[letter]
+    if found[0] in _CHINESE:
+        return _CHINESE[found[0]]
+    return found[0].replace("WARNING", "WARN").replace("WARN", "WARNING")
+
+
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
+_FORMS = (
+    re.compile(rf"(?<!\d)(?P<year>20\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T _]{_CLOCK}(?:[.,](?P<part>\d+))?"),
+    re.compile(rf"(?<!\d)(?P<month>\d\d)-(?P<day>\d\d) {_CLOCK}(?:[.,](?P<part>\d+))?(?!\d)"),
+    re.compile(rf"(?:^|\[|\]:?)[WEIF](?P<year>20\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}\.(?P<part>\d+) "),
+)
+_HEAD = 120
+
+
+def time_of(text: str, year: int) -> float | None:
+    """Seconds since 1970 by the time near the beginning of a line, in local time; `year` counts where it tells none."""
+    head = text[:_HEAD]
+    for form in _FORMS:
+        if found := form.search(head):
+            told = found.groupdict()
+            year, month, day, hour, minute, second = (
+                int(told.get(name) or default)
+                for name, default in (
+                    ("year", year),
+                    ("month", 1),
+                    ("day", 1),
+                    ("hour", 0),
+                    ("minute", 0),
+                    ("second", 0),
+                )
+            )
+            try:
+                whole = datetime(year, month, day, hour, minute, second)
+            except ValueError:
+                continue
+            return whole.timestamp() + float(f"0.{told['part'] or 0}")
+    return None

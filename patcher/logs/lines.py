@@ -1,0 +1,114 @@
+"""A log as lines: cut at line ends and carriage returns, whatever the pieces that it comes in, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LIMIT = 1 << 14
+"""Bytes of a line that are looked at; what goes beyond comes as a further piece of the same line."""
+_NEAR = 1 << 11
+"""How far before that a space is looked for to cut at, so that no word is cut in two."""
+
+_ANSI = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))?"
+)
+_HEAD, _CODE = 200, 12
+"""Where the colours of a prefix lie, and how long one is at most: most lines have none behind it."""
+_PREFIX = re.compile(
+    r"\((?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*? )?pid=(?:\d+|gcs_server)|raylet|autoscaler(?: \+\w+)?)"
+    r"(?:, ip=[^\s,)]+)?\) ?"
+)
+_REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a log, or one state of a progress bar.
+
+    `text` has its line end. `number` counts from 1 as an editor does, by newlines alone. `end` is the offset behind it.
+    """
+
+    text: str
+    number: int
+    end: int
+
+
+class Lines:
+    """Takes the bytes of a log in pieces, from the byte `offset` on, where the line `number` begins."""
+
+    def __init__(self, offset: int = 0, number: int = 1) -> None:
+        self._end = offset
+        self._number = number
+        self._open = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[Line]:
+        """The lines that are complete with this piece."""
+        self._open += piece
+        at = 0
+        while (cut := self._cut(at)) > at:
+            yield self._line(bytes(self._open[at:cut]))
+            at = cut
+        del self._open[:at]
+
+    def rest(self) -> Iterator[Line]:
+        """What has no line end yet: for the end of the log, or where it stands still."""
+        if self._open:
+            yield self._line(bytes(self._open))
+            self._open.clear()
+
+    def _cut(self, at: int) -> int:
+        """Where the line that begins at `at` ends; `at` where its end has not come yet."""
+        newline = self._open.find(b"\n", at, at + LIMIT)
+        bar = self._open.find(b"\r", at, newline if newline >= 0 else at + LIMIT)
+        if bar >= 0 and bar + 1 == len(self._open):
+            return at
+        if bar >= 0 and bar + 1 != newline:
+            return bar + 1
+        if newline >= 0:
+            return newline + 1
+        if len(self._open) - at < LIMIT:
+            return at
+        space = self._open.rfind(b" ", at + LIMIT - _NEAR, at + LIMIT) + 1
+        cut = space or at + LIMIT
+        while not space and cut > at + LIMIT - 4 and cut < len(self._open) and self._open[cut] & 0xC0 == 0x80:
+            cut -= 1
+        return cut
+
+    def _line(self, content: bytes) -> Line:
+        self._end += len(content)
+        number = self._number
+        self._number += content.endswith(b"\n")
+        return Line(content.decode("utf-8", "replace"), number, self._end)
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A line without colours, and without the names that Ray puts before it."""
+
+    text: str
+    actors: tuple[str, ...]
+    """Who said it, outermost first: TaskRunner, WorkerDict, vLLMHttpServer, EngineCore, …"""
+    speaker: str = ""
+    """The prefixes as they stand, which tell one process from another; empty where there are none."""
+
+
+def strip_prefix(text: str) -> Stripped:
+    """Take a line's prefixes, and Ray's count of how often it was said, apart from what it says."""
+    at = text.rfind("\x1b", 0, _HEAD) + 1
+    if at:
+        at += _CODE
+        text = _ANSI.sub("", text[:at]) + text[at:]
+    if not text.isprintable():
+        text = _ANSI.sub("", text)
+    actors = []
+    text = whole = text.rstrip()
+    while text.startswith("(") and (found := _PREFIX.match(text)):
+        if found["actor"]:
+            actors.append(found["actor"].strip())
+        text = text[found.end() :]
+    speaker = whole[: len(whole) - len(text)].rstrip()
+    if "[repeated " in text:
+        text = _REPEATED.sub("", text)
+    return Stripped(text, tuple(actors), speaker)

@@ -1,0 +1,239 @@
+"""How far a training run has come, told from its log: phases in order, steps, and the line that says what went wrong.
+
+The signs are what verl 0.6 to 0.9, vLLM and Ray print by themselves, and the stamps of the instrument records.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from patcher.i18n import Phrase, phrase
+from patcher.logs.lines import Line, Stripped, strip_prefix
+
+Phase: TypeAlias = Literal["config", "dataset", "resource-pool", "actor", "rollout", "weight-sync", "loop"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+
+_ACTORS: dict[str, Phase] = {
+    "WorkerDict": "actor",
+    "FusedWorker": "actor",
+    "ActorRolloutRefWorker": "actor",
+    "vLLMHttpServer": "rollout",
+    "vLLMHttpServerForPD": "rollout",
+    "SGLangHttpServer": "rollout",
+    "TRTLLMHttpServer": "rollout",
+    "EngineCore": "rollout",
+    "EngineCore_DP0": "rollout",
+}
+"""Whose first word begins a phase."""
+_SIGNS: tuple[tuple[str, Phase], ...] = (
+    ("Using dataset class: ", "dataset"),
+    ("dataset len: ", "dataset"),
+    ("Generating train split: ", "dataset"),
+    ("colocated worker base class ", "resource-pool"),
+    ("bind role ", "resource-pool"),
+    ("Initializing a V1 LLM engine", "rollout"),
+    ("Loading safetensors checkpoint shards", "rollout"),
+    ("GPU KV cache size", "rollout"),
+    ("Capturing CUDA graph", "rollout"),
+    ("Training from scratch", "loop"),
+    ("Load from checkpoint folder: ", "loop"),
+    ("Initial validation metrics: ", "loop"),
+    ("Training Progress: ", "loop"),
+    ("step:", "loop"),
+)
+"""What begins a phase, by how the line begins, or by what it holds where a logger has put the time before it."""
+_BY_HAND: tuple[tuple[str, Phase], ...] = (
+    ("Starting dataset generation", "dataset"),
+    ("Creating ResourcePool", "resource-pool"),
+    ("Initializing Actor Worker", "actor"),
+    ("Initializing Rollout Worker", "rollout"),
+    ("Starting weight synchronization", "weight-sync"),
+    ("Starting training loop", "loop"),
+)
+"""Stamps that people put into a trainer by hand, whatever their logger puts before them."""
+_STAMP = re.compile(r"\[uky\] (?P<name>\S.*?) (?P<edge>begin|end) (?P<seconds>\d+(?:\.\d+)?)s pid=(?P<pid>\d+)")
+_WORKERS: dict[str, Phase] = {"[ACTOR]": "actor", "[ROLLOUT]": "rollout", "[SYNC]": "weight-sync"}
+_STEP = re.compile(r"step:(?P<step>\d+) - ")
+_BAR = re.compile(r"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<steps>\d+) \[")
+_TOTAL = re.compile(r"Total training steps: (?P<steps>\d+)$")
+_DASHBOARD = re.compile(r"View the dashboard at (?P<address>(?:https?://)?[\w.:\[\]-]+)")
+_RAISED = re.compile(
+    r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|OOM))(?P<of>\([\w.]+\))?(?::|$)"
+)
+_WRAPPED = ("ray.exceptions.", "RayTaskError", "torch.distributed.elastic.", "subprocess.CalledProcessError")
+_NO_EXCEPTION = re.compile(
+    r"(?:\S+: line \d+: +\d+ )?(?:Killed|Segmentation fault|Aborted|Bus error)\b|Fatal Python error: "
+    r"|.*: (?:No such file or directory|command not found)$"
+)
+FIRST_SEEN = (
+    *(f"({actor} " for actor in _ACTORS),
+    *(text for text, phase in _SIGNS if phase != "loop"),
+    *(text for text, _ in _BY_HAND),
+    *("Training from scratch", "Load from checkpoint folder: ", "Initial validation metrics: "),
+    *("Total training steps: ", "View the dashboard at "),
+)
+LAST_SEEN = (
+    "Training Progress: ",
+    "step:",
+    "[uky] ",
+    "Error",
+    "Exception",
+    "Interrupt",
+    "Killed",
+    "Fatal",
+    "not found",
+)
+"""Texts that the lines hold that matter here: of some the first ones, of others the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A phase that has begun, or a step that has been made. Times are seconds since the job's start."""
+
+    phase: Phase
+    at: float
+    before: Phase | None = None
+    """The phase that it ends."""
+    took: float = 0.0
+    """Seconds of that phase, or of the step."""
+    step: int | None = None
+    steps: int | None = None
+    usual: tuple[float, float] | None = None
+    """Seconds that `phase` usually takes, low and high, where the profile is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedLine:
+    """A line of the log by its number."""
+
+    number: int
+    text: str
+
+
+class Milestones:
+    """Takes the lines of a log in order, each with its time, and tells what has been reached."""
+
+    def __init__(self) -> None:
+        self.begun: dict[Phase, float] = {}
+        """When each phase began, in that order."""
+        self.step: int | None = None
+        self.steps: int | None = None
+        """Steps made, and steps asked for, as far as the log has said so."""
+        self.step_at: float | None = None
+        self.syncing = 0
+        """Weights under way between actor and rollout, where the log is stamped."""
+        self.dashboard: str | None = None
+        self.at = 0.0
+        self._raised: NumberedLine | None = None
+        self._wrapped: NumberedLine | None = None
+        self._ended: NumberedLine | None = None
+
+    @property
+    def phase(self) -> Phase | None:
+        """The phase that the run is in."""
+        if self.syncing > 0:
+            return "weight-sync"
+        return max(self.begun, key=PHASES.index, default=None) if self.begun else None
+
+    @property
+    def telling(self) -> NumberedLine | None:
+        """The line that says what went wrong: the last exception, before those that only wrap another."""
+        return self._raised or self._wrapped or self._ended
+
+    def spans(self) -> dict[Phase, float]:
+        """How long each phase took, up to now for the last one."""
+        ends = [*self.begun.values(), self.at][1:]
+        return {phase: end - at for (phase, at), end in zip(self.begun.items(), ends, strict=True)}
+
+    def feed(self, line: Line, at: float) -> tuple[Milestone, ...]:
+        """What this line, written `at` seconds after the start, has brought about."""
+        self.at = max(self.at, at)
+        told = strip_prefix(line.text)
+        if not told.text:
+            return ()
+        self._note_failure(told, line.number)
+        found = [] if self.begun else [self._begin("config")]
+        if stamp := _STAMP.search(told.text):
+            found += self._stamped(stamp)
+        elif (phase := _sign(told)) is not None and self._is_later(phase):
+            found.append(self._begin(phase))
+        if (step := self._stepped(told.text)) is not None:
+            found.append(step)
+        return tuple(found)
+
+    def _begin(self, phase: Phase) -> Milestone:
+        before = next(reversed(self.begun), None)
+        took = self.at - self.begun[before] if before is not None else 0.0
+        self.begun[phase] = self.at if self.begun else 0.0
+        return Milestone(phase, self.begun[phase], before, took)
+
+    def _is_later(self, phase: Phase) -> bool:
+        return all(PHASES.index(phase) > PHASES.index(other) for other in self.begun)
+
+    def _stamped(self, stamp: re.Match[str]) -> list[Milestone]:
+        """A stamp names its phase; a worker's own stamps count where the trainer has none, those of a sync always."""
+        head = stamp["name"].partition(" ")[0]
+        phase = _WORKERS.get(head) or next((phase for phase in PHASES if phase == stamp["name"]), None)
+        if phase == "weight-sync":
+            self.syncing = max(0, self.syncing + (1 if stamp["edge"] == "begin" else -1))
+        if phase is None or stamp["edge"] == "end" or phase in self.begun:
+            return []
+        if head == "[ROLLOUT]" or (phase != "weight-sync" and not self._is_later(phase)):
+            return []
+        return [self._begin(phase)]
+
+    def _stepped(self, text: str) -> Milestone | None:
+        if total := _TOTAL.search(text):
+            self.steps = int(total["steps"])
+            return None
+        if (found := _STEP.match(text)) is None and (found := _BAR.search(text)) is not None:
+            self.steps = int(found["steps"])
+        if found is None or int(found["step"]) <= (self.step or 0):
+            return None
+        self.step = int(found["step"])
+        took = self.at - (self.step_at if self.step_at is not None else self.begun.get("loop", self.at))
+        self.step_at = self.at
+        return Milestone("loop", self.at, None, took, self.step, self.steps)
+
+    def _note_failure(self, told: Stripped, number: int) -> None:
+        text = told.text
+        if self.dashboard is None and (found := _DASHBOARD.search(text)):
+            self.dashboard = found["address"]
+        if raised := _RAISED.match(text):
+            telling = NumberedLine(number, text[:500])
+            if raised["name"].startswith(_WRAPPED) or raised["of"]:
+                self._wrapped = telling
+            else:
+                self._raised = telling
+        elif _NO_EXCEPTION.match(text):
+            self._ended = NumberedLine(number, text[:500])
+
+
+def _sign(told: Stripped) -> Phase | None:
+    """The phase that a line is the sign of, if it is one."""
+    phases = [phase for actor in told.actors if (phase := _ACTORS.get(actor)) is not None]
+    text = told.text
+    for sign, phase in _SIGNS:
+        if text.startswith(sign) or (phase == "rollout" and sign in text):
+            phases.append(phase)
+            break
+    phases += [phase for sign, phase in _BY_HAND if sign in text]
+    return max(phases, key=PHASES.index, default=None) if phases else None
+
+
+_PHASE_NAMES: dict[Phase, Phrase] = {
+    "config": phrase("config"),
+    "dataset": phrase("dataset"),
+    "resource-pool": phrase("resource pool"),
+    "actor": phrase("actor"),
+    "rollout": phrase("rollout"),
+    "weight-sync": phrase("weight sync"),
+    "loop": phrase("loop"),
+}
+
+
+def phase_name(phase: Phase | None) -> Phrase:
+    """The name of a phase, as people read it."""
+    return _PHASE_NAMES[phase] if phase is not None else phrase("none")

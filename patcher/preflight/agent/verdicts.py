@@ -1,0 +1,151 @@
+"""Verdicts for what a check program could not tell itself: overtime, a crash, an engine that did not start.
+
+vLLM starts processes of its own, and each repeats the error of the one below: the first error in their output that is
+no consequence of another is the cause.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import Any, Dict
+
+from patcher.messages import Said, phrase, why
+
+_LINE_PREFIX = r"(?:\([^)]*pid=\d+\)\s*)?(?:ERROR\s[\d: -]*(?:\[[^\]]*\])?\s*)?"
+"""What each process of vLLM writes before a line."""
+_ENGINE_ERROR = re.compile(rf"^{_LINE_PREFIX}(?P<said>[A-Za-z_][\w.]*(?:Error|Exception): .+)$")
+_FOLLOWS = ("Engine core initialization failed", "WorkerProc initialization failed", "Worker failed with error")
+"""What the processes above say when one below has failed."""
+_LONGEST = 400
+
+
+def first_error(output: str) -> str:
+    """The first error that is no consequence of another, on one line; empty where there is none."""
+    for line in output.splitlines():
+        found = _ENGINE_ERROR.match(line.strip())
+        if found and not any(text in line for text in _FOLLOWS):
+            said = " ".join(found["said"].split())
+            return said if len(said) <= _LONGEST else said[:_LONGEST] + " …"
+    return ""
+
+
+def fix_of(said: str) -> Said:
+    for pattern, fix in (
+        (r"(Free|Available) memory on|out of memory|No available memory", _MEMORY),
+        (r"trust_remote_code", phrase("allow the model's own code: actor_rollout_ref.model.trust_remote_code=True")),
+        (r"[Mm]odel architectures|not supported for now|does not recognize this architecture", _UNKNOWN),
+        (r"-lcuda|libcuda|gcc|CalledProcessError", phrase("see the check triton: what it compiles at the start fails")),
+        (r"size of tensor|size mismatch|shape|safetensors", phrase("fetch the model again: its files do not agree")),
+    ):
+        if re.search(pattern, said):
+            return fix
+    return phrase("for more of what it says: VLLM_LOGGING_LEVEL=DEBUG in the host's env")
+
+
+_MEMORY = phrase("somebody else holds memory of the GPU: nvidia-smi shows who; end that, or wait")
+_UNKNOWN = phrase("this vLLM does not know the model: take a newer vLLM, or another model")
+
+
+Verdict = Dict[str, Any]
+_ERROR = re.compile(r"^(?P<said>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit): .+)$")
+
+
+def verdict_of_message(message: Verdict, output: str) -> Verdict:
+    """A verdict as the program gave it; where it points at its output, with the first error there."""
+    values = message.get("values") or {}
+    detail, fix = message["detail"], message["fix"]
+    if values.pop("look_into_output", False):
+        said = first_error(output)
+        detail = phrase("{said}", said=said) if said else detail
+        fix = fix_of(said)
+    return {
+        "name": message["check"],
+        "status": message["status"],
+        "seconds": message["seconds"],
+        "detail": detail,
+        "fix": fix,
+        "values": values,
+    }
+
+
+def verdict_of_overtime(budget: float, at_work: bool, stack: str, output: str = "") -> Verdict:
+    """The budget is spent. An engine that waits for a process of its own that has failed is told by that failure."""
+    if said := first_error(output):
+        return {
+            "status": "fail",
+            "detail": phrase("{said}", said=said),
+            "fix": fix_of(said),
+            "values": {},
+        }
+    seconds = f"{budget:g}"
+    if at_work:
+        detail = (
+            phrase("slow: still at work after {seconds} s, at {place}", seconds=seconds, place=stack)
+            if stack
+            else phrase("slow: still at work after {seconds} s", seconds=seconds)
+        )
+        fix = phrase("run it again: what was read is cached now; or give it longer with --budget")
+        return {"status": "warn", "detail": detail, "fix": fix, "values": {}}
+    detail = (
+        phrase("hangs: nothing done any more after {seconds} s, at {place}", seconds=seconds, place=stack)
+        if stack
+        else phrase("hangs: nothing done any more after {seconds} s", seconds=seconds)
+    )
+    fix = phrase("look at that line: it waits for a lock, a network or a file system that does not answer")
+    return {"status": "fail", "detail": detail, "fix": fix, "values": {}}
+
+
+def verdict_of_exit(code: int, stack: str, output: str) -> Verdict:
+    """A process that ended before it had told all."""
+    if code == 0 and not stack:
+        detail = phrase("ended without a word, with exit code 0")
+        return {"status": "fail", "detail": detail, "fix": None, "values": {}}
+    last = error_in(output)
+    if code < 0:
+        name = _signal(-code)
+        if stack:
+            detail = phrase("killed by {signal} at {place}", signal=name, place=stack)
+        elif last:
+            detail = phrase("killed by {signal}: {said}", signal=name, said=last)
+        else:
+            detail = phrase("killed by {signal}", signal=name)
+        fix = (
+            phrase("the machine ran out of memory: see dmesg, and the limit of the container")
+            if -code == signal.SIGKILL
+            else phrase("a compiled part does not fit this machine or another package: install matching versions")
+        )
+        return {"status": "fail", "detail": detail, "fix": fix, "values": {}}
+    detail = (
+        phrase("ended with exit code {code}: {said}", code=code, said=last)
+        if last
+        else phrase("ended with exit code {code}", code=code)
+    )
+    return {"status": "fail", "detail": detail, "fix": None, "values": {}}
+
+
+def not_started(python: str, error: OSError) -> Verdict:
+    detail = phrase("{python} does not start: {why}", python=python, why=why(error))
+    return {"status": "fail", "detail": detail, "fix": phrase("name the interpreter that trains"), "values": {}}
+
+
+def not_reached(name: str, before: Verdict | None) -> Verdict:
+    """A check whose turn did not come. `before` is what ended the program, None where one of its checks had failed."""
+    slow = before is not None and before["status"] == "warn"
+    detail = phrase("not reached in time") if slow else phrase("not reached: what it needs has failed")
+    return {"name": name, "status": "skip", "seconds": 0.0, "detail": detail, "fix": None, "values": {}}
+
+
+def error_in(output: str) -> str:
+    """The last words of the last error in a program's output, one line; else its last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    found = [match["said"] for line in lines if (match := _ERROR.match(line))]
+    said = found[-1] if found else (lines[-1] if lines else "")
+    return said if len(said) <= 400 else said[:400] + " …"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -1,0 +1,228 @@
+"""Find the processes that belong to what is watched: a job, some processes, whoever writes a log, workers of Ray.
+
+Ray's workers are no children of the job where its cluster was there before it. They are found by the session and job
+in the name of the log that the driver writes, and by the variables that Ray gives its workers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Dict, Iterable
+
+from patcher.jobs.agent import folder, processes, stacks_hook
+from patcher.jobs.agent.processes import Process, Table, one, variables
+from patcher.remote.agent import place
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+_SYSTEM = ("raylet", "gcs_server")
+_SERVICES = (
+    *("/ray/dashboard/", "/ray/autoscaler/", "/ray/_private/log_monitor.py", "/ray/_private/runtime_env/"),
+    *("ray::DashboardAgent", "ray::RuntimeEnvAgent"),
+)
+_ADDRESS = re.compile(r"--gcs-address=(?P<address>\S+)")
+_DRIVER = re.compile(r"/(?P<session>session_[^/]+)/logs/python-core-driver-(?P<job>[0-9a-f]{8})")
+
+
+def is_system(name: str, title: str) -> bool:
+    """Whether a process is one that Ray itself needs, and no work of the job."""
+    return name in _SYSTEM or any(text in title for text in _SERVICES)
+
+
+def ray_workers(found: Iterable[int], address: str | None, everything: Table) -> set[int]:
+    """Workers of clusters that were there before the drivers among `found`, and of the cluster at `address`."""
+    raylets = {pid: _title(pid) for pid, process in everything.items() if process.name == "raylet"}
+    outside = {pid: title for pid, title in raylets.items() if pid not in set(found)}
+    if not outside:
+        return set()
+    if address:
+        wanted = re.compile(rf"--gcs-address={re.escape(address)}(?!\d)")
+        here = {pid for pid, title in outside.items() if wanted.search(title)}
+        return {pid for pid in everything if _raylet_of(pid) in here}
+    drivers = {told for pid in found for told in _drivers(pid)}
+    served = {
+        (pid, job) for pid, title in outside.items() for session, job in drivers if f"--session-name={session}" in title
+    }
+    return {pid for pid in everything if (_raylet_of(pid), _variable(pid, "RAY_JOB_ID")) in served}
+
+
+def ray_addresses(found: Iterable[int], everything: Table) -> list[str]:
+    """The clusters that have processes among `found`, by the address of their head."""
+    raylets = {pid for pid, process in everything.items() if process.name == "raylet"}
+    served = {_raylet_of(pid) for pid in found} | set(found)
+    told = (_ADDRESS.search(_title(pid)) for pid in raylets & served)
+    return sorted({match["address"] for match in told if match is not None})
+
+
+def _drivers(pid: int) -> Iterable[tuple[str, str]]:
+    """Session and job of the driver that a process is, told by the log that it writes."""
+    for _, target in descriptors(pid):
+        driver = _DRIVER.search(target)
+        if driver is not None:
+            yield driver["session"], driver["job"]
+
+
+def _raylet_of(pid: int) -> int | None:
+    found = _variable(pid, "RAY_RAYLET_PID")
+    parent = one(pid)
+    if found is not None and found.isdigit():
+        return int(found)
+    return parent.parent if parent is not None else None
+
+
+def _variable(pid: int, name: str) -> str | None:
+    return variables(pid, (name,)).get(name)
+
+
+def _title(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as stream:
+            return os.fsdecode(stream.read().rstrip(b"\0 ").replace(b"\0", b" "))
+    except OSError:
+        return ""
+
+
+Order = Dict[str, Any]
+"""What is looked for. `job`: what `folder.look` tells; `pids`: numbers, each with its start; `log`: a file's path;
+`ray`: a cluster's address; `mark`: a job's id. Each may be missing."""
+
+
+class Members:
+    """The processes found so far. One that was found stays until it ends, also when its parent has gone."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._found: dict[int, Process] = {}
+        self._marks: dict[tuple[int, int], str | None] = {}
+
+    def all(self) -> list[Process]:
+        """A look at all processes of this machine: those that belong, as they are now."""
+        everything = processes.table()
+        for gone in [key for key in self._marks if key[0] not in everything or everything[key[0]].start != key[1]]:
+            del self._marks[gone]
+        seeds = {pid for pid, old in self._found.items() if pid in everything and everything[pid].start == old.start}
+        seeds |= set(self._seeds(everything))
+        if self._order.get("log") and not seeds:
+            seeds = writers(self._order["log"], everything) - _ancestors(everything, set())
+        found = processes.descendants(seeds, everything)
+        found |= processes.descendants(self._marked(found, everything), everything)
+        found |= processes.descendants(ray_workers(found, self._order.get("ray"), everything), everything)
+        found -= self._excluded(seeds, everything)
+        self._found = {pid: everything[pid] for pid in found}
+        return [self._found[pid] for pid in sorted(found)]
+
+    def known(self) -> list[Process]:
+        """Those that were found, as they are now; a look at them alone."""
+        now = [processes.one(pid) for pid in self._found]
+        self._found = {one.pid: one for one in now if one is not None and one.start == self._found[one.pid].start}
+        return [self._found[pid] for pid in sorted(self._found)]
+
+    def _seeds(self, everything: Table) -> Iterable[int]:
+        job = self._order.get("job")
+        if job is not None:
+            leader = job.get("process")
+            if leader is not None and processes.alive(leader):
+                yield leader["pid"]
+                yield from (one.pid for one in everything.values() if one.session == leader["pid"])
+        for pid, start in self._order.get("pids") or ():
+            if pid in everything and everything[pid].start == start:
+                yield pid
+
+    def _marked(self, found: set[int], everything: Table) -> set[int]:
+        """Those with the mark of the job, or with the mark of one that was found."""
+        wanted = {self._mark(everything[pid]) for pid in found} - {None}
+        if self._order.get("job"):
+            wanted.add(self._order["job"]["id"])
+        if self._order.get("mark"):
+            wanted.add(self._order["mark"])
+        if not wanted:
+            return set()
+        return {pid for pid, process in everything.items() if self._mark(process) in wanted}
+
+    def _mark(self, process: Process) -> str | None:
+        key = (process.pid, process.start)
+        if key not in self._marks:
+            self._marks[key] = processes.mark_of(process.pid)
+        return self._marks[key]
+
+    def _excluded(self, seeds: set[int], everything: Table) -> set[int]:
+        """This program with what it has started and those that wait for it, and the one that only watches the job."""
+        runner = (self._order.get("job") or {}).get("runner")
+        found = {runner["pid"]} if runner is not None and processes.alive(runner) else set()
+        found |= processes.descendants([os.getpid()], everything) - processes.descendants(seeds, everything)
+        return found | _ancestors(everything, seeds)
+
+
+def _ancestors(everything: Table, seeds: set[int]) -> set[int]:
+    """Those that this program descends from, up to one of `seeds`."""
+    found: set[int] = set()
+    above = everything.get(os.getpid())
+    while above is not None and above.parent not in seeds:
+        found.add(above.parent)
+        above = everything.get(above.parent)
+    return found
+
+
+def writers(path: str, everything: Table) -> set[int]:
+    """The processes that write a log, or write into the pipe of a `tee` that does."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return set()
+    wanted = (found.st_dev, found.st_ino)
+    holders, pipes = set(), set()
+    written: dict[int, set[str]] = {}
+    for pid in everything:
+        for number, target in descriptors(pid):
+            if target.startswith("pipe:") and is_open_for_writing(pid, number):
+                written.setdefault(pid, set()).add(target)
+            elif target.startswith("/") and _is(pid, number, wanted) and is_open_for_writing(pid, number):
+                holders.add(pid)
+                pipes |= {other for index, other in descriptors(pid) if index == 0 and other.startswith("pipe:")}
+    return holders | {pid for pid, ends in written.items() if ends & pipes}
+
+
+def descriptors(pid: int) -> list[tuple[int, str]]:
+    """What a process has open: number and target. Empty where that cannot be read."""
+    folder = f"/proc/{pid}/fd"
+    found = []
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    for name in names:
+        try:
+            found.append((int(name), os.readlink(f"{folder}/{name}")))
+        except OSError:
+            continue
+    return found
+
+
+def _is(pid: int, number: int, wanted: tuple[int, int]) -> bool:
+    try:
+        found = os.stat(f"/proc/{pid}/fd/{number}")
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == wanted
+
+
+def is_open_for_writing(pid: int, number: int) -> bool:
+    """Whether a descriptor of a process is open for writing."""
+    try:
+        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as stream:
+            flags = next((line for line in stream if line.startswith("flags:")), "flags: 0")
+    except OSError:
+        return False
+    return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def ordered(request: Request) -> Order:
+    """The request's `order`, with the job that its `job` names in place of the name."""
+    order: Order = dict(request.args.get("order") or {})
+    if "job" in order:
+        at = folder.folder_of(place.root(request), order["job"])
+        order["job"] = folder.look(at)
+        order["stacks"] = os.path.join(at, stacks_hook.FOLDER)
+    return order

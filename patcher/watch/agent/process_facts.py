@@ -1,0 +1,283 @@
+"""What /proc tells of one process: who it is, what it waits for, what may not be read, and its ties to others.
+
+Ties are pipes and the processes at their ends, sockets and their peers, file locks and their holders.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+import struct
+from typing import Any, Iterable
+
+from patcher.jobs.agent import processes
+from patcher.jobs.agent.processes import Process
+from patcher.watch.agent.members import descriptors, is_open_for_writing, is_system
+
+_X86: dict[int, str] = {
+    0: "read",
+    1: "write",
+    7: "poll",
+    16: "ioctl",
+    17: "pread",
+    19: "readv",
+    20: "writev",
+    23: "select",
+    35: "nanosleep",
+    42: "connect",
+    43: "accept",
+    44: "sendto",
+    45: "recvfrom",
+    46: "sendmsg",
+    47: "recvmsg",
+    61: "wait",
+    72: "fcntl",
+    73: "flock",
+    74: "fsync",
+    130: "sigsuspend",
+    202: "futex",
+    220: "semop",
+    230: "nanosleep",
+    232: "epoll",
+    247: "wait",
+    257: "open",
+    270: "select",
+    271: "poll",
+    281: "epoll",
+    288: "accept",
+    441: "epoll",
+    449: "futex",
+}
+_ARM: dict[int, str] = {
+    22: "epoll",
+    25: "fcntl",
+    29: "ioctl",
+    32: "flock",
+    56: "open",
+    63: "read",
+    64: "write",
+    65: "readv",
+    66: "writev",
+    67: "pread",
+    72: "select",
+    73: "poll",
+    82: "fsync",
+    95: "wait",
+    98: "futex",
+    101: "nanosleep",
+    115: "nanosleep",
+    133: "sigsuspend",
+    192: "semop",
+    202: "accept",
+    203: "connect",
+    206: "sendto",
+    207: "recvfrom",
+    211: "sendmsg",
+    212: "recvmsg",
+    242: "accept",
+    260: "wait",
+    441: "epoll",
+    449: "futex",
+}
+ON_FILE = (
+    *("read", "write", "pread", "readv", "writev", "ioctl", "fsync", "flock", "fcntl"),
+    *("connect", "accept", "sendto", "recvfrom", "sendmsg", "recvmsg"),
+)
+"""Calls whose first argument is a file descriptor."""
+
+
+def call_name(number: int) -> str | None:
+    """What a system call is called here; None for one that nobody waits in."""
+    return (_ARM if platform.machine() in ("aarch64", "arm64") else _X86).get(number)
+
+
+_LOCK = re.compile(
+    r"\d+: (?P<waits> *-> )?(?P<kind>FLOCK|POSIX|OFDLCK|LEASE)\s+\S+\s+\S+\s+(?P<pid>-?\d+) (?P<file>\S+:\d+) "
+)
+_STATES = {"01": "established", "02": "connecting", "0A": "listening", "08": "closed by the peer"}
+
+
+def pipe_ends(members: Iterable[int], wanted: set[str]) -> dict[str, list[list[Any]]]:
+    """The processes that hold the other end of a pipe or share a socket: target -> [pid, whether it writes]."""
+    found: dict[str, list[list[Any]]] = {}
+    for pid in members:
+        for number, target in descriptors(pid):
+            if target in wanted:
+                found.setdefault(target, []).append([pid, is_open_for_writing(pid, number)])
+    return found
+
+
+def socket_peers(pid: int, wanted: set[str]) -> dict[str, dict[str, str]]:
+    """TCP connections behind sockets of a process: target -> where to, and in what state."""
+    found: dict[str, dict[str, str]] = {}
+    for name in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{pid}/net/{name}", encoding="ascii") as stream:
+                rows = [line.split() for line in stream][1:]
+        except OSError:
+            continue
+        for row in rows:
+            target = f"socket:[{row[9]}]"
+            if target in wanted:
+                found[target] = {"peer": _address(row[2]), "state": _STATES.get(row[3], row[3])}
+    return found
+
+
+def unanswered_connections(pid: int) -> list[str]:
+    """Addresses that a process tries to reach and that do not answer."""
+    wanted = {target for _, target in descriptors(pid) if target.startswith("socket:")}
+    return sorted({told["peer"] for told in socket_peers(pid, wanted).values() if told["state"] == "connecting"})
+
+
+def file_locks(members: Iterable[int]) -> list[dict[str, Any]]:
+    """File locks that a member waits for or holds: path, holder with its name, and who waits."""
+    own = set(members)
+    held: dict[str, list[int]] = {}
+    waiting: dict[str, list[int]] = {}
+    try:
+        with open("/proc/locks", encoding="ascii") as stream:
+            rows = [_LOCK.match(line) for line in stream]
+    except OSError:
+        return []
+    for row in rows:
+        if row is not None:
+            (waiting if row["waits"] else held).setdefault(row["file"], []).append(int(row["pid"]))
+    found = []
+    for file, pids in held.items():
+        waiters = [pid for pid in waiting.get(file, []) if pid in own]
+        path = next((path for pid in (*waiters, *pids) for path in [_path(pid, file)] if path), None)
+        if waiters or (path is not None and own & set(pids)):
+            names = {str(pid): process.name for pid in pids for process in [processes.one(pid)] if process is not None}
+            found.append({"path": path, "holders": names, "waiters": waiters})
+    return found
+
+
+def _path(pid: int, file: str) -> str | None:
+    """The path of a file that a process has open, by its number in /proc/locks."""
+    inode = int(file.rpartition(":")[2])
+    for number, target in descriptors(pid):
+        if target.startswith("/"):
+            try:
+                if os.stat(f"/proc/{pid}/fd/{number}").st_ino == inode:
+                    return target
+            except OSError:
+                continue
+    return None
+
+
+def _address(text: str) -> str:
+    host, _, port = text.partition(":")
+    packed = bytes.fromhex(host)
+    words = struct.pack(f">{len(packed) // 4}I", *struct.unpack(f"<{len(packed) // 4}I", packed))
+    family = socket.AF_INET if len(words) == 4 else socket.AF_INET6
+    shown = socket.inet_ntop(family, words)
+    return f"{shown.replace('::ffff:', '')}:{int(port, 16)}"
+
+
+VARIABLES = (
+    *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "GROUP_RANK", "WG_PREFIX"),
+    *("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "RAY_JOB_ID", "VLLM_DP_RANK"),
+)
+"""Variables that are looked at; no other is."""
+LONGEST = 300
+_TRACE = 1 << 19
+"""CAP_SYS_PTRACE."""
+
+
+def process_facts(process: Process) -> dict[str, Any]:
+    """All that /proc tells without touching the process."""
+    pid = process.pid
+    status = processes.status(pid)
+    shown = title(pid)
+    told: dict[str, Any] = {
+        "pid": pid,
+        "parent": process.parent,
+        "start": process.start,
+        "name": process.name,
+        "title": shown,
+        "cpu": process.cpu,
+        "memory": process.memory,
+        "state": status.get("State", "?")[:1],
+        "threads": int(status.get("Threads", "1")),
+        "user": processes.user_of(pid),
+        "python": is_python(pid, process.name, shown),
+        "system": is_system(process.name, shown),
+        "env": processes.variables(pid, VARIABLES),
+        "waits": _waits(pid),
+        "kernel": _kernel(pid),
+    }
+    told["closed"] = closed(pid, status)
+    return told
+
+
+def title(pid: int) -> str:
+    """The command line of a process, or what it has made of it."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as stream:
+            parts = stream.read(8192).rstrip(b"\0 ").split(b"\0")
+    except OSError:
+        return ""
+    return b" ".join(part for part in parts if part).decode("utf-8", "replace").strip()[:LONGEST]
+
+
+def is_python(pid: int, name: str, shown: str) -> bool:
+    """Whether a Python runs in the process, as far as can be told."""
+    try:
+        if os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith(("python", "pypy")):
+            return True
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as stream:
+            return any("libpython3" in line for line in stream)
+    except OSError:
+        first = os.path.basename(shown.partition(" ")[0])
+        return first.startswith("python") or name.startswith("python") or shown.startswith(("ray::", "VLLM::"))
+
+
+def closed(pid: int, status: dict[str, str]) -> str:
+    """Why another process may not look into this one: user, capabilities, yama; empty where it may."""
+    own = processes.status(os.getpid())
+    if int(own.get("CapEff", "0"), 16) & _TRACE:
+        return ""
+    if status.get("Uid", "").split() != own.get("Uid", "").split():
+        return "user"
+    if int(status.get("CapPrm", "0"), 16) & ~int(own.get("CapPrm", "0"), 16):
+        return "capabilities"
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as stream:
+            if stream.read().strip() not in ("", "0"):
+                return "yama"
+    except OSError:
+        pass
+    return "" if os.access(f"/proc/{pid}/environ", os.R_OK) else "closed"
+
+
+def _waits(pid: int) -> dict[str, Any]:
+    """Where the main thread is in the kernel: `wchan`, the system call and the file that it is about."""
+    told: dict[str, Any] = {"wchan": _line(pid, "wchan").strip("0"), "call": None, "file": None}
+    parts = _line(pid, "syscall").split()
+    if len(parts) > 2 and parts[0].lstrip("-").isdigit():
+        told["call"] = call_name(int(parts[0]))
+        if told["call"] in ON_FILE:
+            try:
+                told["file"] = os.readlink(f"/proc/{pid}/fd/{int(parts[1], 16)}")
+            except OSError:
+                pass
+    return told
+
+
+def _kernel(pid: int) -> list[str]:
+    """The kernel's stack of the main thread, innermost first; empty where it may not be read."""
+    try:
+        with open(f"/proc/{pid}/stack", encoding="ascii", errors="replace") as stream:
+            return re.findall(r"\] ([\w.]+)\+", stream.read())[:12]
+    except OSError:
+        return []
+
+
+def _line(pid: int, name: str) -> str:
+    try:
+        with open(f"/proc/{pid}/{name}", encoding="ascii", errors="replace") as stream:
+            return stream.read(200).strip()
+    except OSError:
+        return ""

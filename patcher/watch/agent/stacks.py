@@ -1,0 +1,188 @@
+"""The verb `stacks`: take the stacks of all processes of a job, each in the best way that is open.
+
+Ways, the best first: py-spy reads the memory of the process, which goes on meanwhile; the hook that a job's Python
+processes have writes them on a signal; /proc tells at least what the process waits for in the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Iterable
+
+from patcher.jobs.agent import processes, stacks_hook
+from patcher.jobs.agent.processes import Process
+from patcher.jobs.agent.runner import start_of
+from patcher.watch.agent.members import Members, Order, ordered
+from patcher.watch.agent.process_facts import file_locks, pipe_ends, process_facts, socket_peers, unanswered_connections
+from patcher.worktree.json_text import parse_json
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+SPY_SECONDS = 5.0
+NATIVE_SPY_SECONDS = 20.0
+FRAMES = 100
+THREADS = 60
+
+
+def find_py_spy(pids: Iterable[int], folders: Iterable[str] = ()) -> str | None:
+    """The py-spy of the job's interpreter, of `folders`, or of PATH."""
+    theirs = [os.path.join(folder, "py-spy") for pid in pids for folder in _folders(pid)]
+    ours = [os.path.join(folder, "py-spy") for folder in folders]
+    for path in dict.fromkeys([*filter(_is_ours, theirs), *ours]):
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return shutil.which("py-spy")
+
+
+def dump_with_py_spy(program: str, pid: int, native: bool) -> tuple[list[dict[str, Any]], str]:
+    """The threads of a process, and why there are none.
+
+    With `native` the process is held for the time that it takes; else it is not, unless its memory changes too fast.
+    """
+    for how in ["--native"] if native else ["--nonblocking", ""]:
+        command = [program, "dump", "--pid", str(pid), "--json", *([how] if how else [])]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=NATIVE_SPY_SECONDS if native else SPY_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return [], "py-spy took too long"
+        except OSError as error:
+            return [], error.strerror or str(error)
+        try:
+            if done.returncode == 0 and (threads := _reduced(parse_json(done.stdout), pid)):
+                return threads, ""
+        except (ValueError, KeyError, TypeError):
+            pass
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return [], next((line for line in said if line.strip()), "py-spy found no stack")[:200]
+
+
+def _reduced(told: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
+    """Each thread's name, whether it is the main one, whether it runs, and its frames, innermost first."""
+    threads = [
+        {
+            "name": thread.get("thread_name") or "",
+            "main": thread.get("os_thread_id") == pid or thread.get("thread_name") == "MainThread",
+            "active": bool(thread.get("active")),
+            "gil": bool(thread.get("owns_gil")),
+            "frames": [[frame["filename"], frame["name"], frame["line"]] for frame in thread["frames"][:FRAMES]],
+        }
+        for thread in told
+        if thread.get("pid", pid) == pid and thread.get("frames")
+    ]
+    return sorted(threads, key=lambda thread: not thread["main"])[:THREADS]
+
+
+def _is_ours(path: str) -> bool:
+    """Whether it is this user's or root's: a process of somebody else may have any program in its environment."""
+    try:
+        return os.stat(path).st_uid in (0, os.geteuid())
+    except OSError:
+        return False
+
+
+def _folders(pid: int) -> list[str]:
+    """Where the programs of a process's interpreter are."""
+    found = []
+    environment = processes.variables(pid, ("VIRTUAL_ENV", "CONDA_PREFIX"))
+    found += [os.path.join(folder, "bin") for folder in environment.values()]
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as stream:
+            first = os.fsdecode(stream.read(4096).partition(b"\0")[0])
+        if first.startswith("/"):
+            found.append(os.path.dirname(first))
+        found.append(os.path.dirname(os.readlink(f"/proc/{pid}/exe")))
+    except OSError:
+        pass
+    return [folder for folder in found if folder.startswith("/")]
+
+
+BUDGET = 8.0
+"""Seconds after which no further process is asked for its stacks; /proc is read of all."""
+MOST = 400
+"""Processes that are told of."""
+AT_ONCE = 4
+
+
+def stacks(request: Request) -> dict[str, Any]:
+    """The processes of what `order` names, each with facts, `stack`, and how it was come by.
+
+    `native`: frames of compiled code too, for which py-spy stops each process for a moment. `bare`: leave out py-spy,
+    or the hook, by name. Answers `processes`, `host`, `locks`, `spy`: the py-spy that was used.
+    """
+    args = request.args
+    order = ordered(request)
+    return take_stacks(Members(order), order, bool(args.get("native")), tuple(args.get("bare") or ()))
+
+
+def take_stacks(members: Members, order: Order, native: bool = False, bare: tuple[str, ...] = ()) -> dict[str, Any]:
+    """As `stacks`."""
+    found = members.all()[:MOST]
+    told = [process_facts(process) for process in found]
+    for process, one in zip(found, told):
+        one["env"] = one["env"] or stacks_hook.variables(process, order.get("stacks"))
+    wanted = [(process, one) for process, one in zip(found, told) if one["python"] and not one["system"]]
+    folders = order.get("folders") or ()
+    program = None if "py-spy" in bare else find_py_spy([process.pid for process, _ in wanted[:8]], folders)
+    deadline = time.monotonic() + BUDGET * (3 if native else 1)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(lambda pair: _stack(pair[0], pair[1], program, native, order, bare, deadline), wanted):
+            pass
+    left = [one for process, one in zip(found, told) if start_of(process.pid) == process.start]
+    _tie_together(left)
+    pids = [one["pid"] for one in left]
+    return {"host": os.uname()[1], "processes": left, "locks": file_locks(pids), "spy": program, "user": os.getuid()}
+
+
+def _stack(
+    process: Process,
+    told: dict[str, Any],
+    program: str | None,
+    native: bool,
+    order: Order,
+    bare: tuple[str, ...],
+    deadline: float,
+) -> None:
+    """Put `how`, `stack` and `failed` into what is told of a process."""
+    told.update(how="proc", stack=None, failed=[])
+    if time.monotonic() > deadline:
+        told["failed"].append(["py-spy", "no time was left"])
+        return
+    if program is not None and start_of(process.pid) == process.start:
+        threads, why = dump_with_py_spy(program, process.pid, native)
+        if threads:
+            told.update(how="py-spy", stack=threads)
+            return
+        told["failed"].append(["py-spy", why])
+    if "hook" in bare or told["state"] in "TtDZ":
+        return
+    text, why = stacks_hook.dump(process, order.get("stacks"))
+    if text:
+        told.update(how="faulthandler", stack=text)
+    elif why != "no hook":
+        told["failed"].append(["faulthandler", why])
+
+
+def _tie_together(told: list[dict[str, Any]]) -> None:
+    """Say of what a process waits for who is at its other end."""
+    pids = [one["pid"] for one in told]
+    files = {one["waits"]["file"] for one in told} - {None}
+    ends = pipe_ends(pids, {file for file in files if file.startswith("pipe:")})
+    for one in told:
+        file = one["waits"]["file"] or ""
+        if file.startswith("pipe:"):
+            one["waits"]["ends"] = [end for end in ends.get(file, []) if end[0] != one["pid"]]
+        elif file.startswith("socket:"):
+            one["waits"]["peer"] = socket_peers(one["pid"], {file}).get(file)
+        if one["python"] and not one["system"]:
+            one["connecting"] = unanswered_connections(one["pid"])

@@ -1,0 +1,101 @@
+"""Follow the log of a job on a host over the one connection, in slices, so that other things can be asked between."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from patcher.errors import HostError
+from patcher.jobs.control import tail
+from patcher.jobs.follow_log import JobListener, LastingConnection, LogReader
+from patcher.watch.run_state import RunState, open_end
+from patcher.watch.source import End
+
+if TYPE_CHECKING:
+    from patcher.jobs.job import Job, Verdict
+    from patcher.logs.lines import Line
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host
+
+LARGEST = 64 << 20
+"""Bytes of the end of a log that are fetched to be diagnosed."""
+LAST = 40
+
+
+class HostLog:
+    """The log of a job of ours on a host."""
+
+    def __init__(self, host: Host, job: Job, lasting: LastingConnection) -> None:
+        self.name = job.log
+        self._job = job
+        self._lasting = lasting
+        self._state: RunState | None = None
+        self._reading = LogReader(job, host, JobListener(line=self._on_line, piece=self._on_piece), 0)
+        self._verdict: Verdict | None = None
+        self._synchronised_at = time.monotonic() - job.seconds
+
+    @property
+    def profile(self) -> str | None:
+        return self._job.profile
+
+    @property
+    def unwritten(self) -> bool:
+        return False
+
+    def begin(self, state: RunState) -> None:
+        self._state = state
+        self._lasting.do(self._reading.search)
+        self._synchronised(self._reading.verdict())
+        wrote = self._reading.wrote
+        last = self.now() if wrote is None else wrote
+        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST))[0].splitlines():
+            state.take_text(text, last)
+        state.begun = min(self.now(), last)
+
+    def read(self, state: RunState, seconds: float) -> None:
+        self._state = state
+        lasting, reading = self._lasting, self._reading
+        self._synchronised(lasting.do(lambda link: reading.read(link, seconds), lambda: reading.offset))
+
+    def now(self) -> float:
+        return max(0.0, time.monotonic() - self._synchronised_at)
+
+    def update_members(self, look: Mapping[str, Any]) -> None:
+        pass
+
+    def end(self) -> End | None:
+        job = self._job
+        return End(job.code, job.state == "stopped", job.state == "lost") if job.over else None
+
+    def content(self) -> list[tuple[str, BinaryIO]]:
+        pieces: list[bytes] = []
+        offset = max(0, self._job.size - LARGEST)
+
+        def take(_: Mapping[str, Any], body: bytes) -> None:
+            pieces.append(body)
+
+        def fetch(link: Connection) -> None:
+            pieces.clear()
+            link.channel.ask("job_follow", on_event=take, id=self._job.id, offset=offset, wait=False)
+
+        with contextlib.suppress(HostError):
+            self._lasting.do(fetch)
+        return [(self.name, BytesIO(b"".join(pieces)))]
+
+    def close(self) -> None:
+        pass
+
+    def _synchronised(self, verdict: Verdict) -> None:
+        self._job = verdict.job
+        self._synchronised_at = time.monotonic() - verdict.job.seconds
+
+    def _on_piece(self, piece: bytes, at: float) -> None:
+        if self._state is not None and (text := open_end(piece)):
+            self._state.take_text(text, at)
+
+    def _on_line(self, line: Line, at: float) -> None:
+        if self._state is not None:
+            self._state.take_line(line, at)

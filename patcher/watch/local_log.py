@@ -1,0 +1,285 @@
+"""Follow a log on this machine as it grows: also one that is not there yet, is rotated, or cut short.
+
+Of what is there already only the lines that matter are read; when they were written is told by their own time stamps.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from patcher.jobs.agent.folder import read as read_json
+from patcher.jobs.agent.log_reading import Times, find_lines
+from patcher.jobs.agent.processes import TICKS
+from patcher.logs.lines import Line, Lines
+from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
+from patcher.remote.agent.disks import mount
+from patcher.watch.agent.members import descriptors
+from patcher.watch.run_state import RunState, open_end
+from patcher.watch.source import End
+from patcher.worktree.files import open_binary
+
+REACH = 1 << 16
+"""Bytes before a line in which a time is looked for."""
+_STAMP = re.compile(
+    rb"(?P<date>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)|\b(?P<day>\d\d-\d\d) (?P<clock>\d\d:\d\d:\d\d)\b"
+)
+_HALF_HOUR = 1800.0
+_NEAR = 60.0
+
+
+class Stamps:
+    """The times that loggers have put before their lines, as seconds since 1970. `wrote`: when the file last grew."""
+
+    def __init__(self, log: BinaryIO, wrote: float) -> None:
+        self._log = log
+        self._wrote = wrote
+        size = os.fstat(log.fileno()).st_size
+        last = self._found(size, last=True)
+        self._shift = _shift(last, wrote) if last is not None else 0.0
+        first = self._found(min(size, REACH), last=False)
+        self.first = None if first is None else first + self._shift
+
+    def at(self, offset: int) -> float | None:
+        """The last time that is told before the byte at `offset`; None where none is near."""
+        found = self._found(offset + 1, last=True)
+        return None if found is None else min(found + self._shift, self._wrote)
+
+    def _found(self, end: int, *, last: bool) -> float | None:
+        begin = max(0, end - REACH)
+        piece = os.pread(self._log.fileno(), end - begin, begin)
+        found = [stamp for match in _STAMP.finditer(piece) if (stamp := _seconds(match, self._wrote)) is not None]
+        if not found:
+            return None
+        return found[-1] if last else found[0]
+
+
+def _seconds(match: re.Match[bytes], wrote: float) -> float | None:
+    year = time.localtime(wrote).tm_year
+    date = match["date"] or f"{year}-".encode() + match["day"]
+    text = (date + b" " + (match["time"] or match["clock"])).decode("ascii")
+    try:
+        found = time.mktime(time.strptime(text, "%Y-%m-%d %H:%M:%S"))
+        if not match["date"] and found > wrote + 86400:
+            found = time.mktime(time.strptime(f"{year - 1}{text[4:]}", "%Y-%m-%d %H:%M:%S"))
+    except (ValueError, OverflowError):
+        return None
+    return found
+
+
+def _shift(last: float, wrote: float) -> float:
+    """What a clock of another time zone is off by: whole half hours between the last time told and the last write."""
+    whole = round((wrote - last) / _HALF_HOUR) * _HALF_HOUR
+    return whole if whole and abs(wrote - last - whole) < _NEAR and abs(whole) <= 14 * 3600 else 0.0
+
+
+NAP = 0.25
+CHUNK = 1 << 20
+LAST = 1 << 16
+"""Bytes from the log's end on in which its last words are."""
+ABANDONED = 10.0
+"""Seconds of silence after which a log that nobody has open is taken for one that nobody writes."""
+SHARED = (
+    *("nfs", "nfs4", "lustre", "cifs", "smb3", "ceph", "gpfs", "beegfs", "9p", "virtiofs", "wekafs", "glusterfs"),
+    *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
+)
+"""File systems that other machines may write as well."""
+LARGEST = 64 << 20
+"""Bytes of the end of a log that are diagnosed."""
+
+
+class LocalLog:
+    """A log by its path, or none; the job is the processes that write it, or those that were named."""
+
+    def __init__(self, path: Path | None, started: float | None = None) -> None:
+        self.name = str(path) if path is not None else ""
+        self._path = path
+        self._log: BinaryIO | None = None
+        self._offset = 0
+        self._lines = Lines()
+        self._folder = path.parent if path is not None and (path.parent / "job.json").is_file() else None
+        self._job: Mapping[str, Any] = (read_json(str(self._folder / "job.json")) or {}) if self._folder else {}
+        self._started = self._job.get("started") or started
+        self._known = self._started is not None
+        self._members: int | None = None
+        self._seen = False
+        self._named = path is None
+        self._foreign: bool | None = None
+
+    @property
+    def profile(self) -> str | None:
+        """The job's profile, where the log is that of a job of ours."""
+        found = self._job.get("profile")
+        return str(found) if found else None
+
+    @property
+    def unwritten(self) -> bool:
+        return self._path is not None and not self._seen
+
+    def begin(self, state: RunState) -> None:
+        wrote = self._history(state)
+        if self._started is None:
+            self._started = time.time()
+        state.milestones.at = max(state.milestones.at, 0.0)
+        state.begun = min(self.now(), wrote) if wrote is not None else self.now()
+
+    def read(self, state: RunState, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            self._more(state)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(NAP, left))
+
+    def now(self) -> float:
+        return max(0.0, time.time() - (self._started if self._started is not None else time.time()))
+
+    def update_members(self, look: Mapping[str, Any]) -> None:
+        self._members = len(look["processes"])
+        self._seen = self._seen or self._members > 0
+
+    def end(self) -> End | None:
+        if self._folder is not None and (end := read_json(str(self._folder / "end.json"))) is not None:
+            return End(end["code"], (self._folder / "stop.json").exists())
+        if self._seen and self._members == 0:
+            return End(lost=True)
+        return End(lost=True, unseen=True) if self._abandoned() else None
+
+    def content(self) -> list[tuple[str, BinaryIO]]:
+        if self._path is None:
+            return []
+        try:
+            log = open_binary(self._path)
+        except OSError:
+            return []
+        log.seek(max(0, os.fstat(log.fileno()).st_size - LARGEST))
+        return [(self.name, log)]
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _abandoned(self) -> bool:
+        """Whether it is sure that nobody writes the log: it has been silent, and who writes would be seen."""
+        if self._log is None or self._seen or self._members != 0 or self._named:
+            return False
+        if time.time() - os.fstat(self._log.fileno()).st_mtime < ABANDONED:
+            return False
+        return not self._elsewhere()
+
+    def _elsewhere(self) -> bool:
+        """Whether another machine, or a user who does not show what he has open, may write the log."""
+        assert self._path is not None
+        if self._foreign is None:
+            kind = mount(str(self._path.resolve().parent))[0]
+            self._foreign = kind in SHARED or kind.startswith("fuse")
+            if os.geteuid() != 0:
+                self._foreign = self._foreign or self._path.stat().st_uid != os.geteuid()
+        return self._foreign
+
+    def _history(self, state: RunState) -> float | None:
+        """Tell what is there; the job's age when the log last grew."""
+        if self._path is None or not self._open():
+            return None
+        assert self._log is not None
+        wrote = os.fstat(self._log.fileno()).st_mtime
+        stamps = Stamps(self._log, wrote)
+        if self._started is None:
+            self._started = stamps.first if stamps.first is not None else wrote
+        begun = self._started
+        times = Times(str(self._folder / "times")) if self._folder is not None else None
+
+        def when(offset: int) -> float | None:
+            if times is not None:
+                return times.when(offset)
+            found = stamps.at(offset)
+            return None if found is None else max(0.0, found - begun)
+
+        lines, self._offset, newlines = find_lines(self._log, FIRST_SEEN, LAST_SEEN, when)
+        at, last = 0.0, max(0.0, wrote - begun)
+        for number, end, told, text in lines:
+            at = max(at, told if told is not None else at)
+            state.take_line(Line(text, number, end), min(at, last))
+        self._lines = Lines(self._offset, newlines + 1)
+        for text in self._last_words():
+            state.take_text(text, last)
+        return last
+
+    def _last_words(self) -> list[str]:
+        assert self._log is not None
+        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LAST))
+        text = self._log.read(LAST).decode("utf-8", "replace")
+        self._log.seek(self._offset)
+        return text.replace("\r", "\n").split("\n")[-40:]
+
+    def _more(self, state: RunState) -> None:
+        if self._path is None or (self._log is None and not self._open()):
+            return
+        assert self._log is not None
+        self._take(state)
+        try:
+            there = self._path.stat()
+        except OSError:
+            return
+        now = os.fstat(self._log.fileno())
+        if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
+            self._take(state)
+            self.close()
+            self._open()
+            self._take(state)
+        elif there.st_size < self._offset:
+            self._offset, self._lines = 0, Lines()
+            self._log.seek(0)
+            self._take(state)
+
+    def _take(self, state: RunState) -> None:
+        while self._log is not None and (piece := self._log.read(CHUNK)):
+            self._offset += len(piece)
+            for line in self._lines.feed(piece):
+                state.take_line(line, self.now())
+            if text := open_end(piece):
+                state.take_text(text, self.now())
+
+    def _open(self) -> bool:
+        assert self._path is not None
+        try:
+            self._log = open_binary(self._path, buffering=0)
+        except OSError:
+            return False
+        self._offset, self._lines = 0, Lines()
+        return True
+
+
+def log_of(pid: int) -> Path | None:
+    """The file that a process writes its output to, also through a `tee`; None where there is none."""
+    opened = dict(descriptors(pid))
+    for number in (1, 2):
+        target = opened.get(number, "")
+        if target.startswith("/") and Path(target).is_file():
+            return Path(target)
+        if target.startswith("pipe:") and (found := _through(target)) is not None:
+            return found
+    return None
+
+
+def _through(pipe: str) -> Path | None:
+    """The file that the reader of a pipe writes."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            opened = dict(descriptors(int(entry.name)))
+            if opened.get(0) == pipe:
+                for number, target in opened.items():
+                    if number > 2 and target.startswith("/") and Path(target).is_file():
+                        return Path(target)
+    return None
+
+
+def started_at(start: int) -> float:
+    """Seconds since 1970 at which a process began that began so many ticks after the machine."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + start / TICKS

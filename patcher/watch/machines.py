@@ -1,0 +1,131 @@
+"""The machines that have processes of the job: this one, a host over a connection, other nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from patcher.errors import UkyError
+from patcher.i18n import Phrase, phrase
+from patcher.watch.agent.members import Members, Order
+from patcher.watch.agent.sampler import UsageMeter, process_namespace
+from patcher.watch.agent.stacks import take_stacks
+from patcher.watch.stacks.processes import MachineStacks
+from patcher.watch.stacks.read_stacks import read_stacks
+
+if TYPE_CHECKING:
+    from patcher.cluster.asking import Cluster
+    from patcher.cluster.model import Node
+    from patcher.remote.connection import Connection
+    from patcher.session.session import Session
+
+T = TypeVar("T")
+
+
+class Machine(Protocol):
+    """A machine that has processes of the job. What a cluster's other nodes are reached by is another one of these."""
+
+    name: str
+
+    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
+        """What they have used so far, as the agent's `pulse` tells it."""
+
+    def stacks(self, native: bool = False) -> MachineStacks:
+        """Where each of them stands."""
+
+
+class ThisMachine:
+    """This machine: the agent's own code, called in this process."""
+
+    def __init__(self, order: Order, name: str, root: str = "") -> None:
+        self.name = name
+        self._root = root
+        self._order = {"folders": [str(Path(sys.executable).parent)], **order}
+        self.members = Members(self._order)
+        self._meter = UsageMeter(self.members)
+
+    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
+        return self._meter.look(gpus)
+
+    def stacks(self, native: bool = False) -> MachineStacks:
+        return read_stacks(take_stacks(self.members, self._order, native), self.name, self._root)
+
+
+class HostMachine:
+    """A host: the same code, asked over a connection that is opened anew where it is cut."""
+
+    def __init__(
+        self, name: str, order: Order, do: Callable[[Callable[[Connection], Any]], Any], root: str = ""
+    ) -> None:
+        self.name = name
+        self._order = order
+        self._do = do
+        self._root = root
+
+    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
+        return dict(self._do(lambda link: link.channel.ask("pulse", order=self._order, gpus=gpus).values))
+
+    def stacks(self, native: bool = False) -> MachineStacks:
+        told = self._do(lambda link: link.channel.ask("stacks", order=self._order, native=native).values)
+        return read_stacks(told, self.name, self._root)
+
+
+_BEGIN, _PULSE, _STACKS = 60.0, 5.0, 60.0
+"""Seconds that a node has to begin, to say what its processes have used, and where they stand."""
+
+
+class NodeMachine:
+    """One node. What it does not answer in time is left out, and told once."""
+
+    def __init__(self, cluster: Cluster, node: Node, order: Order, trouble: Callable[[Phrase], object]) -> None:
+        self.name = node.name
+        self._cluster, self._node, self._order, self._trouble = cluster, node, order, trouble
+        self._silent = False
+
+    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
+        told = self._ask("pulse", _PULSE, gpus=gpus)
+        return told if told is not None else {"processes": [], "gpus": None, "rays": []}
+
+    def stacks(self, native: bool = False) -> MachineStacks:
+        told = self._ask("stacks", _STACKS, native=native)
+        return read_stacks(told, self.name) if told is not None else MachineStacks(self.name, [], [], None)
+
+    def _ask(self, verb: str, limit: float, **args: Any) -> Any:
+        found = self._cluster.see(verb, {"order": self._order, **args}, limit, only=[self._node.id])
+        if self._node.id in found:
+            self._silent = False
+            return found[self._node.id][1]
+        if not self._silent:
+            self._silent = True
+            self._trouble(phrase("{node} gives no answer: it is watched without", node=self.name))
+        return None
+
+
+def other_nodes(
+    session: Session, address: str, mark: str | None, trouble: Callable[[Phrase], object], stack: ExitStack
+) -> tuple[str, list[NodeMachine]]:
+    """The cluster's address as its raylets say it, and the nodes that see other processes than this machine does.
+
+    Good until `stack` is closed. Where the cluster cannot be joined that is told, and there are no nodes. `mark` is
+    the job's id, if there is one.
+    """
+    from patcher.cluster.asking import joined
+    from patcher.cluster.nodes import interpreter
+
+    try:
+        cluster = stack.enter_context(joined(address, interpreter(session), b""))
+        found = cluster.see("where", {}, _BEGIN)
+    except UkyError as error:
+        trouble(phrase("other nodes are not looked at: {why}", why=error.title))
+        return address, []
+    for name, node in cluster.looked_at.items():
+        if name not in found:
+            trouble(phrase("{node} gives no answer: it is watched without", node=node.name))
+    order = {"ray": cluster.gcs, "mark": mark}
+    others = {place: node for node, place in found.values() if place != process_namespace()}
+    kept = {node.id for node in others.values()}
+    cluster.see("where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
+    return cluster.gcs, [NodeMachine(cluster, node, order, trouble) for node in others.values()]

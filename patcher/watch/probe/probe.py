@@ -1,0 +1,224 @@
+"""The entry of `uky-patch probe`: questions to live processes, and what is done to them on request, each with its risk.
+
+`process` asks one process; `inside` is the source that runs in it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from patcher.errors import UkyError, UsageError
+from patcher.i18n import Phrase, phrase
+from patcher.watch.probe.process import Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question that changes nothing. `tables` is a query of probing's own tables in place of code."""
+
+    title: Phrase
+    tables: str = ""
+    argument: str = ""
+    """What it wants to be given, if anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Something that is done to the process, on request only."""
+
+    title: Phrase
+    risk: Phrase
+    argument: str = ""
+    default: float | None = None
+    all_ranks: bool = False
+    """Whether it must be done in every rank at the same time."""
+
+
+READS: Mapping[str, Read] = {
+    "backtrace": Read(phrase("where the main thread is")),
+    "threads": Read(phrase("threads, and where each is")),
+    "loader": Read(phrase("DataLoaders: workers, prefetching, and which workers live")),
+    "ranks": Read(phrase("rank, world size and backend")),
+    "step": Read(phrase("the step that the trainer is at, for each process named")),
+    "gradients": Read(phrase("gradients that hold NaN or Inf")),
+    "clip": Read(phrase("the value that gradients are clipped at")),
+    "rate": Read(phrase("learning rate and weight decay of each parameter group")),
+    "memory": Read(phrase("memory of the process and of its GPUs")),
+    "modules": Read(
+        phrase("the slowest modules of the last steps, where torch is traced"),
+        tables="SELECT module, stage, COUNT(*) AS calls, AVG(duration) AS mean, SUM(duration) AS total "
+        "FROM python.torch_trace WHERE step > (SELECT MAX(step) - 5 FROM python.torch_trace) "
+        "GROUP BY module, stage ORDER BY total DESC LIMIT 10",
+    ),
+    "growth": Read(
+        phrase("peak memory of the last 20 steps, where torch is traced"),
+        tables="SELECT step, MAX(allocated) AS peak, MAX(allocated) - MIN(allocated) AS spread "
+        "FROM python.torch_trace WHERE step > (SELECT MAX(step) - 20 FROM python.torch_trace) "
+        "GROUP BY step ORDER BY step",
+    ),
+    "checkpoint": Read(phrase("the keys of a checkpoint"), argument="FILE"),
+}
+WRITES: Mapping[str, Write] = {
+    "clip": Write(
+        phrase("clip the gradients once"),
+        phrase("It counts for this step alone, and not at all if the optimizer has already used the gradients."),
+        "NORM",
+        1.0,
+    ),
+    "empty-cache": Write(
+        phrase("collect garbage and give cached GPU memory back"),
+        phrase("The process stands still meanwhile, and its next step is slower."),
+    ),
+    "checkpoint": Write(
+        phrase("save an emergency checkpoint"),
+        phrase("The weights may be in the middle of an update, and the GPU's memory is read while training goes on."),
+        "FILE",
+    ),
+    "rate": Write(
+        phrase("multiply the learning rate"),
+        phrase("Ranks that are not named keep theirs and drift apart; a scheduler may set it anew at its next step."),
+        "FACTOR",
+        0.1,
+    ),
+    "all-reduce": Write(
+        phrase("sum the steps of all ranks by a collective call"),
+        phrase("A collective that one rank does not join, or that meets another one, blocks the whole job for good."),
+        all_ranks=True,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one process said: rows, or why there are none."""
+
+    target: str
+    rows: Sequence[Mapping[str, Any]] = ()
+    error: UkyError | None = None
+
+
+def read(name: str, targets: Sequence[str], python: Path | None, argument: str | None) -> tuple[Answer, ...]:
+    """Ask each process. Raises UsageError for a question that there is none of, or without its argument."""
+    question = READS.get(name)
+    if question is None:
+        raise _unknown(name, READS)
+    if question.argument and not argument:
+        raise UsageError(phrase("{name} wants {argument}", name=name, argument=question.argument))
+    args = {"file": os.path.abspath(argument)} if argument else {}  # noqa: PTH100
+
+    def one(probe: Probe) -> Sequence[Mapping[str, Any]]:
+        if name == "backtrace":
+            return probe.backtrace()
+        return probe.query(question.tables) if question.tables else probe.ask(name, args)
+
+    return _each(one, probes(targets, python))
+
+
+def write(
+    name: str, targets: Sequence[str], python: Path | None, argument: str | None, agreed: Callable[[Write], bool]
+) -> tuple[Answer, ...] | None:
+    """Do it to each process, all at the same time; None where nobody agrees.
+
+    Raises UsageError for what cannot be done, such as a collective call without all ranks.
+    """
+    action = WRITES.get(name)
+    if action is None:
+        raise _unknown(name, WRITES)
+    args = _args(name, action, argument)
+    asked = probes(targets, python)
+    if action.all_ranks:
+        _check_ranks(asked)
+    if not agreed(action):
+        return None
+    return _each(lambda probe: probe.ask(f"write-{name}", args), asked)
+
+
+def probes(targets: Sequence[str], python: Path | None) -> list[Probe]:
+    """Each process with the probing program of its environment, else that of `python`, else on PATH."""
+    return [Probe(_program(target, python), target) for target in targets]
+
+
+def _each(work: Callable[[Probe], Sequence[Mapping[str, Any]]], asked: Sequence[Probe]) -> tuple[Answer, ...]:
+    def one(probe: Probe) -> Answer:
+        try:
+            return Answer(probe.target, work(probe))
+        except UkyError as error:
+            return Answer(probe.target, error=error)
+
+    with ThreadPoolExecutor(len(asked)) as pool:
+        return tuple(pool.map(one, asked))
+
+
+def _check_ranks(asked: Sequence[Probe]) -> None:
+    """All ranks of one group are named, each once."""
+    told = [row for probe in asked for row in probe.ask("ranks", {})]
+    if not all(row["initialised"] for row in told) or sorted(row["rank"] for row in told) != list(range(len(asked))):
+        title: Phrase = phrase("not all ranks are named, or one is named twice")
+    elif (world := told[0]["world"]) != len(asked):
+        title = phrase("{count} of {world} {world:rank|ranks} are named", count=len(asked), world=world)
+    else:
+        return
+    raise UsageError(
+        title, advice=phrase("A collective call without all ranks blocks the job for good. Name each with --pid.")
+    )
+
+
+def _args(name: str, action: Write, argument: str | None) -> dict[str, Any]:
+    if action.argument == "FILE":
+        if not argument:
+            raise UsageError(phrase("{name} wants {argument}", name=name, argument=action.argument))
+        return {"file": os.path.abspath(argument)}  # noqa: PTH100
+    if not action.argument:
+        return {}
+    try:
+        value = float(argument) if argument else action.default
+    except ValueError:
+        value = None
+    if value is None or not 0 < value < float("inf"):
+        raise UsageError(phrase("{name} wants a number above 0, not {value}", name=name, value=argument))
+    return {action.argument.lower(): value}
+
+
+def _program(target: str, python: Path | None) -> Path:
+    named = [python if python.is_dir() else python.parent] if python else []
+    for folder in (*_folders_of(target), *named):
+        for place in (folder / "probing", folder / "bin" / "probing"):
+            if place.is_file() and (folder in named or place.stat().st_uid in (0, os.geteuid())):
+                return place
+    if found := shutil.which("probing"):
+        return Path(found)
+    raise UsageError(
+        phrase("probing is not installed where process {target} runs, nor here", target=target),
+        advice=phrase("Name the job's environment with --python.")
+        if ":" in target
+        else phrase(
+            "Name the job's environment with --python, or take its stack with: uky-patch watch --pid {pid}", pid=target
+        ),
+    )
+
+
+def _folders_of(target: str) -> list[Path]:
+    """Where the process's own environment may hold programs: beside its interpreter, and on its PATH."""
+    if not target.isdigit():
+        return []
+    place = Path("/proc") / target
+    try:
+        called = Path(os.fsdecode((place / "cmdline").read_bytes().split(b"\0")[0]))
+        entries = os.fsdecode((place / "environ").read_bytes()).split("\0")
+        folders = [(place / "cwd").readlink() / called.parent] if "/" in str(called) else []
+    except OSError as error:
+        raise UsageError(phrase("process {target} cannot be looked at", target=target), cause=str(error)) from error
+    environ = dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    prefixes = [environ.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+    folders += [Path(prefix) / "bin" for prefix in prefixes if prefix.startswith("/")]
+    return folders + [Path(folder) for folder in environ.get("PATH", "").split(":") if folder.startswith("/")]
+
+
+def _unknown(name: str, known: Mapping[str, object]) -> UsageError:
+    return UsageError(phrase("there is no {name}; there are: {names}", name=name, names=", ".join(known)))

@@ -1,0 +1,355 @@
+"""The entry of `uky-patch watch`: a log, a process or a job on hosts is watched until it ends, stalls or is left.
+
+The way of the data:
+
+1. `_find_target` finds what is meant: a log to be followed (`local_log`, `host_log`) and the machines that its
+   processes are on (`machines`).
+2. `watcher.Watcher` reads lines and samples of usage into a `run_state.RunState`, and tells a `Listener` what is new.
+3. Where the run seems to stand, `agent.stacks` takes the stacks of its processes, and `stacks` says what they mean.
+4. The log is diagnosed as by `uky-patch diagnose`, the symptoms that stacks show are added, and all of it is a
+   `result.WatchResult`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from patcher.diagnose.diagnose import no_run_error
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.log_files import advise_logs_near, logs_near
+from patcher.diagnose.log_or_host import no_log_error
+from patcher.diagnose.log_stream import is_packed, open_log
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, fixes_for, judge
+from patcher.errors import UsageError
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.jobs.agent import processes
+from patcher.jobs.agent.folder import look
+from patcher.jobs.agent.stacks_hook import FOLDER
+from patcher.jobs.follow_log import LastingConnection
+from patcher.jobs.job import job_of
+from patcher.jobs.link import linked
+from patcher.profiles.expectations import EXPECTED
+from patcher.records.symptoms import Symptom
+from patcher.remote.host import Profile
+from patcher.secrets.redacting import Redactor
+from patcher.watch import local_log
+from patcher.watch.agent.process_facts import is_python, title
+from patcher.watch.host_log import HostLog
+from patcher.watch.local_log import LocalLog
+from patcher.watch.machines import HostMachine, Machine, ThisMachine, other_nodes
+from patcher.watch.result import WatchResult
+from patcher.watch.run_state import RunState
+from patcher.watch.source import End, Source
+from patcher.watch.stacks.processes import Process
+from patcher.watch.stacks.symptoms import StackSymptom, find_in_stacks
+from patcher.watch.watcher import Listener, Outcome, Watcher
+
+if TYPE_CHECKING:
+    from patcher.remote.host import Host
+    from patcher.session.session import Session
+
+NOWHERE = -1
+"""The offset of what no log says, but a stack."""
+
+
+def diagnose_log(
+    symptoms: Sequence[Symptom],
+    files: Sequence[tuple[str, BinaryIO]],
+    versions: Mapping[str, str],
+    *,
+    ended: bool | None,
+    silent: bool | None,
+) -> Diagnosis:
+    """The diagnosis of a log. `silent`: whether it has said nothing for longer than it may."""
+    scanner = Scanner(symptoms)
+    evidence = scanner.scan(files)
+    for _, stream in files:
+        stream.close()
+    log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
+    found = judge(evidence, FixContext({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
+    return replace(found, notes=scanner.notes)
+
+
+def add_stack_symptoms(
+    found: Diagnosis, symptoms: Sequence[Symptom], processes: Sequence[Process], odd: Sequence[int]
+) -> Diagnosis:
+    """The diagnosis of a stalled run with what its stacks show: they say better than its last words why it stands."""
+    signs = find_in_stacks(symptoms, processes, odd, found.versions)
+    known = {sign.symptom.id for sign in signs}
+    rest = [finding for finding in found.findings if finding.id not in known]
+    fitting = FixContext(found.versions)
+    shown = [_finding(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
+    if shown:
+        rest = [replace(finding, role="cascade") for finding in rest]
+    return replace(found, findings=(*shown, *rest))
+
+
+def _finding(sign: StackSymptom, role: str, fitting: FixContext) -> Finding:
+    rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
+    line = sign.frame.line if sign.frame is not None else 0
+    place = LogLine(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
+    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, fitting))
+    return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
+
+
+def _name_process(offer: Offer, process: Process) -> Offer:
+    """A fix whose commands name the process that showed the symptom where they say PID."""
+    return replace(offer, commands=tuple(re.sub(r"\bPID\b", str(process.pid), one) for one in offer.commands))
+
+
+HERE = "here"
+_COMMAND = "uky-patch watch"
+NAP = 0.25
+"""Seconds between looks for a log that is waited for."""
+DEFAULT: Profile = "standard"
+"""Whose expectations count where nobody says which: the most patient ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """What `watch` was asked for: a log, a process, or hosts, of which the first has the job."""
+
+    log: Path | None = None
+    pid: int | None = None
+    hosts: Sequence[Host] = ()
+    job: str | None = None
+    profile: Profile | None = None
+    limit: float | None = None
+    native: bool = False
+    once: bool = False
+    ray: str | None = None
+    wait: float | None = None
+    """Seconds for which a log that is not there is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    source: Source
+    places: Sequence[Machine]
+    profile: str | None
+    redactor: Redactor
+    close: Any
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """What the host has, as the job's start noted it."""
+
+
+def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchResult:
+    """Until the run ends, stalls or is left by an interrupt; with `once` one look.
+
+    Raises UsageError where nothing is there to be watched, HostError where a host cannot be reached again, RecordError
+    for a bad symptom.
+    """
+    symptoms = session.symptoms
+    with _find_target(session, asked, listener) as found:
+        state = RunState(_profile(asked.profile or found.profile), asked.limit)
+
+        def is_over() -> bool:
+            return _diagnosed(found, symptoms, session, ended=None).verdict in ("ok", "failed")
+
+        watcher = Watcher(found.source, found.places, state, listener, native=asked.native, is_over=is_over)
+        left = False
+        try:
+            outcome = watcher.once() if asked.once else watcher.watch()
+        except KeyboardInterrupt:
+            left = True
+            outcome = Outcome(state.status(found.source.now()), found.source.end())
+        ended = outcome.end is not None and _early(outcome.end, state)
+        diagnosis = _diagnosed(found, symptoms, session, ended=ended or None, silent=outcome.stalled)
+        verdict, detail = _verdict(outcome, diagnosis)
+        if diagnosis.blank and outcome.end is not None and outcome.end.unseen:
+            raise no_run_error(session, found.source.name, diagnosis, _COMMAND)
+        if outcome.snapshot is not None and outcome.stalled:
+            odd = [pid for group in outcome.snapshot.grouped.odd for pid in group.pids]
+            diagnosis = add_stack_symptoms(diagnosis, symptoms, outcome.snapshot.processes, odd)
+        return WatchResult(
+            verdict,
+            outcome.status,
+            found.source.now(),
+            tuple(state.reached),
+            state.activity,
+            outcome.snapshot,
+            _redacted(diagnosis, found.redactor),
+            outcome.end,
+            detail,
+            left,
+        )
+
+
+def _early(end: End, state: RunState) -> bool:
+    """Whether an end that the log does not tell is a failure: by its exit code, else where a training had begun."""
+    return end.code != 0 if end.code is not None else state.phase not in (None, "config")
+
+
+def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | Phrases]:
+    end = outcome.end
+    if end is None:
+        if outcome.stalled:
+            return "stalled", NOTHING
+        return ("failed", NOTHING) if diagnosis.verdict == "failed" else ("running", NOTHING)
+    if end.stopped:
+        return "failed", phrase("it was told to stop")
+    if end.code is not None:
+        return ("ok", NOTHING) if end.code == 0 else ("failed", phrase("exit code {code}", code=end.code))
+    if diagnosis.verdict in ("failed", "stalled"):
+        return "failed", phrase("it is gone, and nobody noted its exit code")
+    return "ok", phrase("it is gone, and nobody noted its exit code; its log names no failure")
+
+
+def _diagnosed(
+    found: _Target, symptoms: Sequence[Symptom], session: Session, *, ended: bool | None, silent: bool = False
+) -> Diagnosis:
+    versions = {**found.versions, **session.assume}
+    return diagnose_log(symptoms, found.source.content(), versions, ended=ended, silent=silent)
+
+
+def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
+    """The same without secrets in the lines of the log."""
+    findings = tuple(
+        replace(one, place=replace(one.place, text=redactor.text(one.place.text))) for one in diagnosis.findings
+    )
+    telling = tuple(replace(place, text=redactor.text(place.text)) for place in diagnosis.telling)
+    return replace(diagnosis, findings=findings, telling=telling)
+
+
+def _profile(name: str | None) -> Profile:
+    return next((profile for profile in EXPECTED if profile == name), DEFAULT)
+
+
+@contextlib.contextmanager
+def _find_target(session: Session, asked: WatchRequest, listener: Listener) -> Iterator[_Target]:
+    with ExitStack() as stack:
+        if asked.hosts:
+            found = _target_on_hosts(session, asked, listener, stack)
+        elif asked.pid is not None:
+            found = _target_of_process(session, asked, asked.pid, listener, stack)
+        else:
+            assert asked.log is not None
+            found = _target_of_log(session, asked, asked.log, listener, stack)
+        stack.callback(found.close)
+        yield found
+
+
+def _target_of_process(
+    session: Session, asked: WatchRequest, pid: int, listener: Listener, stack: ExitStack
+) -> _Target:
+    process = processes.one(pid)
+    if process is None:
+        raise UsageError(phrase("there is no process {pid}", pid=pid))
+    log = local_log.log_of(pid)
+    if log is None:
+        if not _runs_python(pid):
+            raise UsageError(
+                phrase("process {pid} ({name}) is no training", pid=pid, name=process.name),
+                cause="neither it nor what it has started is Python, and it writes no log",
+                advice="Name the process of the training, or its log.",
+            )
+        listener.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
+    source = LocalLog(log, local_log.started_at(process.start))
+    ray, others = _nodes(session, asked, None, listener, stack)
+    places = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
+    return _Target(source, places, source.profile, Redactor(()), source.close)
+
+
+def _runs_python(pid: int) -> bool:
+    everything = processes.table()
+    return any(is_python(one, everything[one].name, title(one)) for one in processes.descendants([pid], everything))
+
+
+def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: Listener, stack: ExitStack) -> _Target:
+    _require_log(session, log, asked.wait, listener)
+    source = LocalLog(log)
+    order: dict[str, Any] = {"log": str(log)}
+    if source.profile is not None:
+        order |= {"job": look(str(log.parent)), "stacks": str(log.parent / FOLDER)}
+    mark = order["job"]["id"] if "job" in order else None
+    ray, others = _nodes(session, asked, mark, listener, stack)
+    places = [ThisMachine({**order, "ray": ray}, HERE), *others]
+    return _Target(source, places, source.profile, Redactor(()), source.close)
+
+
+def _require_log(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
+    """Raise UsageError for what is no log that can grow; wait for one that is not there yet, where somebody wants it.
+
+    The log of a job of this tree that is being started needs no waiting for: its folder says that it will come.
+    """
+    if (log.parent / "job.json").is_file() and not log.exists():
+        return
+    if not log.exists():
+        _await(session, log, wait, listener)
+    if log.is_dir():
+        near = advise_logs_near(logs_near(session.symptoms, log, deep=True), _COMMAND)
+        host = shlex.join(["uky-patch", "watch", log.name, "--ssh", log.name])
+        raise UsageError(
+            phrase("{path} is a folder; watch one log of it", path=log),
+            cause="" if near else "no file below it tells of a training run",
+            advice=near or phrase("If a host of this name is meant: {command}", command=host),
+        )
+    if not log.is_file():
+        raise UsageError(
+            phrase("{path} is no file that grows", path=log),
+            advice=phrase("Write it to a file as well, for example with tee, and watch that."),
+        )
+    with open_log(str(log)) as stream:
+        stream.read(4096)  # It raises for a file that is no text.
+    if is_packed(log):
+        raise UsageError(
+            phrase("{path} is packed, so nothing is written to it any more", path=log),
+            advice=phrase("What it says: {command}", command=shlex.join(["uky-patch", "diagnose", str(log)])),
+        )
+
+
+def _await(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
+    if wait is None:
+        command = shlex.join(["uky-patch", "watch", str(log), "--wait", "600"])
+        later = phrase("To wait for one that is yet to come: {command}", command=command)
+        raise no_log_error(session, str(log), _COMMAND, also=later)
+    listener.trouble(phrase("waiting for {path}, {seconds} s at most", path=log, seconds=f"{wait:g}"))
+    deadline = time.monotonic() + wait
+    while not log.exists():
+        if time.monotonic() >= deadline:
+            cause = phrase("none has come for {seconds} s", seconds=f"{wait:g}")
+            raise no_log_error(session, str(log), _COMMAND, cause=cause)
+        time.sleep(min(NAP, max(0.0, deadline - time.monotonic())))
+
+
+def _nodes(
+    session: Session, asked: WatchRequest, mark: str | None, listener: Listener, stack: ExitStack
+) -> tuple[str | None, Sequence[Machine]]:
+    """The address of the cluster that is named, as its raylets say it, and the other nodes of it."""
+    if asked.ray is None:
+        return None, ()
+    return other_nodes(session, asked.ray, mark, listener.trouble, stack)
+
+
+def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
+    places: list[Machine] = []
+    source: HostLog | None = None
+    words = [*(host.name for host in asked.hosts), *asked.hosts[0].reached_by]
+    back = shlex.join(["uky-patch", "watch", *words, *(["--job", asked.job] if asked.job else [])])
+    for host in asked.hosts:
+        link = stack.enter_context(linked(host, session.tree.root))
+        connection, place = link.open()
+        lasting = LastingConnection(link.again, connection, listener.trouble, back=back)
+        if source is None:
+            told = lasting.ask("job_look", id=asked.job).values
+            job, versions = job_of(told), dict(told.get("facts", {}).get("versions", {}))
+            source = HostLog(host, job, lasting)
+            order: dict[str, Any] = {"job": job.id, "ray": asked.ray}
+            address = asked.ray
+            if len(asked.hosts) > 1 and address is None:
+                address = next(iter(lasting.ask("pulse", order=order)["rays"]), None)
+            ours = {"mark": job.id, "ray": address}
+        places.append(HostMachine(host.name, order if not places else ours, lasting.do, place.path))
+    assert source is not None
+    secrets = [value for host in asked.hosts for value in host.secrets.values()]
+    return _Target(source, places, source.profile, Redactor(secrets), source.close, versions)
