@@ -1,4 +1,4 @@
-"""Clean up after a job, here or on a host: what it has left is listed, and taken away where that is agreed to."""
+"""Clean up after a job, here or on a host: ask the machine's agent to list what it left, then to take that away."""
 
 from __future__ import annotations
 
