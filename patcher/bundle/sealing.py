@@ -19,8 +19,8 @@ from patcher.bundle.excerpts import open_log
 from patcher.bundle.pseudonyms import Pseudonyms
 from patcher.errors import TreeError, UkyError
 from patcher.i18n import Phrase, phrase
+from patcher.secrets.prefilter import SIGNS
 from patcher.secrets.redacting import Redactor
-from patcher.secrets.stretches import SIGNS
 from patcher.secrets.values import Span
 
 BLOCK = 1 << 20
@@ -100,7 +100,7 @@ class Sealer:
         """`stack` closes what is put aside."""
         self._stack = stack
         self._secrets = sorted({secret for secret in secrets if secret.strip()}, key=len, reverse=True)
-        self._redactor = Redactor(self._secrets, find_signs)
+        self._redactor = Redactor(self._secrets, find_signs_fast)
         self._pseudonyms = pseudonyms
 
     def seal(self, section: Section) -> Sealed:
@@ -147,7 +147,7 @@ class Sealer:
         return text
 
 
-def find_signs(small: str) -> Iterator[Span]:
+def find_signs_fast(small: str) -> Iterator[Span]:
     """Where what gives secrets away stands in a text of small letters; five times as fast as with patterns.
 
     Hosts have the standard library alone, so `patcher.secrets` cannot have it.
