@@ -1,1 +1,1 @@
-"""Data sets and models of a host: reports, small copies, the newest snapshot, warming the page cache."""
+"""Data sets and models of a host, this machine among them: reports, tiny copies, warm-up."""

@@ -20,7 +20,22 @@ from patcher.errors import TreeError, UsageError, message_of
 from patcher.i18n import phrase
 
 MODE = 0o600
+"""What a bug report holds is the user's until it is sent."""
 _UNABLE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT, errno.ENOSYS}
+
+
+def place(output: Path | None) -> tuple[str, Path]:
+    """The archive's top folder, and where it is written: `output`, a file or a folder, or a new file in this folder.
+
+    Raises UsageError where the folder does not exist.
+    """
+    top = f"uky-bundle-{time.strftime('%Y%m%d-%H%M%S')}"
+    path = (output or Path(f"{top}.tar.gz")).absolute()
+    if path.is_dir():
+        path /= f"{top}.tar.gz"
+    if not path.parent.is_dir():
+        raise UsageError(phrase("{folder}: there is no such folder", folder=path.parent))
+    return top, path
 
 
 def write(path: Path, top: str, files: Sequence[Sealed]) -> int:
@@ -29,18 +44,14 @@ def write(path: Path, top: str, files: Sequence[Sealed]) -> int:
     Raises UsageError where there is something at `path`, TreeError where it cannot be written.
     """
     if os.path.lexists(path):
-        raise UsageError(
-            phrase("{path}: is there already", path=path), advice="Nothing is overwritten: name another with --output."
-        )
+        raise _there_already(path)
     try:
         try:
             return _through(_nameless(path), top, files)
         except _NoNameError:
             return _through(_beside(path), top, files)
     except FileExistsError as error:
-        raise UsageError(
-            phrase("{path}: is there already", path=path), advice="Nothing is overwritten: name another with --output."
-        ) from error
+        raise _there_already(path) from error
     except OSError as error:
         told = OSError(error.errno, error.strerror or str(error))
         raise TreeError(
@@ -48,6 +59,12 @@ def write(path: Path, top: str, files: Sequence[Sealed]) -> int:
             cause=message_of(told),
             advice="Name another place with --output.",
         ) from error
+
+
+def _there_already(path: Path) -> UsageError:
+    return UsageError(
+        phrase("{path}: is there already", path=path), advice="Nothing is overwritten: name another with --output."
+    )
 
 
 def _through(

@@ -1,4 +1,4 @@
-"""The parts of a log that tell: its last lines, and what surrounds one line. In bounded memory, whatever the size."""
+"""The parts of a log that a report shows: its last lines, and what surrounds its root. In bounded memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
+
+from patcher.bundle.contents import Section
+from patcher.i18n import phrase
+
+if TYPE_CHECKING:
+    from patcher.diagnose.diagnosis import Diagnosis
 
 LAST = 200
 """Lines of the end."""
@@ -29,6 +35,30 @@ _RUN = re.compile(
     r"^\++ ?(?P<command>(?:exec |nohup |env (?:\S+=\S* )*|[A-Z_]+=\S* )*(?:\S*/)?"
     r"(?:python3?(?:\.\d+)?|torchrun|accelerate|deepspeed|srun|ray|uv run|bash|sh)\s.+)$"
 )
+
+
+def log_sections(path: Path, diagnosis: Diagnosis | None, *, whole: bool) -> tuple[list[Section], str, str]:
+    """The end of the log, what surrounds the root, and with `whole` all of it.
+
+    Returns these, the text that a report quotes, and the number of its first line ("…" where it is not known).
+    `path` may be a folder of logs: then the file of the root counts, else the one that was written to last.
+    """
+    root = diagnosis.root if diagnosis is not None else None
+    path = Path(root.place.file) if root is not None else path
+    if path.is_dir():
+        logs = [one for one in path.rglob("*") if one.suffix in (".log", ".out", ".err") and one.is_file()]
+        path = max(logs, key=lambda one: one.stat().st_mtime, default=path)
+    there = path.is_file()
+    excerpt, first = (tail(path) if there else ""), "…"
+    sections = [Section("log/tail.txt", phrase("the last {count} lines", count=LAST), excerpt)]
+    if root is not None and there:
+        excerpt, number = around(path, root.place.number)
+        holds = phrase("the lines around the root, from line {first} on", first=number)
+        sections.append(Section("log/root.txt", holds, excerpt))
+        first = str(number)
+    if whole and there:
+        sections.append(Section("log/whole.txt", phrase("the whole log, without secrets"), path))
+    return sections, excerpt, first
 
 
 def tail(path: Path, count: int = LAST) -> str:
@@ -64,7 +94,7 @@ def around(path: Path, number: int) -> tuple[str, int]:
     return "".join(f"{line}\n" for line in lines), min(number, number - (len(kept) - 1 - first))
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_log(path: Path) -> IO[bytes]:
     """A log, unpacked on the way where it is packed."""
     match path.suffix:
         case ".gz":
@@ -76,8 +106,13 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def command_in(path: Path) -> str:
-    """The command that a shell with `set -x` has shown before it ran it; empty where there is none."""
-    with opened(path) as stream:
+    """The command that a shell with `set -x` shows before it runs it: `+ python3 -m verl.trainer.main_ppo lr=1`.
+
+    Empty where there is none.
+    """
+    if not path.is_file():
+        return ""
+    with open_log(path) as stream:
         text = stream.read(HEAD).decode("utf-8", "replace")
     found = [match["command"] for line in text.splitlines() if (match := _RUN.match(line))]
     python = [command for command in found if re.search(r"python|torchrun|accelerate|deepspeed|ray job", command)]
@@ -87,7 +122,7 @@ def command_in(path: Path) -> str:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Each line with its number; of a line that is longer than a block, its last state or its beginning alone."""
     number, held = 1, b""
-    with opened(path) as stream:
+    with open_log(path) as stream:
         while piece := stream.read(_BLOCK):
             first, newline, rest = piece.partition(b"\n")
             held = held + first if len(held) < _BLOCK else held[-_BLOCK // 2 :] + first[-_BLOCK // 2 :]

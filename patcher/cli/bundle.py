@@ -50,23 +50,27 @@ def command(
     users and machines replaced. All is listed before anything is written.
     """
     from patcher.bundle import archive
-    from patcher.bundle.bundling import bundled, target
-    from patcher.bundle.model import Asked
+    from patcher.bundle.collecting import collected, target
+    from patcher.bundle.contents import BundleOptions
+    from patcher.bundle.sealing import cannot_be_put_together, sealed
     from patcher.diagnose.log_or_host import explain_unknown_host
     from patcher.i18n import phrase
     from patcher.report.asking import agreed
-    from patcher.report.bundle import show_bundle, show_listing
+    from patcher.report.bundle import report_sections, show_bundle, show_listing
 
     meant = target(session, what, job, given)
     assert meant.host is not None
-    asked = Asked(meant.log, job, script, ran, tried, whole_log, keep_names)
+    options = BundleOptions(meant.log, job, script, ran, tried, whole_log, keep_names)
+    top, path = archive.place(file)
     with (
         explain_unknown_host(session, meant, "uky-patch bundle"),
-        bundled(session, meant.host, asked, file) as (bundle, path),
+        cannot_be_put_together(path),
+        collected(session, meant.host, options) as run,
+        sealed(run, options, *report_sections(run, session)) as bundle,
     ):
         if session.output == "text":
             show_listing(bundle)
         write = not dry_run and agreed(phrase("Write {path}?", path=path), yes=yes)
-        size = archive.write(path, bundle.top, bundle.files) if write else None
-        show_bundle(bundle, path, size, session.output, dry=dry_run)
+        size = archive.write(path, top, bundle.files) if write else None
+        show_bundle(bundle, top, path, size, session.output, dry=dry_run)
     return ExitCode.CLEAN if write else ExitCode.FINDINGS

@@ -43,21 +43,21 @@ def command(
     others hold and stands in the way is shown and left alone.
     """
     from patcher.i18n import phrase
-    from patcher.jobs.cleaning import Cleaned, clean, look
+    from patcher.jobs.cleaning import Cleaned, list_leftovers, take_away
     from patcher.jobs.link import linked
     from patcher.report.asking import agreed
-    from patcher.report.clean import show_cleaned, show_left
+    from patcher.report.clean import show_cleaned, show_leftovers
     from patcher.report.jobs import show_stopping
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
-        found = look(link.open()[0], job, caches=caches, running=running)
+        found = list_leftovers(link.open()[0], job, caches=caches, running=running)
         if session.output == "text":
-            show_left(found)
+            show_leftovers(found)
         done = Cleaned()
         question = phrase("Take away {count} {count:thing|things} of job {id}?", count=len(found.things), id=found.job)
         if found.things and not dry_run and agreed(question, yes=yes):
             options: dict[str, Any] = {"caches": caches, "running": running, "grace": grace}
-            done = clean(link.open()[0], found, on_list=show_stopping, **options)
+            done = take_away(link.open()[0], found, on_list=show_stopping, **options)
     show_cleaned(machine, found, done, session.output, dry=dry_run)
     return ExitCode.CLEAN if len(done.done) == len(found.things) else ExitCode.FINDINGS

@@ -21,10 +21,10 @@ def command() -> None:
 @with_session
 def report(session: Session, file: str | None, host: str | None) -> int:
     """Rows, columns and the first row of FILE, by default the train.parquet of the data folder."""
-    from patcher.assets.assets import report
+    from patcher.assets.data_and_models import report_data
     from patcher.report.helping import show_data
 
-    show_data(report(session, host, file), session)
+    show_data(report_data(session, host, file), session)
     return ExitCode.CLEAN
 
 
@@ -41,8 +41,8 @@ def report(session: Session, file: str | None, host: str | None) -> int:
 @with_session
 def tiny(session: Session, file: str | None, host: str | None, rows: int, to: str | None, force: bool) -> int:
     """Write the first rows of FILE as a data set of their own, which the debug run takes where it is there."""
-    from patcher.assets.assets import tiny
+    from patcher.assets.data_and_models import write_tiny_data
     from patcher.report.helping import show_tiny
 
-    show_tiny(tiny(session, host, file, rows, to, force=force), session)
+    show_tiny(write_tiny_data(session, host, file, rows, to, force=force), session)
     return ExitCode.CLEAN

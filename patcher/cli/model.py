@@ -21,10 +21,10 @@ def command() -> None:
 @with_session
 def newest(session: Session, folder: str | None, host: str | None) -> int:
     """Print the newest model: the snapshot that refs/main names, else the latest by modification time."""
-    from patcher.assets.assets import newest
+    from patcher.assets.data_and_models import find_newest_model
     from patcher.report.helping import show_model
 
-    show_model(newest(session, host, folder), session)
+    show_model(find_newest_model(session, host, folder), session)
     return ExitCode.CLEAN
 
 
@@ -34,9 +34,9 @@ def newest(session: Session, folder: str | None, host: str | None) -> int:
 @with_session
 def warm(session: Session, folder: str | None, host: str | None) -> int:
     """Read the newest model's weights into the page cache, in parallel, so that the next load is fast."""
-    from patcher.assets.assets import warm
+    from patcher.assets.data_and_models import warm_model
     from patcher.report.helping import show_warm, show_warming
 
-    done = warm(session, host, folder, show_warming)
+    done = warm_model(session, host, folder, show_warming)
     show_warm(done, session)
     return ExitCode.FINDINGS if done["skipped"] or done["failed"] else ExitCode.CLEAN

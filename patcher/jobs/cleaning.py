@@ -1,4 +1,4 @@
-"""Clean up after a job, here or on a host: what it has left is listed, and taken away where that is agreed to."""
+"""Clean up after a job, here or on a host: ask the machine's agent to list what it left, then to take that away."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from patcher.remote.connection import Connection
 
 GRACE = 20.0
+"""Seconds that processes have to end by themselves, as for `job stop`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """What there is. `job` is the job's id, `state` what it is doing."""
+class Leftovers:
+    """What a job left. `job` is its id, `state` what it is doing; `alone` is what is not touched."""
 
     job: str
     state: str
@@ -55,22 +56,22 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of it, by keys. `done`: what is gone, processes with how they ended; `left`: what is not, and why."""
+    """What became of the things, by key: `done`, with the signal that ended a process; or `left`, with the reason."""
 
     done: Mapping[str, str | None] = field(default_factory=dict)
     left: Mapping[str, Phrase | Phrases | str] = field(default_factory=dict)
 
 
-def look(connection: Connection, job: str | None, *, caches: bool, running: bool) -> Left:
+def list_leftovers(connection: Connection, job: str | None, *, caches: bool, running: bool) -> Leftovers:
     """What a job has left, the newest where none is named. Raises RefusedError where there is none."""
     told = connection.channel.ask("clean_look", **_args(connection, job, caches, running))
     found = told["job"]
-    return Left(found["id"], found["state"], _things(told["items"]), _things(told["alone"]))
+    return Leftovers(found["id"], found["state"], _things(told["items"]), _things(told["alone"]))
 
 
-def clean(
+def take_away(
     connection: Connection,
-    found: Left,
+    found: Leftovers,
     *,
     caches: bool,
     running: bool,
@@ -79,13 +80,13 @@ def clean(
 ) -> Cleaned:
     """Take away what was listed, as far as it is the same still. `on_list` is told the processes that are to end."""
 
-    def hear(event: Mapping[str, Any], _: bytes) -> None:
+    def on_event(event: Mapping[str, Any], _: bytes) -> None:
         if "stopping" in event:
             on_list(event["stopping"])
 
     keys = [thing.key for thing in found.things]
     args = _args(connection, found.job, caches, running)
-    told = connection.channel.ask("clean_do", on_event=hear, keys=keys, grace=grace, **args)
+    told = connection.channel.ask("clean_do", on_event=on_event, keys=keys, grace=grace, **args)
     done = {one["key"]: one["how"] for one in told["done"]}
     return Cleaned(done, {one["key"]: heard(one["why"]) for one in told["left"]})
 

@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.bundle.model import Asked
 from patcher.diagnose.diagnose import add_comparison, judge_logs, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.log_files import RotatedLog
 from patcher.diagnose.merge_logs import LogOfRun
 from patcher.diagnose.scanner import Scanner
-from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.job import job_of
 from patcher.jobs.link import linked
-from patcher.jobs.logs import opened
+from patcher.jobs.logs import job_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,13 +45,11 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
         told = connection.channel.ask("job_look", id=name).values
         job = job_of(told)
         scanner = Scanner(session.symptoms)
-        with opened(connection, Asked(job=job.id), {"job": told}) as (log, _):
-            if log is None:
-                raise UsageError(phrase("job {id} has no log", id=job.id))
-            with Path(log.spot).open("rb") as stream:
+        with job_log(connection, told) as log:
+            with log.path.open("rb") as stream:
                 evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
-            quiet = job.seconds - _wrote(told, log.spot)
-            difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.spot),))], against)
+            quiet = job.seconds - _wrote(told, log.path)
+            difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.path),))], against)
     versions: Mapping[str, str] = told.get("facts", {}).get("versions", {})
     found = judge_logs(
         session,
@@ -75,10 +71,10 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
     )
 
 
-def _wrote(told: Mapping[str, object], spot: Path) -> float:
+def _wrote(told: Mapping[str, object], log: Path) -> float:
     """The job's age when its log last grew."""
     started = told.get("started")
-    return max(0.0, spot.stat().st_mtime - started) if isinstance(started, int | float) else 0.0
+    return max(0.0, log.stat().st_mtime - started) if isinstance(started, int | float) else 0.0
 
 
 def _failed(job: Job, evidence: Evidence) -> bool:

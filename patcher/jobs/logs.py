@@ -1,111 +1,82 @@
-"""The log that a report is about, as a file that can be read here, and the parts of it that are packed."""
+"""The log of a host's job, as a file that can be read here."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from patcher.bundle import excerpts
-from patcher.bundle.model import Asked, Section
-from patcher.i18n import phrase
-
 if TYPE_CHECKING:
-    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.remote.connection import Connection
 
 FIRST, LAST = 8 << 20, 56 << 20
-"""Bytes of a host's log that are fetched to be diagnosed: of its beginning and of its end."""
+"""Bytes of a host's log that are fetched to be diagnosed: of its beginning, which has the command and the settings, and
+of its end, which has the failure. 64 MiB take some six seconds over a line of 100 Mbit/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log that can be read here. `spot` is the file, `said` what it is called in the report."""
+    """A log that can be read here. `name` is what it is called in a report; sizes in bytes."""
 
-    spot: Path
-    said: str
+    path: Path
+    name: str
     size: int
+    """Of the whole log, where it lies."""
     skipped: int = 0
-    """Bytes in its middle that were not fetched."""
+    """In its middle, not fetched. Empty lines stand for it, so that line numbers hold."""
+    hidden: int = 0
+    """Secrets that its host took out before it sent it."""
 
 
 @contextmanager
-def opened(connection: Connection, asked: Asked, state: Mapping[str, Any]) -> Iterator[tuple[Log | None, int]]:
-    """The log as a file that can be read here, None where there is none; and how many secrets were taken out already.
+def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = False) -> Iterator[Log]:
+    """The log of a job that `job_look` told of: its file here, or a copy of a host's that lasts as long as this.
 
-    What has to be put down for it has no name, so that nothing is left of it whatever happens.
+    A log above FIRST + LAST bytes comes without its middle, unless `whole`. Raises HostError where the connection ends,
+    OSError where there is no room for a copy.
     """
-    job: Mapping[str, Any] = state["job"] or {}
-    if asked.log is not None and asked.log != "-":
-        path = Path(asked.log)
-        yield Log(path, asked.log, path.stat().st_size), 0
-    elif asked.log is None and not job:
-        yield None, 0
-    elif asked.log is None and connection.host.here:
+    if connection.host.here:
         path = Path(job["folder"]) / "log"
-        yield Log(path, "log", path.stat().st_size), 0
-    else:
-        with tempfile.TemporaryFile() as aside:
-            if asked.log == "-":
-                shutil.copyfileobj(sys.stdin.buffer, aside, 1 << 20)
-                told: Mapping[str, Any] = {"size": aside.tell(), "hidden": 0}
-                skipped = 0
-            else:
-                told, skipped = _fetch(connection, job["id"], aside, whole=asked.whole_log)
-            reading = Path(f"/proc/self/fd/{aside.fileno()}").open("rb")  # noqa: SIM115
-        with reading:  # Nobody writes to it any more: it is seen to stand still.
-            if told.get("changed"):
-                os.utime(reading.fileno(), (told["changed"], told["changed"]))
-            path = Path(f"/proc/self/fd/{reading.fileno()}")
-            yield Log(path, asked.log or "log", told["size"], skipped), told["hidden"]
-
-
-def _fetch(connection: Connection, job: str, aside: IO[bytes], *, whole: bool) -> tuple[Mapping[str, Any], int]:
-    """A host's log, or its beginning and end: empty lines stand for what is between, so that numbers hold."""
+        yield Log(path, "log", path.stat().st_size)
+        return
+    told: Mapping[str, Any] = {}
     skipped = 0
 
-    def hear(event: Mapping[str, Any], body: bytes) -> None:
-        nonlocal skipped
-        aside.write(body)
-        if "skipped" in event:
-            skipped = event["skipped"]
-            aside.write(b"\n" * event["newlines"])
+    def fetch(aside: IO[bytes]) -> float | None:
+        nonlocal told
 
-    first, last = (None, None) if whole else (FIRST, LAST)
-    told = connection.channel.ask("bundle_log", on_event=hear, job=job, first=first, last=last)
-    return told.values, skipped
+        def on_event(event: Mapping[str, Any], body: bytes) -> None:
+            nonlocal skipped
+            aside.write(body)
+            if "skipped" in event:
+                skipped = event["skipped"]
+                aside.write(b"\n" * event["newlines"])
 
+        first, last = (None, None) if whole else (FIRST, LAST)
+        answer = connection.channel.ask("job_log", on_event=on_event, job=job["id"], first=first, last=last)
+        told = answer.values
+        return told.get("changed")
 
-def sections_of(log: Log, diagnosis: Diagnosis | None, asked: Asked, facts: dict[str, Any]) -> list[Section]:
-    """The end, what surrounds the root, and the whole where it is wanted."""
-    root = diagnosis.root if diagnosis is not None else None
-    spot = Path(root.place.file) if root is not None else log.spot
-    if spot.is_dir():
-        spot = _newest(spot)
-    last = excerpts.tail(spot) if spot.is_file() else ""
-    sections = [Section("log/tail.txt", phrase("the last {count} lines", count=excerpts.LAST), last)]
-    facts["excerpt"], facts["first"] = last, "…"
-    if root is not None and spot.is_file():
-        text, first = excerpts.around(spot, root.place.number)
-        holds = phrase("the lines around the root, from line {first} on", first=first)
-        sections.append(Section("log/root.txt", holds, text))
-        facts["excerpt"], facts["first"] = text, first
-    if asked.whole_log and spot.is_file():
-        sections.append(Section("log/whole.txt", phrase("the whole log, without secrets"), spot))
-    return sections
+    with unnamed_copy(fetch) as path:
+        yield Log(path, "log", told["size"], skipped, told["hidden"])
 
 
-def _newest(folder: Path) -> Path:
-    """The log of a folder that was written to last."""
-    logs = [one for one in folder.rglob("*") if one.suffix in (".log", ".out", ".err") and one.is_file()]
-    return max(logs, key=lambda one: one.stat().st_mtime, default=folder)
+@contextmanager
+def unnamed_copy(fill: Callable[[IO[bytes]], float | None]) -> Iterator[Path]:
+    """A file that `fill` writes, by its path below /proc. `fill` returns when the text last changed, None for now.
 
-
-def command_in(log: Log | None) -> str:
-    return excerpts.command_in(log.spot) if log is not None and log.spot.is_file() else ""
+    The file has no name on the disk, so nothing is left of it however this process ends. It is closed for writing
+    before it is read: a diagnosis takes a log that somebody still writes for one that grows.
+    """
+    with tempfile.TemporaryFile() as aside:
+        changed = fill(aside)
+        aside.flush()
+        reading = Path(f"/proc/self/fd/{aside.fileno()}").open("rb")  # noqa: SIM115
+    with reading:
+        if changed is not None:
+            os.utime(reading.fileno(), (changed, changed))
+        yield Path(f"/proc/self/fd/{reading.fileno()}")

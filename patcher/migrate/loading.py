@@ -19,7 +19,7 @@ from patcher.tree.paths import FOLDER
 from patcher.tree.source import digest
 
 if TYPE_CHECKING:
-    from patcher.packages import Environment
+    from patcher.packages.environment import Environment
     from patcher.session.session import Session
 
 _LINKS = 16

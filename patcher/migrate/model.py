@@ -11,7 +11,7 @@ from patcher.i18n import Phrase
 from patcher.profiles.model import Text
 
 if TYPE_CHECKING:
-    from patcher.packages import Environment
+    from patcher.packages.environment import Environment
     from patcher.patching.result import Round
 
 StepName: TypeAlias = Literal["preflight", "probe", "plan", "transfer", "render", "verify", "environment", "job"]

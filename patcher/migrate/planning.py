@@ -11,7 +11,7 @@ from patcher.i18n import Phrase, Phrases, phrase
 from patcher.migrate.loading import listed, loaded
 from patcher.migrate.model import Cargo, Item, Listing
 from patcher.migrate.symbols import host_lookup
-from patcher.packages import probe
+from patcher.packages.environment import probe
 from patcher.patching.applying import changes, round_of
 from patcher.plan.outcome import Plan, RecordOutcome
 from patcher.plan.planning import marked_spots, plan_apply
@@ -23,7 +23,7 @@ from patcher.session.survey import record_file_names
 from patcher.session.survey import survey as read_tree
 
 if TYPE_CHECKING:
-    from patcher.packages import Environment
+    from patcher.packages.environment import Environment
     from patcher.plan.applicability import SymbolLookup
     from patcher.remote.connection import Connection
     from patcher.remote.survey import Survey

@@ -5,15 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from patcher.bundle.collecting import as_text, missing_status
+from patcher.bundle.contents import Missing, Run, Section
+from patcher.errors import UkyError
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.report.answers import show_json
+from patcher.report.diagnose import lines
+from patcher.report.status import status_json
 from patcher.report.table import Cell, show_rows
-from patcher.terminal.printing import say
+from patcher.terminal.printing import SEQUENCE, say
+from patcher.visible import unbroken, visible
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from patcher.bundle.model import Bundle
+    from patcher.bundle.contents import Bundle
+    from patcher.session.session import Session
 
 _KINDS = {
     "secrets": phrase("secrets"),
@@ -23,6 +30,24 @@ _KINDS = {
     "mails": phrase("mail addresses"),
 }
 """What can be replaced, in the order in which it is told."""
+
+
+def report_sections(run: Run, session: Session) -> tuple[list[Section], list[Missing]]:
+    """The files of the archive that say what `diagnose` and `status` say of the run; and what cannot be told of it."""
+    sections: list[Section] = []
+    missing: list[Missing] = []
+    if run.diagnosis is not None and run.log is not None:
+        told = (SEQUENCE.sub("", line) for line in lines(run.diagnosis, "", language()))
+        text = "".join(f"{unbroken(visible(line))}\n" for line in told)
+        text = text.replace(str(run.log.path), run.log.name)
+        sections.append(Section("diagnosis.txt", phrase("what diagnose says"), text))
+    if run.status is not None:
+        holds = phrase("the records and their outcomes on the tree")
+        try:
+            sections.append(Section("tree/records.json", holds, as_text(status_json(run.status, None, session))))
+        except (UkyError, OSError) as error:
+            missing.append(missing_status(error))
+    return sections, missing
 
 
 def show_listing(bundle: Bundle) -> None:
@@ -53,14 +78,16 @@ def show_listing(bundle: Bundle) -> None:
     say(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
 
 
-def show_bundle(bundle: Bundle, path: Path, size: int | None, output: Literal["text", "json"], *, dry: bool) -> None:
-    """What became of it. `size` is the archive's in bytes, None where none was written."""
+def show_bundle(
+    bundle: Bundle, top: str, path: Path, size: int | None, output: Literal["text", "json"], *, dry: bool
+) -> None:
+    """What became of it. `top` is its folder, `size` its bytes, None where none was written."""
     if output == "json":
         report = {
             "archive": str(path),
             "written": size is not None,
             "bytes": size,
-            "folder": bundle.top,
+            "folder": top,
             "files": [
                 {
                     "name": file.name,

@@ -11,7 +11,7 @@ from patcher.report.table import Cell, Row, show_rows
 from patcher.terminal.printing import say
 
 if TYPE_CHECKING:
-    from patcher.jobs.cleaning import Cleaned, Left, Thing
+    from patcher.jobs.cleaning import Cleaned, Leftovers, Thing
     from patcher.remote.host import Host
 
 _AT_WORK = "the job is at work"
@@ -28,7 +28,7 @@ _KINDS = {
 }
 
 
-def show_left(found: Left) -> None:
+def show_leftovers(found: Leftovers) -> None:
     """Each thing with its owner, age, memory, and why it is thought to be the job's; then what is left alone."""
     tongue = language()
     if found.things:
@@ -39,7 +39,7 @@ def show_left(found: Left) -> None:
         show_rows([_row(thing, tongue) for thing in found.alone])
 
 
-def show_cleaned(host: Host, found: Left, done: Cleaned, output: Literal["text", "json"], *, dry: bool) -> None:
+def show_cleaned(host: Host, found: Leftovers, done: Cleaned, output: Literal["text", "json"], *, dry: bool) -> None:
     """What is gone, and what is not."""
     if output == "json":
         things = [

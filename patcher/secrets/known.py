@@ -8,8 +8,8 @@ import re
 import stat
 from typing import Iterable, Iterator, Mapping
 
-from patcher.secrets.literals import Pattern, either
 from patcher.secrets.names import rank
+from patcher.secrets.patterns import Pattern, either
 from patcher.secrets.values import hidden
 
 _PLAIN = Pattern(r"(?i)true|false|yes|no|on|off|none|null|[\d.]{1,12}|/.*|\w{1,5}", re.DOTALL)
@@ -32,7 +32,9 @@ _IN_FILE = Pattern(
     r"(?im)(?:password|token|secret\w*|key|auth)\"?[ \t]*[ =:][ \t]*\"?([^\s\",]{8,})|://[^\s:/@]*:?([^\s/@]{8,})@"
 )
 _MOST = 1 << 16
+"""Bytes of such a file that are read."""
 _SHORT = 6
+"""Characters below which a value is hidden as a whole word alone: `abc` is in many words."""
 
 
 def values_in(environment: Mapping[str, str]) -> set[str]:
@@ -66,10 +68,10 @@ def _start_of(path: str) -> str:
         return ""
 
 
-def forms(values: Iterable[str]) -> set[str]:
+def spellings(values: Iterable[str]) -> set[str]:
     """All spellings of the values, to see quickly whether one is in a text at all."""
     pieces = {piece for value in values for piece in (value, value.strip(), *value.splitlines()) if piece.strip()}
-    return {form for piece in pieces for form in _forms(piece)}
+    return {spelling for piece in pieces for spelling in _spellings_of(piece)}
 
 
 def pattern(values: Iterable[str]) -> re.Pattern[str] | None:
@@ -79,30 +81,31 @@ def pattern(values: Iterable[str]) -> re.Pattern[str] | None:
     for value in values:
         for piece in {value, value.strip(), *value.splitlines()}:
             if piece.strip():
-                (long if len(piece) >= _SHORT else short).update(_forms(piece))
+                (long if len(piece) >= _SHORT else short).update(_spellings_of(piece))
     found = [either(long)] if long else []
     found += [rf"(?<!\w){either(short)}(?!\w)"] if short else []
     return re.compile("|".join(found)) if found else None
 
 
-def _forms(piece: str) -> set[str]:
+def _spellings_of(piece: str) -> set[str]:
     """As it stands, quoted for a shell, in JSON once and twice, in a URL, in base64, and in hexadecimal digits."""
+    # Here and in _base64, as urllib.parse (ipaddress), shlex and base64 cost 4 ms, and most runs know no value.
     import shlex
     from urllib.parse import quote, quote_plus
 
     once = json.dumps(piece)[1:-1]
-    forms = {piece, once, json.dumps(once)[1:-1], json.dumps(piece, ensure_ascii=False)[1:-1], repr(piece)[1:-1]}
-    forms |= {shlex.quote(piece), shlex.quote(piece)[1:-1] if "'" in piece else piece}
-    forms |= {piece.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")}
-    forms.add(re.sub(r"([^\w@%+=:,./-])", r"\\\1", piece))
+    found = {piece, once, json.dumps(once)[1:-1], json.dumps(piece, ensure_ascii=False)[1:-1], repr(piece)[1:-1]}
+    found |= {shlex.quote(piece), shlex.quote(piece)[1:-1] if "'" in piece else piece}
+    found |= {piece.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")}
+    found.add(re.sub(r"([^\w@%+=:,./-])", r"\\\1", piece))
     content = piece.encode("utf-8", "surrogatepass")
-    forms |= {quote(content, safe=""), quote(content), quote_plus(content), quote(content, safe="").lower()}
+    found |= {quote(content, safe=""), quote(content), quote_plus(content), quote(content, safe="").lower()}
     if len(content) >= _SHORT:
-        forms |= set(_base64(content))
-        forms |= {content.hex(), content.hex().upper()}
+        found |= set(_base64(content))
+        found |= {content.hex(), content.hex().upper()}
         if len(piece) >= 8:
-            forms.add(piece[::-1])
-    return {form for form in forms if form}
+            found.add(piece[::-1])
+    return {spelling for spelling in found if spelling}
 
 
 def _base64(content: bytes) -> Iterator[str]:

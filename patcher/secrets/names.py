@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from patcher.secrets.literals import Pattern
+from patcher.secrets.patterns import Pattern, either
+
+
+def _words(text: str) -> set[str]:
+    return set(text.split("|"))
+
 
 PASSWORD = "password"
 """Whatever it is given is hidden: `DB_PASS=12345`."""
@@ -24,26 +29,29 @@ NEEDLES = (
     " pass pwd 密码 口令 密钥 秘钥 令牌 凭证 凭据 私钥 授权码 パスワード 비밀번호 пароль"
 ).split()
 """In small letters: a name that holds one of these may be a secret's, and `rank` says whether it is."""
+NEEDLE = Pattern(lambda: either([*NEEDLES, "pat"]))
 _WORDS = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_OTHER_TONGUES = Pattern("密码|口令|密钥|秘钥|令牌|凭证|凭据|私钥|授权码|パスワード|비밀번호|пароль|contrase|senha")
+_OTHER_LANGUAGES = "密码 口令 密钥 秘钥 令牌 凭证 凭据 私钥 授权码 パスワード 비밀번호 пароль contrase senha".split()
 _PASSWORDS = set("PASSWORD PASSWORDS PASSWD PASSWDS PASSPHRASE PASSPHRASES PSWD PSWRD PASSCODE PWORD PASSWORT".split())
 _PASSWORDS |= set("MNEMONIC PSK USERPASS USERPASSWD PASSWRD PASWORD PASSWRDS PASSWORDHASH".split())
-_ANYWHERE = Pattern("PASSWORD|PASSWD|PASSPHRASE|PASSWORT")
+_PASSWORD_ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "PASSWORT")
 _SECRETS = set(
     "SECRET SECRETS CRED CREDS CREDENTIAL CREDENTIALS APIKEY APIKEYS JWT JWTS COOKIE COOKIES BEARER DSN DSNS NETRC AUTH"
     " AUTHORIZATION AUTHENTICATION AUTHTOKEN AUTHKEY CSRF XSRF CSRFTOKEN WEBHOOK WEBHOOKS OTP TOTP SAS CONNSTR PAT PATS"
     " SESSID SESSIONID PHPSESSID JSESSIONID SESSIONKEY PRIVKEY SECRETKEY ACCESSKEY PRIVATEKEY ACCOUNTKEY SIGNINGKEY"
     " ENCRYPTIONKEY MASTERKEY ACCESSKEYID SECRETACCESSKEY SHAREDACCESSKEY LICENSEKEY".split()
 )
-_SECRETS_ANYWHERE = Pattern("SECRET|CREDENTIAL|APIKEY|AUTHTOKEN")
-_GLUED_TOKEN = Pattern(
-    "(?:HF|GH|GL|GIT|GITHUB|GITLAB|MY|BOT|AUTH|ACCESS|REFRESH|API|USER|BEARER|CSRF|XSRF|SESSION|SSO|JWT|OAUTH|APP|ADMIN"
-    "|DEPLOY|CI|NPM|PYPI|WANDB|SLACK|LOGIN|WEB|SECURITY|SECRET|DEVICE|ID|PRIVATE|PERSONAL|ROOT|SAS)TOKENS?"
+_SECRET_ANYWHERE = ("SECRET", "CREDENTIAL", "APIKEY", "AUTHTOKEN")
+_BEFORE_TOKEN = _words(
+    "HF|GH|GL|GIT|GITHUB|GITLAB|MY|BOT|AUTH|ACCESS|REFRESH|API|USER|BEARER|CSRF|XSRF|SESSION|SSO|JWT|OAUTH|APP|ADMIN"
+    "|DEPLOY|CI|NPM|PYPI|WANDB|SLACK|LOGIN|WEB|SECURITY|SECRET|DEVICE|ID|PRIVATE|PERSONAL|ROOT|SAS"
 )
-_GLUED_PASS = Pattern(
-    "(?:DB|PG|USER|ROOT|ADMIN|MY|MYSQL|REDIS|SMTP|MAIL|EMAIL|FTP|LDAP|SSH|SUDO|LOGIN|KEYSTORE|TRUSTSTORE|STORE|SA|PROXY"
-    "|HTTP|REGISTRY|DOCKER|RABBIT|MQ|AMQP|MONGO|POSTGRES)(?:PASS|PWD|PW|PASSWD)"
+"""In one word with TOKEN: `authtoken`."""
+_BEFORE_PASS = _words(
+    "DB|PG|USER|ROOT|ADMIN|MY|MYSQL|REDIS|SMTP|MAIL|EMAIL|FTP|LDAP|SSH|SUDO|LOGIN|KEYSTORE|TRUSTSTORE|STORE|SA|PROXY"
+    "|HTTP|REGISTRY|DOCKER|RABBIT|MQ|AMQP|MONGO|POSTGRES"
 )
+"""In one word with a word for a password: `dbpass`."""
 _PASS = {"PASS", "PWD", "PW", "PWDS"}
 _UNSURE = set(
     "SESSION SESSIONS SID SIG SIGNATURE SIGNATURES PRIVATE SALT HMAC CODE TICKET NONCE LICENSE LICENCE".split()
@@ -64,7 +72,7 @@ _OTHER_KEYS = set(
     " UNIQUE UNKNOWN VALUE VIDEO WEIGHT".split()
 )
 """Before KEY, where it is a key of something, and nobody's own."""
-_MODELS = Pattern(
+_MODELS = _words(
     "BOS|CLS|EOS|EOT|EOD|EOM|SOT|IM|IMAGE|MASK|MAX|MIN|NUM|N|PAD|PER|SEP|SPECIAL|START|END|STOP|UNK|VIDEO|AUDIO|NEXT|LAST"
     "|TOTAL|PROMPT|RESPONSE|COMPLETION|GENERATED|GENERATION|OUTPUT|INPUT|CACHED|CACHE|REASONING|THINK|THINKING|VISION"
     "|VALID|AVG|MEAN|SUM|COUNT|BATCH|BATCHED|BUDGET|CHUNK|CHUNKED|DECODE|DECODED|PREFILL|DRAFT|ACCEPTED|SPEC|SEQ|SEQUENCE"
@@ -91,8 +99,13 @@ _BEHIND = set(
 
 @lru_cache(maxsize=8192)
 def rank(name: str) -> str:
-    """PASSWORD, SECRET, PIN, MAYBE or NONE. Tokens of a language model are none: `max_tokens`, `eos_token`."""
-    if _OTHER_TONGUES.search(name.lower()):
+    """PASSWORD, SECRET, PIN, MAYBE or NONE. Tokens of a language model are none: `max_tokens`, `eos_token`.
+
+    The last word decides, behind words that add nothing: `HF_TOKEN_PROD` is a TOKEN, `token_file` is a file. Of dotted
+    names the last part counts, and the part before it where the last one says too little: `openai.key`.
+    """
+    small = name.lower()
+    if any(word in small for word in _OTHER_LANGUAGES):
         return PASSWORD
     words: list[str] = []
     for part in reversed(name.strip(".-_").split(".")):
@@ -127,17 +140,17 @@ def _rank(words: list[str], name: str) -> str:
         if last == "ID" and before in ("SESSION", "SESS", "SECRET", "CLIENTSECRET"):
             return MAYBE
         return MAYBE if last in ("URL", "URI", "URLS") and before == "WEBHOOK" else NONE
-    if _ANYWHERE.search(whole) or last in _PASSWORDS or _GLUED_PASS.fullmatch(last):
+    if any(word in whole for word in _PASSWORD_ANYWHERE) or last in _PASSWORDS or _is_glued_password(last):
         return PASSWORD
     if last in _PASS:
         if before in ("OLD", "FIRST", "SECOND", "FORWARD", "BACKWARD", "SINGLE", "MULTI", "ONE", "TWO", "BY", "EACH"):
             return NONE
         return PASSWORD if before else MAYBE if name in ("PWD", "OLDPWD") else SECRET
-    if last in _SECRETS or _SECRETS_ANYWHERE.search(whole):
+    if last in _SECRETS or any(word in whole for word in _SECRET_ANYWHERE):
         return MAYBE if last in ("PAT", "PATS", "SAS", "AUTHENTICATION", "OTP") and not before else SECRET
     if before in ("CONNECTION", "CONN") and last in ("STRING", "STR"):
         return SECRET
-    if last in ("TOKEN", "TOKENS") or _GLUED_TOKEN.fullmatch(last):
+    if last in ("TOKEN", "TOKENS") or _is_glued_token(last):
         return _token(words)
     if last in ("PIN", "PINCODE", "PINS"):
         return PIN
@@ -147,11 +160,19 @@ def _rank(words: list[str], name: str) -> str:
         return MAYBE if last != "CODE" or before in ("AUTH", "AUTHORIZATION", "SECURITY", "VERIFICATION") else NONE
     if last.endswith("KEY") and last not in ("MONKEY", "HOTKEY", "TURKEY", "DONKEY", "HOCKEY", "WHISKEY"):
         return MAYBE
-    return MAYBE if last.endswith("TOKEN") and not _MODELS.fullmatch(last[:-5]) else NONE
+    return MAYBE if last.endswith("TOKEN") and last[:-5] not in _MODELS else NONE
+
+
+def _is_glued_password(word: str) -> bool:
+    return any(word.endswith(end) and word[: -len(end)] in _BEFORE_PASS for end in ("PASS", "PWD", "PW", "PASSWD"))
+
+
+def _is_glued_token(word: str) -> bool:
+    return any(word.endswith(end) and word[: -len(end)] in _BEFORE_TOKEN for end in ("TOKEN", "TOKENS"))
 
 
 def _token(words: list[str]) -> str:
-    if any(_MODELS.fullmatch(word) for word in words[:-1]):
+    if any(word in _MODELS for word in words[:-1]):
         return NONE
     return MAYBE if words == ["TOKENS"] else SECRET
 

@@ -1,4 +1,4 @@
-"""Texts, tables and streams without their secrets: the one place through which all goes that leaves.
+"""Texts, tables and streams without their secrets: the one place through which everything goes that leaves.
 
 A text is looked at as it stands, without its colours, and with what is escaped or encoded put plainly. What is found is
 replaced by `***`; lines keep their numbers, and doing it twice changes nothing more.
@@ -13,15 +13,16 @@ from collections.abc import Mapping
 from typing import Any, Iterable, Iterator
 
 from patcher.secrets import known
-from patcher.secrets.forms import forms, gives_itself_away
+from patcher.secrets.assignments import find_assigned, lower
+from patcher.secrets.contexts import find_in_context, gives_itself_away
+from patcher.secrets.decoding import COLOURS, coloured, decoded, without_colours
 from patcher.secrets.names import NONE, PASSWORD, rank
-from patcher.secrets.pairs import lower, pairs
-from patcher.secrets.stretches import Find, find, stretches
-from patcher.secrets.tables import columns
+from patcher.secrets.prefilter import FindSigns, find_signs, stretches
+from patcher.secrets.tables import find_columns
 from patcher.secrets.values import HIDDEN, Span, hidden, line_end
-from patcher.secrets.views import COLOURS, coloured, decoded, without_colours
 
 _ROUNDS = 4
+"""How often a part is looked at: what stands around `***` may only then be seen to be a secret, in two steps at most."""
 _UNQUOTED = re.compile(r"\w(\\{0,15}[\"'])[ \t]{0,4}:[ \t]{0,4}\Z")
 _CONTEXT = 12
 """Lines before a piece of a stream that are looked at with it: a name and its value may stand in lines that follow."""
@@ -56,10 +57,10 @@ def is_secret_value(value: str) -> bool:
 class Redactor:
     """Takes secrets out of text: those whose values are known, and what looks like one. `count`: how many so far."""
 
-    def __init__(self, values: Iterable[str] = (), find: Find = find) -> None:
-        """`find` may be a faster way to find `stretches.SIGNS`, which this room, being sent to hosts, cannot have."""
+    def __init__(self, values: Iterable[str] = (), find: FindSigns = find_signs) -> None:
+        """`find` may be a faster way to find `prefilter.SIGNS`, which this room, being sent to hosts, cannot have."""
         values = set(values)
-        self._known, self._forms = known.pattern(values), known.forms(values)
+        self._known, self._spellings = known.pattern(values), known.spellings(values)
         self._find = find
         self.count = 0
 
@@ -159,7 +160,9 @@ class Redactor:
             yield text.rfind("\n", 0, begin) + 1, min(len(text), line_end(text, end) + 1)
 
     def _known_in(self, text: str) -> Iterator[Span]:
-        if self._known is None or (len(self._forms) < 80 and not any(form in text for form in self._forms)):
+        if self._known is None or (
+            len(self._spellings) < 80 and not any(spelling in text for spelling in self._spellings)
+        ):
             return iter(())
         return (found.span() for found in self._known.finditer(text))
 
@@ -182,9 +185,9 @@ class Redactor:
     def _found(self, text: str) -> Iterator[Span]:
         yield from self._known_in(text)
         small = lower(text)
-        yield from forms(text, small)
-        yield from pairs(text, small)
-        yield from columns(text, small)
+        yield from find_in_context(text, small)
+        yield from find_assigned(text, small)
+        yield from find_columns(text, small)
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:

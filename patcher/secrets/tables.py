@@ -5,22 +5,21 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from patcher.secrets.literals import Pattern, either
-from patcher.secrets.names import NEEDLES, PASSWORD, SECRET, rank
+from patcher.secrets.names import NEEDLE, PASSWORD, SECRET, rank
+from patcher.secrets.patterns import Pattern
 from patcher.secrets.values import Span, hidden, line_end
 
 _RULE = Pattern(r"[\s|+\-=:─━═┼╪╬├┤┝┥┡┩╇╞╡╟╢┠┨╠╣└┘┌┐┏┓┗┛┳┻╔╗╚╝╦╩╭╮╰╯┬┴╈╋│┃║]+")
-_WORD = Pattern(either([*NEEDLES, "pat"]))
 _BARS = re.compile("[|│┃║]")
 _NAME = Pattern(r"(?:\A|[\s\"'=])[^\W\d][\w.-]{0,40}[\"']?\s*\Z")
 _MOST = 300
-"""Rows of one table."""
+"""Rows of one table that are looked at: psql and pandas show fewer before they leave rows out."""
 
 
-def columns(text: str, small: str) -> Iterator[Span]:
+def find_columns(text: str, small: str) -> Iterator[Span]:
     """Where cells stand below a head that names a secret. `small` is the same text in small letters."""
     done = -1
-    for hit in _WORD.finditer(small):
+    for hit in NEEDLE.finditer(small):
         if hit.start() < done:
             continue
         begin, end = text.rfind("\n", 0, hit.start()) + 1, line_end(text, hit.start())

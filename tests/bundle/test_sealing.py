@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.bundle.model import Section
+from patcher.bundle.contents import Section
 from patcher.bundle.sealing import Sealed, Sealer, SealError
 from patcher.i18n import phrase
 from patcher.secrets.redacting import Redactor

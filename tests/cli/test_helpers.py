@@ -140,7 +140,7 @@ def test_an_interpreter_without_pyarrow(tmp_path: Path) -> None:
     """What the program itself says where neither reader can be imported."""
     import subprocess
 
-    import patcher.assets.agent.parquet as program
+    import patcher.assets.agent.parquet_program as program
 
     source = Path(program.__file__).read_text()
     task = json.dumps({"do": "report", "file": "x"})
@@ -217,7 +217,7 @@ def test_warm_reads_what_is_not_in_memory(uky: Uky, tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_into_memory_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.assets.agent import warming
+    from patcher.assets.agent import models
 
     class Asked:
         def __init__(self, **args: object) -> None:
@@ -230,9 +230,9 @@ def test_what_does_not_fit_into_memory_is_left_out(tmp_path: Path, monkeypatch: 
 
     folder = model(tmp_path / "m", 1, 3_000_000)
     (folder / "small.safetensors").write_bytes(b"x" * 1000)
-    monkeypatch.setattr(warming.cgroups, "available", lambda: 1_000_000)
-    monkeypatch.setattr(warming, "resident", lambda *_: None)
-    found = warming.warm(Asked(bases=[str(folder)]))  # type: ignore[arg-type]
+    monkeypatch.setattr(models.cgroups, "available", lambda: 1_000_000)
+    monkeypatch.setattr(models, "resident", lambda *_: None)
+    found = models.warm(Asked(bases=[str(folder)]))  # type: ignore[arg-type]
     assert [file["path"] for file in found["skipped"]] == [str(folder / "a.safetensors")]
     assert (found["read"], found["cached"]) == (1000, None)
 

@@ -18,7 +18,7 @@ import pytest
 
 from patcher.cli.app import run
 from patcher.jobs import Job
-from patcher.jobs.cleaning import Cleaned, Left, clean, look
+from patcher.jobs.cleaning import Cleaned, Leftovers, list_leftovers, take_away
 from patcher.remote.host import HERE, Host
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, wait_for
@@ -49,15 +49,15 @@ def tags() -> Iterator[tuple[str, str]]:
             path.unlink(missing_ok=True)
 
 
-def see(site: Site, job: Job | None = None, *, caches: bool = False, running: bool = False) -> Left:
-    return look(site.open(), job.id if job else None, caches=caches, running=running)
+def see(site: Site, job: Job | None = None, *, caches: bool = False, running: bool = False) -> Leftovers:
+    return list_leftovers(site.open(), job.id if job else None, caches=caches, running=running)
 
 
-def take(site: Site, found: Left, *, caches: bool = False, running: bool = False) -> Cleaned:
-    return clean(site.open(), found, caches=caches, running=running, grace=2.0)
+def take(site: Site, found: Leftovers, *, caches: bool = False, running: bool = False) -> Cleaned:
+    return take_away(site.open(), found, caches=caches, running=running, grace=2.0)
 
 
-def whats(found: Left, kind: str) -> list[str]:
+def whats(found: Leftovers, kind: str) -> list[str]:
     return [thing.what for thing in found.things if thing.kind == kind]
 
 
@@ -142,7 +142,7 @@ def test_a_number_that_another_process_has_by_now_is_not_stopped(here: Site) -> 
     found = see(here)
     (thing,) = found.things
     kind, pid, start = thing.key.split(":")
-    later = Left(found.job, found.state, (type(thing)(kind, f"{kind}:{pid}:{int(start) + 1}", pid, ""),), ())
+    later = Leftovers(found.job, found.state, (type(thing)(kind, f"{kind}:{pid}:{int(start) + 1}", pid, ""),), ())
     done = take(here, later)
     assert (dict(done.done), len(done.left)) == ({}, 1)
     assert alive(int(pid))
@@ -153,7 +153,7 @@ def test_what_was_not_listed_stays(here: Site) -> None:
     here.follow(here.start("(setsid sleep 61 &); (setsid sleep 62 &)"))
     found = see(here)
     first, second = found.things
-    take(here, Left(found.job, found.state, (first,), ()))
+    take(here, Leftovers(found.job, found.state, (first,), ()))
     assert not alive(int(first.what))
     assert alive(int(second.what))
 

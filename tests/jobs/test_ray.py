@@ -16,7 +16,7 @@ import pytest
 from patcher import jobs
 from patcher.cli.app import run
 from patcher.jobs import Job
-from patcher.jobs.cleaning import clean, look
+from patcher.jobs.cleaning import list_leftovers, take_away
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import alive, log_of, wait_for
 from tests.machines import REQUIRED
@@ -139,10 +139,10 @@ def test_what_a_killed_ray_left_is_cleaned_up_and_another_ray_stays(
         here.follow(job)
         wait_for(lambda: not [pid for pid in mine if alive(pid)])
         (gone,) = set(folder.joinpath("ray").glob("session_2*")) - {kept}
-        left = look(here.open(), job.id, caches=False, running=False)
+        left = list_leftovers(here.open(), job.id, caches=False, running=False)
         assert [thing.what for thing in left.things if thing.kind == "session"] == [str(gone)]
         assert [thing for thing in left.alone if "ray stop" in str(thing.why)]
-        assert not clean(here.open(), left, caches=False, running=False).left
+        assert not take_away(here.open(), left, caches=False, running=False).left
         assert not gone.exists()
         assert kept.exists()
         assert not [pid for pid in theirs if not alive(pid)]

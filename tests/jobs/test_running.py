@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
 import signal
 import subprocess
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -243,3 +245,13 @@ def test_another_python_runs_jobs_too(there: Site) -> None:
     assert jobs.verdict_now(there.open(), verdict.job).kind == "failed"
     assert jobs.tail(there.open(), None, 5)[0] == "one\n"
     assert [process["name"] for process in jobs.stop(there.open(), grace=0.5).processes] == ["sleep"]
+
+
+@pytest.mark.parametrize("program", ["runner", "traces", "viewer", "hooked"])
+def test_what_is_copied_into_a_jobs_folder_needs_no_patcher_there(program: str) -> None:
+    """On a host nothing of `patcher` is installed; here an import of it would go unnoticed."""
+    module = import_module(f"patcher.jobs.agent.{program}")
+    imports = list(ast.walk(ast.parse(Path(module.__file__ or "").read_text())))
+    named = [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
+    named += [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
+    assert not [name for name in named if name.partition(".")[0] == "patcher"]

@@ -13,7 +13,7 @@ from patcher.migrate.comparing import compare
 from patcher.migrate.listing import listing
 from patcher.migrate.model import Cargo, Difference, Item, Sent
 from patcher.migrate.sending import send
-from patcher.packages import Environment
+from patcher.packages.environment import Environment
 from patcher.patching.result import Round
 from patcher.remote.connection import Connection, connect
 from patcher.remote.host import HERE, Host

@@ -73,7 +73,7 @@ def test_bundling_and_cleaning(channel: Channel, tmp_path: Path) -> None:
     assert (state["job"]["id"], state["script"]["name"]) == (job, "mine.sh")
     assert state["environments"][0]["variables"]["PATH"]
     pieces: list[bytes] = []
-    channel.ask("bundle_log", on_event=lambda _, body: pieces.append(body), job=job, first=None, last=None)
+    channel.ask("job_log", on_event=lambda _, body: pieces.append(body), job=job, first=None, last=None)
     assert b"".join(pieces) == b"begun\n"
     left = channel.ask("clean_look", id=job, caches=True)
     keys = [item["key"] for item in left["items"]]

@@ -1,4 +1,7 @@
-"""What a data set holds, and a copy of its first rows, by the pyarrow or pandas of the interpreter that trains."""
+"""What a data set holds, and a copy of its first rows, by the pyarrow of the interpreter that trains.
+
+The agent has the standard library alone, so `parquet_program` reads the file in a process of that interpreter.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.assets.agent import parquet
+from patcher.assets.agent import parquet_program
 from patcher.messages import Refusal, Said, phrase
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
@@ -19,49 +22,46 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 SECONDS = 120.0
-"""How long one look may take, imports included."""
+"""How long one look may take: importing pyarrow from a cold network disk takes up to a minute."""
 
 
 def report(request: Request) -> dict[str, Any]:
     """Rows, columns with their types, and the first row, shortened. `python` reads `file`. Raises Refusal."""
-    path = _file(request)
+    path = _find_file(request)
     started = time.monotonic()
-    told = _ask(request, {"do": "report", "file": path})
-    told["seconds"] = time.monotonic() - started
-    told["file"] = path
-    told["size"] = os.path.getsize(path)
-    return told
+    told = _run_program(request, {"do": "report", "file": path})
+    return {**told, "seconds": time.monotonic() - started, "file": path, "size": os.path.getsize(path)}
 
 
 def tiny(request: Request) -> dict[str, Any]:
-    """Write the first `rows` rows of `file` to `to`, beside it by default, in one step.
+    """Write the first `rows` rows of `file` to `to`, by default `NAME_tiny` beside it, all or nothing.
 
-    A file that is there and was not made so is replaced with `force` alone. Raises Refusal.
+    A file that is there and was not made by this verb is replaced with `force` alone. Raises Refusal.
     """
-    path = _file(request)
+    args = request.args
+    path = _find_file(request)
     folder, name = os.path.split(path)
     stem, extension = os.path.splitext(name)
-    if stem.lower().endswith("_tiny") and not request.args.get("to"):
+    if stem.lower().endswith("_tiny") and not args.get("to"):
         title = phrase("{path}: it is a tiny data set already", path=path)
         raise Refusal("tiny", title, None, phrase("Name the whole data set."))
-    target = os.path.join(folder, request.args.get("to") or f"{stem}_tiny{extension}")
+    target = os.path.join(folder, args.get("to") or f"{stem}_tiny{extension}")
     if os.path.exists(target) and os.path.samefile(target, path):
         raise Refusal("same", phrase("{path}: would overwrite itself", path=path))
     temporary = f"{target}.uky-{os.getpid()}-{os.urandom(4).hex()}"
-    rows, force = int(request.args.get("rows") or 2), bool(request.args.get("force"))
-    task = {"do": "tiny", "file": path, "to": target, "temporary": temporary, "rows": rows, "force": force}
+    task = {"do": "tiny", "file": path, "to": target, "temporary": temporary}
     try:
-        told = _ask(request, task)
+        told = _run_program(request, {**task, "rows": int(args.get("rows") or 2), "force": bool(args.get("force"))})
         if told["how"] == "written":
             told["how"] = "updated" if os.path.lexists(target) else "written"
-            _settle(temporary, target, path)
+            _put_in_place(temporary, target, path)
     finally:
         if os.path.lexists(temporary):
             os.unlink(temporary)
     return {"file": target, "of": path, "rows": told["rows"], "how": told["how"]}
 
 
-def _settle(temporary: str, target: str, source: str) -> None:
+def _put_in_place(temporary: str, target: str, source: str) -> None:
     try:
         written = files.open_regular(temporary)
         try:
@@ -75,7 +75,7 @@ def _settle(temporary: str, target: str, source: str) -> None:
         raise Refusal("unwritable", phrase("{path}: cannot be written", path=target), cause) from error
 
 
-def _file(request: Request) -> str:
+def _find_file(request: Request) -> str:
     path = os.path.expanduser(str(request.args["file"]))
     path = os.path.normpath(os.path.join(str(request.args.get("folder") or "/"), path))
     if os.path.isfile(path):
@@ -83,22 +83,23 @@ def _file(request: Request) -> str:
     near = sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "*.parquet")))[:8]
     names = ", ".join(os.path.basename(name) for name in near)
     advice = phrase("There are: {names}", names=names) if near else phrase("Name the file, or set data for this host.")
-    title = (
-        phrase("{path}: is a folder", path=path) if os.path.isdir(path) else phrase("{path}: there is none", path=path)
-    )
+    title = phrase("{path}: there is none", path=path)
+    if os.path.isdir(path):
+        title = phrase("{path}: is a folder", path=path)
     raise Refusal("missing", title, None, advice)
 
 
-def _program() -> str:
-    return str(parquet.__loader__.get_source(parquet.__name__))  # type: ignore[union-attr]
+def _run_program(request: Request, task: dict[str, Any]) -> dict[str, Any]:
+    """Run the program in a process of its own, which may hang or crash. Raises Refusal where it gives no answer.
 
-
-def _ask(request: Request, task: dict[str, Any]) -> dict[str, Any]:
-    """Run the program above in a process of its own, which may hang or crash."""
-    python = str(request.args["python"])
+    It stands in `/`: `python -c` looks for modules in its folder first, and `/` holds nobody's `pyarrow.py`.
+    """
+    python, file = str(request.args["python"]), task["file"]
+    seconds = float(request.args.get("seconds") or SECONDS)
+    program = parquet_program.__loader__.get_source(parquet_program.__name__)  # type: ignore[union-attr]
     try:
         child = subprocess.Popen(
-            [python, "-W", "ignore", "-c", _program(), json.dumps(task)],
+            [python, "-W", "ignore", "-c", str(program), json.dumps(task)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -106,14 +107,15 @@ def _ask(request: Request, task: dict[str, Any]) -> dict[str, Any]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise Refusal(
-            "python", phrase("{python}: does not start", python=python), phrase("{reason}", reason=str(error))
-        ) from error
+        title = phrase("{python}: does not start", python=python)
+        raise Refusal("python", title, phrase("{reason}", reason=str(error))) from error
     try:
-        out, err = child.communicate(timeout=float(request.args.get("seconds") or SECONDS))
+        out, err = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        _kill(child)
-        raise _hung(python, task["file"], float(request.args.get("seconds") or SECONDS)) from None
+        title = phrase("{path}: no answer within {seconds} s", path=file, seconds=int(seconds))
+        cause = phrase("{python} was reading it, or importing pyarrow", python=python)
+        advice = phrase("See whether the disk of the file or of the interpreter answers.")
+        raise Refusal("hung", title, cause, advice) from None
     finally:
         if child.poll() is None:
             _kill(child)
@@ -122,22 +124,17 @@ def _ask(request: Request, task: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         raise _crashed(python, child.returncode, err) from None
     if "problem" in told:
-        raise _problem(python, task, told)
+        raise _refused(python, task, told)
     return dict(told)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
+    """End it and what it has started: `python` may be a script that starts the interpreter."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except OSError:
         pass
     child.communicate()
-
-
-def _hung(python: str, file: str, seconds: float) -> Refusal:
-    title = phrase("{path}: no answer within {seconds} s", path=file, seconds=int(seconds))
-    cause = phrase("{python} was reading it, or importing pyarrow", python=python)
-    return Refusal("hung", title, cause, phrase("See whether the disk of the file or of the interpreter answers."))
 
 
 def _crashed(python: str, code: int, err: bytes) -> Refusal:
@@ -148,11 +145,12 @@ def _crashed(python: str, code: int, err: bytes) -> Refusal:
     return Refusal("crashed", phrase("{python}: ended with {number}", python=python, number=code), cause)
 
 
-def _problem(python: str, task: dict[str, Any], told: dict[str, Any]) -> Refusal:
+def _refused(python: str, task: dict[str, Any], told: dict[str, Any]) -> Refusal:
+    """The program's `problem` as an error."""
     kind = str(told["problem"])
     cause: Said | None = phrase("{reason}", reason=told["text"]) if told.get("text") else None
     if kind == "reader":
-        title = phrase("{python}: has neither pyarrow nor pandas with fastparquet", python=python)
+        title = phrase("{python}: has no pyarrow", python=python)
         return Refusal(kind, title, cause, phrase("Install pyarrow there: verl reads its data with it."))
     if kind == "taken":
         title = phrase("{path}: is there, and was not made from a data set by this tool", path=task["to"])

@@ -1,7 +1,7 @@
 """Notes what a job's processes make outside of its folder: sessions of Ray, shared memory, sockets.
 
 When all processes are gone nothing else tells whose these are. The file is copied into the job's folder and loaded from
-there by the program that watches the job, so it needs nothing beside it.
+there by the program that watches the job, so it imports the standard library alone: a host has no `patcher` there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import os
 import re
 import stat
 from typing import Any, Tuple
-
-from patcher.worktree.json_text import parse_json
 
 NOTE = "traces"
 """In a job's folder: one line of JSON for each thing: `kind`, `path`, `device`, `inode`, and the `pid` that had it."""
@@ -169,7 +167,7 @@ def open_in(pid: int) -> set[Any]:
 def mapped_in(pid: int) -> set[Identity]:
     """Files that a process has mapped into its memory."""
     found = set()
-    for line in _lines(f"/proc/{pid}/maps"):
+    for line in lines_of(f"/proc/{pid}/maps"):
         fields = line.split(None, 5)
         if len(fields) > 5 and fields[4] != "0":
             major, _, minor = fields[3].partition(":")
@@ -180,31 +178,17 @@ def mapped_in(pid: int) -> set[Identity]:
 def sockets_by_path() -> dict[str, int]:
     """The sockets that somebody has bound to a path in this network, with their inodes."""
     found: dict[str, int] = {}
-    for line in _lines("/proc/self/net/unix")[1:]:
+    for line in lines_of("/proc/self/net/unix")[1:]:
         fields = line.split(None, 7)
         if len(fields) == 8 and fields[7].startswith("/") and fields[3] == "00010000":
             found[fields[7]] = int(fields[6])
     return found
 
 
-def noted(folder: str, key: bytes, *kinds: str) -> list[dict[str, Any]]:
-    """What was noted of a job, of these kinds, by its own program and since the machine was started."""
-    found = []
-    for line in _lines(os.path.join(folder, NOTE)) if key else ():
-        try:
-            note = parse_json(line)
-            sealed = hmac.compare_digest(str(note["seal"]), seal(folder, note, key))
-        except (ValueError, LookupError, TypeError):
-            continue
-        if sealed and note["kind"] in kinds:
-            found.append(note)
-    return found
-
-
 def seal(folder: str, note: dict[str, Any], key: bytes) -> str:
     """What only who knows the key can write below a note: it binds it to the job and to this start of the machine."""
     bound = [note[name] for name in ("kind", "path", "device", "inode", "pid")]
-    text = json.dumps([os.path.basename(folder), *_lines("/proc/sys/kernel/random/boot_id"), *bound])
+    text = json.dumps([os.path.basename(folder), *lines_of("/proc/sys/kernel/random/boot_id"), *bound])
     return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
@@ -223,7 +207,8 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _lines(path: str) -> list[str]:
+def lines_of(path: str) -> list[str]:
+    """The lines of a regular file; none of anything else, such as a pipe that nobody writes to."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(fd, encoding="utf-8", errors="replace") as stream:

@@ -1,4 +1,4 @@
-"""People, machines and addresses under other names, the same one each time."""
+"""People, machines and addresses under other names: `mallory` is `user1` in every file of the archive."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SIX = re.compile(r"(?<![\w:.])(?:fe80|f[cd][0-9a-f]{2}|2[0-9a-f]{3})(?::[0-9a-f
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:])", re.IGNORECASE)
 
 
-class Names:
+class Pseudonyms:
     """Replaces what names people and machines. One object for all texts, so that each keeps its other name."""
 
     def __init__(self, users: Iterable[str] = (), homes: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
@@ -57,15 +57,15 @@ class Names:
         """`text` with other names. Doing it twice changes nothing more."""
         text = _MAIL.sub(self._mail, text)
         if self._homes is not None:
-            text = self._homes.sub(lambda _: self._say("users", "/home/" + self._other("user", self._own())), text)
+            text = self._homes.sub(lambda _: self._counted("users", "/home/" + self._other("user", self._own())), text)
         text = _HOME.sub(self._home, text)
         if self._people is not None:
-            text = self._people.sub(lambda found: self._say("users", self._other("user", found[0])), text)
+            text = self._people.sub(lambda found: self._counted("users", self._other("user", found[0])), text)
         if self._machines is not None:
-            text = self._machines.sub(lambda found: self._say("hosts", self._other("host", _short(found[0]))), text)
+            text = self._machines.sub(lambda found: self._counted("hosts", self._other("host", _short(found[0]))), text)
         text = _FOUR.sub(self._four, text)
-        text = _SIX.sub(lambda found: self._say("addresses", self._other("ip", found[0].lower())), text)
-        return _MAC.sub(lambda found: self._say("addresses", self._other("mac", found[0].lower())), text)
+        text = _SIX.sub(lambda found: self._counted("addresses", self._other("ip", found[0].lower())), text)
+        return _MAC.sub(lambda found: self._counted("addresses", self._other("mac", found[0].lower())), text)
 
     def _own(self) -> str:
         return self._named[0] if self._named else ""
@@ -74,7 +74,7 @@ class Names:
         known = sum(1 for other, _ in self._given if other == kind)
         return self._given.setdefault((kind, name), f"{kind}{known + 1}")
 
-    def _say(self, kind: str, other: str) -> str:
+    def _counted(self, kind: str, other: str) -> str:
         self.count[kind] += 1
         return other
 
@@ -82,13 +82,13 @@ class Names:
         name = found["name"]
         if re.fullmatch(r"user\d+", name) or _ORDINARY.fullmatch(name.lower()) or name.startswith("$"):
             return found[0]
-        return self._say("users", found["before"] + self._other("user", name))
+        return self._counted("users", found["before"] + self._other("user", name))
 
     def _mail(self, found: re.Match[str]) -> str:
         host = found["host"]
         if host.lower() == "users.noreply.github.com" or found[0].startswith("git@"):
             return found[0]
-        return self._say("mails", self._other("mail", found[0].lower()))
+        return self._counted("mails", self._other("mail", found[0].lower()))
 
     def _four(self, found: re.Match[str]) -> str:
         text, before = found["address"], found.string[max(0, found.start() - 40) : found.start()]
@@ -100,7 +100,7 @@ class Names:
         sure = _IP_WORDS.search(before) or re.match(r":\d{2,5}\b", found.string[found.end() : found.end() + 6])
         if not sure and (_PACKAGE.search(before) or (not address.is_private and _WORD.search(before))):
             return found[0]  # A version may have four parts too.
-        return self._say("addresses", self._other("ip", text))
+        return self._counted("addresses", self._other("ip", text))
 
 
 def machine_of(url: str) -> str | None:

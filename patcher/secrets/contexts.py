@@ -1,18 +1,19 @@
-"""Secrets that are known by where they stand: in keys, URLs, headers, cookies, files of programs, and their options."""
+"""Secrets that are known by where they stand: private keys, URLs, headers, cookies, options and files of programs."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterator
 
-from patcher.secrets.literals import Pattern, either
-from patcher.secrets.providers import STARTS, TOKEN
+from patcher.secrets.patterns import Pattern, either
+from patcher.secrets.tokens import STARTS, match_token
 from patcher.secrets.values import Span, hidden, line_end, spans_of
 
-_START = Pattern("(?<![A-Za-z0-9])" + either(STARTS))
+_START = Pattern(lambda: "(?<![A-Za-z0-9])" + either(STARTS))
 _BEGIN = Pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END = Pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_LINES = 400
+"""Lines that a private key may have: one of RSA with 16,384 bits has some 200."""
 _PREFIX = r"[ \t]*(?:\([^()\n]{1,60}\)[ \t]*|\[[^\[\]\n]{1,60}\][ \t]*|\d[\d:.,TZ/ -]{5,40}[ \t]|[|>#+-][ \t]+)*"
 _BODY = Pattern(
     _PREFIX
@@ -26,6 +27,8 @@ _URL = Pattern(
     r"|([^\s/?#:@'\"`<>|]{1,300}))@(?=[\w\[.%$-])"
 )
 _FETCHED = Pattern(r"(?:https?|git|svn|dav|ftp)s?(?:\+\w+)?\Z")
+# `https://hooks.slack.com/services/T0/B0/SECRET`, `https://api.telegram.org/bot123456:SECRET/sendMessage`: the path itself
+# is the password. Hosts that have nothing else are named in _SITES.
 _HOOK = Pattern(
     r"(?i)://(?:hooks\.slack(?:-gov)?\.com/[\w.-]{1,40}/|maker\.ifttt\.com/trigger/[^/\s]{1,100}/(?:json/)?with/key/|[^\s/\"'<>]{1,200}/"
     r"(?:[\w.%~-]{1,100}/){0,6}?(?:(?:hooks?|webhooks?|webhookb2|incomingwebhook|catch)/|bot(?=\d{6,12}:)))([^\s\"'<>|,;)\]}\\`]{8,})"
@@ -48,14 +51,19 @@ _HEADER = Pattern(
 _COOKIES = Pattern(
     r"(?i)(?:set-)?cookie2?(?:\\{0,15}[\"'])?[ \t]{0,8}(?::|=(?=[ \t]{0,8}[\"'\\]))[ \t]{0,8}(?:b?\\{0,15}[\"'])?([^\n\"'`\\=]{1,200}=[^\n\"'`\\]{1,8000})"
 )
+# A line of a cookie jar, as curl and Netscape write it: domain, TRUE, path, TRUE, expiry, name, value.
 _JAR = Pattern(
     r"^[^\s]{1,200}\t(?:TRUE|FALSE)\t[^\t\n]{0,300}\t(?:TRUE|FALSE)\t\d{1,20}\t[^\t\n]{1,300}\t([^\t\n]+)", re.MULTILINE
 )
+# A line of ~/.pgpass: `host:5432:database:user:password`.
 _PGPASS = Pattern(r"^[ \t]*[\w.*-]{1,100}:(?:\d{1,5}|\*):[^:\s]{1,100}:[^:\s]{1,100}:(\S+)[ \t]*$", re.MULTILINE)
+# A key of wandb has no mark of its own, 40 hexadecimal digits like a commit, so "wandb" or "api key" must stand before it
+# on its line, and no word that tells of a commit between them.
 _WANDB = Pattern(
     r"(?i)(?<![a-z0-9])(?:wandb|swanlab|api[ _-]?key)(?![a-z0-9])(?:(?!\b(?:commit|sha1?|revision|head|hash)\b)[^\n]){0,60}?"
     r"((?<![0-9a-z])[0-9a-f]{40}(?![0-9a-z]))"
 )
+# AWS prints a secret key beside its id: 40 characters that are no word, within 400 characters behind the id.
 _AWS_PAIR = Pattern(r"(?<![A-Za-z0-9/+=])([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])")
 
 # Words of a command line, as a shell has them or as a program prints its list of arguments: `-p X`, `'-p', 'X'`.
@@ -155,17 +163,17 @@ _DATA = Pattern(r"(?m)^([ \t]*)(?:string)?[dD]ata:[ \t]*\r?\n")
 _DATA_JSON = Pattern(r"\\?\"(?:stringD|d)ata\\?\"[ \t]*:[ \t]*\{([^{}]{1,20000})\}")
 
 
-def forms(text: str, small: str) -> Iterator[Span]:
+def find_in_context(text: str, small: str) -> Iterator[Span]:
     """Where a secret stands by its look or its place. `small` is the same text in small letters."""
     done = 0
-    for begun in _START.finditer(text):
-        found = TOKEN.match(text, begun.start()) if begun.start() >= done else None
-        if found is None:
+    for begun in _START.finditer(text) if any(start in text for start in STARTS) else ():
+        end = match_token(text, begun.start()) if begun.start() >= done else -1
+        if end < 0:
             continue
-        done = found.end()
-        yield found.span()
-        if found[0][:4] in ("AKIA", "ASIA"):
-            for other in _AWS_PAIR.finditer(text, found.end(), min(len(text), found.end() + 400)):
+        done = end
+        yield begun.start(), end
+        if text[begun.start() : begun.start() + 4] in ("AKIA", "ASIA"):
+            for other in _AWS_PAIR.finditer(text, end, min(len(text), end + 400)):
                 if re.search(r"\d", other[1]) and re.search("[a-z]", other[1]) and re.search("[A-Z]", other[1]):
                     yield other.span(1)
     if "-----" in text:
@@ -282,9 +290,8 @@ def gives_itself_away(value: str) -> bool:
 
 def is_token(text: str, at: int) -> bool:
     """Whether the token of a service begins at `at`."""
-    return TOKEN.match(text, at, at + 1000) is not None and not (
-        at and text[at - 1].isalnum() and text[at - 1].isascii()
-    )
+    inside = at and text[at - 1].isalnum() and text[at - 1].isascii()
+    return not inside and match_token(text, at, 1000) >= 0
 
 
 def is_address(text: str, at: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 _DEEPEST = 6
 
@@ -26,15 +26,19 @@ def either(words: Iterable[str], depth: int = 0) -> str:
 
 
 class Pattern:
-    """A regular expression that is compiled when it is first used: most texts need few of a hundred."""
+    """A regular expression that is compiled when it is first used: most texts need few of a hundred.
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
+    `pattern` may be a function that makes the text, where that takes a while: the words of a table as one pattern.
+    """
+
+    def __init__(self, pattern: str | Callable[[], str], flags: int = 0) -> None:
         self._pattern, self._flags = pattern, flags
         self._compiled: re.Pattern[str] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if self._compiled is None:
-            self._compiled = re.compile(self._pattern, self._flags)
+            pattern = self._pattern if isinstance(self._pattern, str) else self._pattern()
+            self._compiled = re.compile(pattern, self._flags)
         found = getattr(self._compiled, name)
         setattr(self, name, found)
         return found

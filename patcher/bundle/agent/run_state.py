@@ -1,35 +1,70 @@
-"""The run itself as this machine has it: its processes, what they were started as and with, and who it runs beside."""
+"""The run as this machine has it: its processes, their commands and variables, its GPUs, and what Ray says of it."""
 
 from __future__ import annotations
 
+import glob
 import os
 import platform
+import pwd
+import re
+import shlex
 import shutil
+import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.bundle.agent import rays
 from patcher.jobs.agent import devices, folder, login, processes
+from patcher.jobs.agent.traces import session_of
+from patcher.jobs.agent.traces_key import noted
 from patcher.remote.agent import gpus, place, variables
 from patcher.remote.agent.environs import search
-from patcher.remote.agent.facts import Fact, gather, run
+from patcher.remote.agent.facts import Fact, Untold, gather, run
 from patcher.secrets.known import values_here
 from patcher.secrets.redacting import Redactor
+from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.jobs.agent.processes import Process, Table
     from patcher.remote.agent.serving import Request
 
 GROUPS = 6
-"""Environments that differ and are told."""
+"""Environments that differ and are told: of the driver, the workers, the engine, and a few more."""
 _COMMAND = 8192
+"""Characters of a command line."""
 _LIMITS = "/proc/self/limits"
+RAY_SECONDS = 20.0
+"""Seconds that each question to Ray may take: its command line takes some to load."""
+_RAY_LOGS = (
+    "raylet.out",
+    "raylet.err",
+    "gcs_server.out",
+    "gcs_server.err",
+    "monitor.log",
+    "monitor.err",
+    "dashboard.log",
+    "dashboard_agent.log",
+    "runtime_env_agent.log",
+    "runtime_env_setup-*.log",
+    "python-core-driver-*.log",
+    "worker-*.err",
+    "worker-*.out",
+)
+"""In the order in which they are taken. Of the workers only what tells of trouble."""
+_RAY_TROUBLE = re.compile(rb"Traceback|Error|ERROR|FATAL|Fatal|\[[EF] |SIG[A-Z]{3,4}|[Kk]illed|out of memory|OOM")
+LOG_END = 1 << 14
+"""Bytes of each log's end."""
+MOST_LOGS = 24
+"""A node of eight GPUs has some forty workers; those that fail fail alike."""
+NEAR = 300.0
+"""Seconds between the last words of a run's log and of its Ray's."""
+MOST_BYTES = 1 << 20
+"""Bytes of all of them together."""
 
 
-def state(request: Request) -> dict[str, Any]:
+def run_state(request: Request) -> dict[str, Any]:
     """What is known of the run: of the job `id`, of whoever writes the file `log`, or of neither.
 
     `python` is the interpreter that trains. Answers `job` as `look` does, `processes`, `environments` (see
-    `variables.told`), `command`, `script`, `devices`, `smi`, `limits`, `ray` (see `rays`), `others`: the tree's other
+    `variables.told`), `command`, `script`, `devices`, `smi`, `limits`, `ray` (see `_ray`), `others`: the tree's other
     jobs, `names` (users, hosts, homes), `hidden`: how many secrets were taken out, `missing`: why what is not there.
     """
     args = request.args
@@ -46,8 +81,8 @@ def state(request: Request) -> dict[str, Any]:
             "devices": Fact(devices.devices, 2 * gpus.SECONDS),
             "smi": Fact(_smi, gpus.SECONDS + 0.5),
             "ray": Fact(
-                lambda: rays.rays(job, args.get("log"), mine, environments, args.get("python"), redactor),
-                rays.SECONDS + 5.0,
+                lambda: _ray(job, args.get("log"), mine, environments, args.get("python"), redactor),
+                2 * RAY_SECONDS + 6.0,
             ),
         }
     )
@@ -160,8 +195,6 @@ def _trains(process: Process) -> bool:
 
 def _started_as(job: dict[str, Any] | None, mine: list[Process]) -> str:
     """The whole command line: of the job, else of the first Python that writes the log."""
-    import shlex
-
     trains = next((process for process in mine if _trains(process)), None)
     parts = _words(trains.pid) if trains is not None else []
     if job is not None and job.get("argv"):
@@ -201,8 +234,6 @@ def _smi() -> str:
 
 def _names() -> dict[str, list[str]]:
     """Who and where this is: what a report does not say."""
-    import pwd
-
     users, homes = [], [os.path.expanduser("~")]
     try:
         entry = pwd.getpwuid(os.getuid())
@@ -222,3 +253,103 @@ def _read(path: str) -> str:
             return stream.read(1 << 16)
     except OSError:
         return ""
+
+
+def _ray(
+    job: dict[str, Any] | None,
+    log: str | None,
+    mine: list[Process],
+    environments: dict[int, dict[str, str]],
+    python: str | None,
+    redactor: Redactor,
+) -> dict[str, Any]:
+    """`asked`: commands with what they printed, or why not; `logs`: ends of the session's logs; `session`: its folder.
+
+    `sure` is false where the session only fell silent when `log` did, and nothing else tells that it is the run's.
+    """
+    folder, sure = _find_session(job, mine, log)
+    found: dict[str, Any] = {"asked": [], "logs": [], "session": folder, "sure": sure}
+    raylet = next((process for process in mine if process.name == "raylet"), None)
+    address = _option(raylet.pid, "gcs-address") if raylet is not None else None
+    if raylet is not None and address:
+        environment = environments.get(raylet.pid, {})
+        found["asked"] = [
+            _ask_ray(words, address, python, environment, redactor) for words in (["status"], ["list", "nodes"])
+        ]
+    if folder is not None:
+        found["logs"] = _ray_logs(folder, redactor)
+    return found
+
+
+def _find_session(job: dict[str, Any] | None, mine: list[Process], log: str | None) -> tuple[str | None, bool]:
+    for process in mine:
+        folder = session_of(process.pid)
+        if folder is not None:
+            return folder, True
+    if job is not None:
+        own = [note["path"] for note in noted(job["folder"], "session") if os.path.isdir(note["path"])]
+        return (own[-1], True) if own else (None, False)
+    newest = os.path.realpath("/tmp/ray/session_latest")
+    try:
+        told = os.stat(os.path.join(newest, "logs", "raylet.out"))
+        if log is not None and told.st_uid == os.getuid() and abs(told.st_mtime - os.stat(log).st_mtime) < NEAR:
+            return newest, False
+    except OSError:
+        pass
+    return None, False
+
+
+def _option(pid: int, name: str) -> str | None:
+    """The value of an option of a running program: `--gcs-address=10.0.0.1:6379`."""
+    spelled = (f"--{name}=", f"--{name.replace('-', '_')}=")
+    return next((word.partition("=")[2] for word in _words(pid) if word.startswith(spelled)), None)
+
+
+def _ask_ray(
+    words: list[str], address: str, python: str | None, environment: dict[str, str], redactor: Redactor
+) -> dict[str, Any]:
+    """Ask the `ray` of the interpreter that trains, with Ray's own variables as the cluster has them."""
+    places = [os.path.dirname(python)] if python else []
+    program = shutil.which("ray", path=search(*places, environment.get("PATH", ""), os.environ.get("PATH", "")))
+    told: dict[str, Any] = {"command": " ".join(["ray", *words]), "output": "", "reason": None}
+    if program is None:
+        told["reason"] = "there is no ray"
+        return told
+    settings = {name: value for name, value in environment.items() if name.startswith("RAY_")}
+    try:
+        output = run([program, *words, "--address", address], RAY_SECONDS, settings)
+    except Untold:
+        told["reason"] = "no answer"
+        return told
+    told["output"] = redactor.text((output.out if output.code == 0 else output.out + output.err)[-LOG_END:])
+    return told
+
+
+def _ray_logs(folder: str, redactor: Redactor) -> list[dict[str, Any]]:
+    """The ends of the logs that may tell something, bounded in number and size."""
+    found: list[dict[str, Any]] = []
+    left = MOST_BYTES
+    deadline = time.monotonic() + RAY_SECONDS
+    for pattern in _RAY_LOGS:
+        for path in sorted(glob.glob(os.path.join(glob.escape(os.path.join(folder, "logs")), pattern))):
+            if len(found) >= MOST_LOGS or left <= 0 or time.monotonic() > deadline:
+                return found
+            content, size = _log_end(path)
+            if not content or (pattern.startswith("worker") and not _RAY_TROUBLE.search(content)):
+                continue
+            left -= len(content)
+            text = redactor.content(content).decode("utf-8", "replace")
+            found.append({"name": os.path.basename(path), "size": size, "text": text})
+    return found
+
+
+def _log_end(path: str) -> tuple[bytes, int]:
+    """The last whole lines of a file, and its size."""
+    try:
+        with files.open_binary(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            stream.seek(max(0, size - LOG_END))
+            content = stream.read(LOG_END)
+    except OSError:
+        return b"", 0
+    return (content if size <= LOG_END else content[content.find(b"\n") + 1 :]), size

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 LONGEST = 4 * BLOCK
-"""A line that is longer is cut."""
+"""A line that is longer is cut: progress bars without newlines grow for hours."""
 
 
-def parts(request: Request) -> dict[str, Any]:
+def send_log(request: Request) -> dict[str, Any]:
     """Send the log of the job `job`: all of it, or the first and last bytes where it is longer than `first` + `last`.
 
     Events have a body. What is left out comes as one event with `skipped`: bytes, and `newlines` in them. Answers
-    `size`, `changed`: when it last grew, and `hidden`: how many secrets were taken out.
+    `size`, `changed`: when it last grew, and `hidden`: how many secrets were taken out. Raises Refusal.
     """
     args = request.args
     job = folder.look(folder.folder_of(place.root(request), args["job"]))
@@ -39,7 +39,7 @@ def parts(request: Request) -> dict[str, Any]:
         else:
             _send(request, log, first, redactor)
             begin = log.tell()
-            newlines = _pass(request, log, size - last)
+            newlines = _skip(request, log, size - last)
             request.emit(skipped=log.tell() - begin, newlines=newlines)
             _send(request, log, size, redactor)
         changed = os.fstat(log.fileno()).st_mtime
@@ -58,8 +58,8 @@ def _send(request: Request, log: BinaryIO, upto: int, redactor: Redactor) -> Non
     request.emit_body(following.rest().encode("utf-8", "surrogateescape"))
 
 
-def _pass(request: Request, log: BinaryIO, upto: int) -> int:
-    """Go on to the first line that begins behind the byte `upto`. The newlines on the way."""
+def _skip(request: Request, log: BinaryIO, upto: int) -> int:
+    """Go on to the first line that begins behind the byte `upto`. Returns how many newlines were passed."""
     count = 0
     while log.tell() < upto and not request.gone():
         count += log.read(min(BLOCK, upto - log.tell())).count(b"\n")

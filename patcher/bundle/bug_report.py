@@ -1,17 +1,18 @@
-"""REPORT.md: the seven points of a bug report, ready to paste, with what is missing said."""
+"""REPORT.md: the seven points of a bug report, ready to paste, with what it lacks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from patcher.bundle.model import Missing
-from patcher.i18n import Language, show
+from patcher import __version__
+from patcher.bundle.contents import Missing, Run, Section
+from patcher.i18n import Language, language, phrase, show
 from patcher.templating import environment
 
 if TYPE_CHECKING:
-    from patcher.diagnose.diagnosis import Diagnosis
+    from patcher.diagnose.diagnosis import Finding
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "REPORT.md": ("bug-report.md.j2", "en"),
@@ -23,34 +24,29 @@ EXCERPT = 24_000
 SCRIPT = 12_000
 
 
-def render(
-    name: str, facts: Mapping[str, Any], diagnosis: Diagnosis | None, missing: Sequence[Missing], *, renamed: bool
-) -> str:
+def reports(run: Run, missing: Sequence[Missing], *, renamed: bool) -> Iterator[Section]:
+    """The report in English, and in the user's language. `renamed`: whether people and machines have other names."""
+    for name, (_, tongue) in DOCUMENTS.items():
+        if tongue in ("en", language()):
+            holds = phrase("the seven points of a bug report, ready to paste")
+            yield Section(name, holds, render(name, run, missing, renamed=renamed))
+
+
+def render(name: str, run: Run, missing: Sequence[Missing], *, renamed: bool) -> str:
     """The text of the document `name`. Pure but for reading its template."""
-    from patcher import __version__
-
-    template, language = DOCUMENTS[name]
-    engine = environment()
-    engine.filters["gib"] = _gib
-
-    def lack(point: str) -> str:
-        return " ".join(_lacking(one, language) for one in missing if one.point == point)
-
+    template, tongue = DOCUMENTS[name]
+    facts, diagnosis = run.facts, run.diagnosis
     root = diagnosis.root if diagnosis is not None else None
-    symptom = root.symptom if root is not None else None
-    text = symptom.zh if symptom is not None and language == "zh" else symptom
-    told_root = None
-    if root is not None:
-        title = text.title if text is not None else root.place.text
-        told_root = {"id": root.id, "title": title, "line": root.place.number, "cause": text.cause if text else ""}
     cascade = [one.id for one in diagnosis.findings if one.role == "cascade"] if diagnosis is not None else []
     script = facts.get("script")
+    engine = environment()
+    engine.filters["gib"] = _gib
     return engine.get_template(template).render(
-        root=told_root,
+        root=_root(root, tongue) if root is not None else None,
         verdict=diagnosis.verdict if diagnosis is not None else None,
         cascade=list(dict.fromkeys(cascade)),
         missing=missing,
-        lack=lack,
+        lack=lambda point: " ".join(_lacking(one, tongue) for one in missing if one.point == point),
         gpus=_gpus(facts["machine"]["gpus"]),
         machine=facts["machine"],
         packages=facts["versions"]["packages"],
@@ -69,9 +65,15 @@ def render(
     )
 
 
-def _lacking(one: Missing, language: Language) -> str:
-    what, how = show(one.what, language), show(one.how, language) if one.how else ""
-    label = show("missing: {what}", language).format(what=what)
+def _root(root: Finding, tongue: Language) -> dict[str, Any]:
+    text = root.symptom.zh if root.symptom is not None and tongue == "zh" else root.symptom
+    title, cause = (text.title, text.cause) if text is not None else (root.place.text, "")
+    return {"id": root.id, "title": title, "line": root.place.number, "cause": cause}
+
+
+def _lacking(one: Missing, tongue: Language) -> str:
+    what, how = show(one.what, tongue), show(one.how, tongue) if one.how else ""
+    label = show("missing: {what}", tongue).format(what=what)
     return f"**{label}**{f' ({how})' if how else ''}"
 
 

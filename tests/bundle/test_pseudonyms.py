@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.bundle.names import Names, machine_of
+from patcher.bundle.pseudonyms import Pseudonyms, machine_of
 
 
-def names() -> Names:
-    return Names(
+def names() -> Pseudonyms:
+    return Pseudonyms(
         ["mallory", "root"], ["/data/people/mallory", "/root"], ["trainbox-17.lab.internal", "gpu", "localhost"]
     )
 

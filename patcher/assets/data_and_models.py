@@ -1,4 +1,4 @@
-"""Data sets and models of a host, this machine among them: reports, tiny copies, warm-up."""
+"""Ask a host, this machine among them, about its data sets and models, to copy a few rows, or to warm a model up."""
 
 from __future__ import annotations
 
@@ -17,34 +17,41 @@ OnRead = Callable[[int, int], None]
 """Told the bytes read so far and the bytes to read."""
 
 
-def report(session: Session, host: str | None, file: str | None) -> Mapping[str, Any]:
-    """Rows, columns and first row of a data set; train.parquet of the host without a name. Raises HostError."""
+def report_data(session: Session, host: str | None, file: str | None) -> Mapping[str, Any]:
+    """Rows, columns and first row of a data set; of the host's train.parquet where `file` is None.
+
+    Raises HostError where the host cannot be reached, or has no Python that reads data; RefusedError for a file that is
+    not there or is no data set.
+    """
     with reached(session, named_host(session, host)) as found:
         return _ask(found, "data-report", file).values
 
 
-def tiny(
+def write_tiny_data(
     session: Session, host: str | None, file: str | None, rows: int, to: str | None, *, force: bool
 ) -> Mapping[str, Any]:
-    """Write the first rows of a data set to a file beside it. Raises HostError."""
+    """Write the first rows of a data set to a file beside it. Raises as `report_data` does, and where `to` is taken."""
     with reached(session, named_host(session, host)) as found:
         return _ask(found, "data-tiny", file, rows=rows, to=to, force=force).values
 
 
-def newest(session: Session, host: str | None, folder: str | None) -> Mapping[str, Any]:
-    """The newest model in a folder; where the host's profile says, without one. Raises HostError."""
+def find_newest_model(session: Session, host: str | None, folder: str | None) -> Mapping[str, Any]:
+    """The newest model in a folder; where the host's profile says, without one.
+
+    Raises HostError where the host cannot be reached, RefusedError where there is no model.
+    """
     with reached(session, named_host(session, host)) as found:
         return found.connection.channel.ask("model-newest", bases=_bases(found, folder)).values
 
 
-def warm(session: Session, host: str | None, folder: str | None, on_read: OnRead) -> Mapping[str, Any]:
-    """Read that model's weights into the page cache. Raises HostError."""
+def warm_model(session: Session, host: str | None, folder: str | None, on_read: OnRead) -> Mapping[str, Any]:
+    """Read that model's weights into the page cache. Raises as `find_newest_model` does."""
 
-    def hear(event: Mapping[str, Any], _: bytes) -> None:
+    def on_event(event: Mapping[str, Any], _: bytes) -> None:
         on_read(event["read"], event["total"])
 
     with reached(session, named_host(session, host)) as found:
-        return found.connection.channel.ask("model-warm", bases=_bases(found, folder), on_event=hear).values
+        return found.connection.channel.ask("model-warm", bases=_bases(found, folder), on_event=on_event).values
 
 
 def _ask(found: Reached, verb: str, file: str | None, **args: Any) -> Answer:

@@ -1,12 +1,12 @@
-"""Names with what they are given: `NAME=value` in all spellings of programs, files, tables, lists and tongues."""
+"""Names with the values that they are given: `NAME=value` in the spellings of programs, files, tables and languages."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterator
 
-from patcher.secrets.literals import Pattern, either
-from patcher.secrets.names import MAYBE, NEEDLES, PASSWORD, PIN, rank
+from patcher.secrets.names import MAYBE, NEEDLE, PASSWORD, PIN, rank
+from patcher.secrets.patterns import Pattern
 from patcher.secrets.tables import continued, is_head
 from patcher.secrets.values import OPEN, Span, bare, closing, end_of_quoted, hidden, items, line_end, random
 
@@ -17,8 +17,9 @@ _REST = Pattern(r"[A-Za-z0-9_.-]{0,80}")
 _SHORT = Pattern(r"(?:p(?:at|in|w)|t?otp|s(?:id|as|ig))s?(?![a-z])")
 _HUMPS = Pattern(r"(?:P(?:at|in|w|ass|wd)|Otp|S(?:id|as|ig))s?(?![a-z])")
 """Words that stand within many others, such as `pat` in `path`: between signs alone, or as in `githubPat`."""
-_HINT = Pattern(either(NEEDLES))
 
+# What stands between a name and its value: `NAME=`, `"name": `, `name => `, `| name | `, `name is `, `密码：`, `<name>`. A quote and
+# brackets may close the name first (`cfg["token"] =`), and a remark may follow it (`Password (again):`).
 _SEPARATOR = Pattern(
     r"(?P<slashes>\\{0,15})(?P<quote>[\"'`]?)(?:[ \t]{0,4}\([^()\n]{0,30}\)(?=[ \t]{0,4}[:=]))?[\])}>%*`]{0,3}"
     r"(?:[ \t](?:provided|given|supplied|used|specified)(?=:))?"
@@ -35,8 +36,11 @@ _NAMED = Pattern(
 _NAMED_AS = Pattern(
     r"(?i)(?:name|key|field|id|var|variable|option|header)\\{0,15}[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\{0,15}[\"']?\Z"
 )
+# A value behind a space alone: `--token X`, `"--token", "X"`. No sign follows, or it would be the separator.
 _SPACE = Pattern(r"(?P<quote>[\"']?)(?P<comma>,?)[ \t]{1,40}(?![-=:|,])")
+# A value in brackets behind its name: `token (abc123def)`.
 _ENCLOSED = Pattern(r"[ \t]?(?:[:=][ \t]?)?[(\[<]([^\s()\[\]<>\"'`,=]{8,200})[)\]>]")
+# A word before the name that says that a value follows it: `ENV HF_TOKEN x`, `config set token x`.
 _ORDERS = Pattern(
     r"(?i)(?:\b(?:set|setenv|env|arg|config|add|login|put|with|using|export|enter|value)\s+|add-|^\s*)[\"']?\Z"
 )
@@ -46,10 +50,14 @@ _WRAPPED = Pattern(
 )
 """What may stand around a value: `SecretStr('...')`, `b'...'`, `!!str ...`."""
 _TAGGED = Pattern(r"(?:!!?\w{0,20}|&\w{1,20})[ \t]+(?=\S)")
+# Nothing behind the separator but the marks of a block of YAML and a remark: the value stands on the next lines.
 _BELOW = Pattern(r"(?:[|>][+-]?\d?[ \t]*)?(?:#[^\n]*)?\\?\r?\n")
 _LINE = Pattern(r"(?P<indent>[ \t]*)(?P<dash>- +)?(?P<rest>[^\n]*)")
+# A line that begins another entry of a table: `name: x`, `name = x`.
 _ENTRY = Pattern(r"[\w.\"'/-]{1,80}\s?:(?:\s|\Z)|[\w.]{1,80}\s?=")
+# A sentence goes on: `token: The string that separates ...`.
 _PROSE = Pattern(r"[A-Za-z]{1,20}[.!?:]?(?=\s+[a-z]|\s*\Z|\s*\n)")
+# What may stand before a name at the beginning of its line: `(Worker pid=1) `, `# `, `- `, `export `, a quote.
 _START = Pattern(
     r"[ \t]*(?:\([^()\n]{1,60}\)[ \t]*|[#;]+[ \t]*|- +|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|\+[ \t]*)*[\"']?\Z"
 )
@@ -72,10 +80,10 @@ def word_at(text: str, start: int, end: int, floor: int = 0) -> Span:
     return start, end
 
 
-def pairs(text: str, small: str) -> Iterator[Span]:
+def find_assigned(text: str, small: str) -> Iterator[Span]:
     """Where values stand that are hidden because of their name. `small` is the same text in small letters."""
     done = 0
-    for first, last in sorted([*(hit.span() for hit in _HINT.finditer(small)), *short_words(text, small)]):
+    for first, last in sorted([*(hit.span() for hit in NEEDLE.finditer(small)), *short_words(text, small)]):
         if first < done:
             continue
         start, end = word_at(text, first, last, done)
@@ -143,7 +151,7 @@ def _mixed(value: str) -> bool:
 def _fits(text: str, start: int, found: re.Match[str], name: str, kind: str) -> bool:
     """Whether a sign that stands for other things as well gives a name its value here."""
     sign = found["sign"]
-    if sign == ",":
+    if sign == ",":  # A list of arguments, `["--token", "X"]`, but not `("token", "name")`, which are two names.
         if not (found["quote"] or name.startswith("-")) or not OPEN.match(text, found.end()):
             opened = re.compile(r"[bru]{0,2}[\"']").match(text, found.end())
             if opened is None or not found["quote"]:
@@ -153,12 +161,12 @@ def _fits(text: str, start: int, found: re.Match[str], name: str, kind: str) -> 
             return False
         called = name.startswith("-") or re.search(r"[(\[]\s*\\*[\"']\Z", text[max(0, start - 20) : start])
         return bool(called) or bool(re.search(r"\d", text[slice(*value)]))
-    if sign[:1] in "iwas" and sign[:1]:
+    if sign[:1] in "iwas" and sign[:1]:  # `the password is hunter2`, but not `the token is missing`.
         told = text[found.end() : bare(text, found.end())]
         return bool(re.search(r"[\d\W_]", told)) and kind not in (MAYBE, PIN)
     if sign in ("是", "为"):
         return True
-    if sign == "":
+    if sign == "":  # `<password>X</password>`
         return (found[0].strip() != "" and "<" in found[0]) or found[0].endswith(">")
     return True
 
@@ -195,7 +203,13 @@ def _value(text: str, at: int, kind: str, name: str, start: int, *, quote: str, 
 
 
 def _unquoted(text: str, at: int, kind: str, name: str, start: int, *, quote: str, sign: str) -> Iterator[Span]:
-    if sign in ("|", "│", "┃", "║", "\t"):
+    if sign in (
+        "|",
+        "│",
+        "┃",
+        "║",
+        "\t",
+    ):  # `| HF_TOKEN | X |`, unless it is the head of a table, which `tables` reads.
         ended = re.compile("[\n\t]" if sign == "\t" else "[\n|│┃║]").search(text, at)
         end = ended.start() if ended else len(text)
         value = text[at:end].rstrip()
@@ -220,7 +234,7 @@ def _unquoted(text: str, at: int, kind: str, name: str, start: int, *, quote: st
         and not re.search(r"[\d_]", value)
     ):
         return
-    if kind == PASSWORD and sign in (":", "=", "：") and not quote:
+    if kind == PASSWORD and sign in (":", "=", "：") and not quote:  # May hold spaces.
         end = _whole(text, start, at, end)
         value = text[at:end]
     if hidden(kind, value, quoted=False, name=name):

@@ -1,4 +1,4 @@
-"""What a bundle is made of."""
+"""What a bundle is made of: what the command line asks for, what was learnt of the run, and the archive's files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,25 @@ from patcher.i18n import Phrase, Phrases
 if TYPE_CHECKING:
     from patcher.bundle.sealing import Sealed
     from patcher.diagnose.diagnosis import Diagnosis
+    from patcher.jobs.logs import Log
+    from patcher.patching.status import RecordsStatus
+
+POINTS = ("hardware", "software", "command", "log", "environment", "script", "tried")
+"""The seven points of a bug report, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleOptions:
+    """What the command line asks for. `log` (a path or `-`) and `job` exclude each other."""
+
+    log: str | None = None
+    job: str | None = None
+    script: Path | None = None
+    command: str | None = None
+    tried: tuple[str, ...] = ()
+    whole_log: bool = False
+    keep_names: bool = False
+    """Whether the names of people and machines stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +46,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a report should have and this one has not, and how to add it."""
+    """What a report should have and this one lacks, by its point of POINTS, and how to add it."""
 
     point: str
     what: Phrase | Phrases | str
@@ -35,28 +54,17 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for. `log` and `job` exclude each other: a log here, or the log of a job."""
-
-    log: str | None = None
-    job: str | None = None
-    script: Path | None = None
-    command: str | None = None
-    tried: tuple[str, ...] = ()
-    whole_log: bool = False
-    names: bool = False
-    """Whether the names of people and machines stay."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All that was collected, as it is: nothing of it may leave before it is sealed."""
+class Run:
+    """All that was learnt of a run, as it is: nothing of it may leave before it is sealed."""
 
     sections: tuple[Section, ...]
     facts: Mapping[str, Any]
-    """For the report: gpus, driver, cuda, versions, command, environments, script, log, tree, …"""
-    diagnosis: Diagnosis | None
+    """For the report: machine, versions, command, environments, script, excerpt, git, applied, ..."""
     missing: tuple[Missing, ...]
+    log: Log | None
+    diagnosis: Diagnosis | None
+    status: RecordsStatus | None
+    """The records on the tree; None where there is no tree, or it cannot be told."""
     secrets: frozenset[str] = frozenset()
     """Values that are known to be secret."""
     users: tuple[str, ...] = ()
@@ -70,8 +78,6 @@ class Found:
 class Bundle:
     """What an archive holds, or would: nothing else is written."""
 
-    top: str
-    """The folder in the archive."""
     files: Sequence[Sealed]
     diagnosis: Diagnosis | None
     missing: tuple[Missing, ...]

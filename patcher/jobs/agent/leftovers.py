@@ -1,0 +1,497 @@
+"""What a job left on this machine, told from what belongs to somebody else. Reads only.
+
+A thing counts as the job's only by proof:
+
+- a process, where it carries the job's mark or descends from one that does (`processes.claims`);
+- shared memory, a socket or a session of Ray, where a proven process holds it, or where the sealed notes of this job
+  name it (`sealing.noted`);
+- a cache, where it lies in the tree, outside of the sources, under a name that a compiler gives.
+
+What others hold and stands in the job's way (GPU memory, a port, another Ray) is listed apart, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import socket
+import stat
+import time
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.jobs.agent import devices, folder, processes, sealing, traces
+from patcher.jobs.agent.processes import TICKS, Table
+from patcher.messages import Refusal, Said, phrase
+from patcher.remote.agent import variables
+from patcher.worktree import locks
+
+Item = Dict[str, Any]
+"""`kind`, `key`, `what`, `why`, and facts of its kind. Another thing in the same place has another `key`."""
+Items = List[Item]
+GpuUse = Dict[int, List[Tuple[int, int]]]
+"""By process: the GPUs that it is on, each with the bytes that it holds there."""
+
+USUAL_PORTS = {6379, 8265, 29500}
+"""Ports that a run asks for by default: Ray's GCS and dashboard, and torch's rendezvous."""
+_PORT_TAKEN = re.compile(rb"(?i)address already in use|EADDRINUSE|port\D{0,20}(?:in use|occupied|unavailable)")
+_PORT = re.compile(rb"(?<![\d.])(\d{4,5})(?![\d.])")
+_LOG_END = 1 << 16
+"""Bytes of the log's end that are searched for taken ports: a run ends soon after that error."""
+_LISTENS = "0A"
+"""The state LISTEN in /proc/net/tcp."""
+_GCS = "gcs_server"
+
+_TRITON = r"[A-Z2-7]{52}|[0-9a-f]{64}"
+_CACHES = (
+    ("TRITON_CACHE_DIR", r"\.triton/cache|triton_cache|\.triton_cache", _TRITON),
+    (
+        "TORCHINDUCTOR_CACHE_DIR",
+        r"torchinductor_\w+|\.?inductor_cache",
+        r"[a-z0-9]{2}|fxgraph|aotautograd|triton|locks|dynamo",
+    ),
+    ("VLLM_CACHE_ROOT", r"\.?cache/vllm|\.?vllm_cache", r"torch_compile_cache|torch_aot_compile"),
+)
+"""The variable that moves a cache, the folder's usual names, and the names of its entries.
+
+Other entries are not touched: `TRITON_CACHE_DIR=outputs` must not cost the checkpoints in `outputs`.
+"""
+_HUGGING_FACE = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HUGGINGFACE_HUB_CACHE")
+_HUGGING_FACE_FOLDER = re.compile(r"(?:^|/)(?:\.?cache/)?huggingface(?:/|$)|(?:^|/)\.?hf_(?:home|cache)(?:/|$)")
+_NEVER = {".git", "verl", "node_modules", "site-packages"}
+_SOURCES = _NEVER | {"recipe", "examples", "scripts", "tests", "docs"}
+_DEPTH = 4
+"""Levels of the tree in which caches are looked for: `outputs/RUN/.triton/cache` is one of four."""
+_MOST_ENTRIES = 200_000
+"""Entries of a folder whose sizes are added up: more than that takes seconds, and the size is only shown."""
+
+
+class Snapshot(NamedTuple):
+    """The job and the machine's processes at one moment."""
+
+    root: str
+    job: dict[str, Any]
+    table: Table
+    claims: dict[int, Said]
+    """Why each living process is the job's, whichever user it belongs to."""
+    own: frozenset[int]
+    """Those of them that belong to this user."""
+    holders: dict[Any, list[int]]
+    """The processes that hold each file (by device and inode) and each socket (by inode). Processes of other users
+    cannot be looked into and are missing."""
+
+    @property
+    def running(self) -> bool:
+        return self.job["state"] in ("running", "starting")
+
+
+class Port(NamedTuple):
+    """A TCP port that somebody listens at, and the number of the user who opened it."""
+
+    number: int
+    inode: int
+    user: int
+
+
+def take_snapshot(root: str, wanted: str | None) -> Snapshot:
+    job = folder.look(folder.folder_of(root, wanted))
+    table = processes.table()
+    claims = processes.claims(job, table) if job["elsewhere"] is None else {}
+    own = frozenset(pid for pid in claims if processes.owner_of(pid) == os.getuid())
+    holders: dict[Any, list[int]] = {}
+    for pid in table:
+        for key in traces.open_in(pid) | traces.mapped_in(pid):
+            holders.setdefault(key, []).append(pid)
+    return Snapshot(root, job, table, claims, own, holders)
+
+
+def find_leftovers(found: Snapshot, args: dict[str, Any]) -> tuple[Items, Items]:
+    """The job's things, and those that are left alone."""
+    job = found.job
+    if job["elsewhere"] is not None:
+        title = phrase("job {id} runs on {machine}", id=job["id"], machine=job["elsewhere"])
+        raise Refusal("elsewhere", title, None, phrase("Clean up there."))
+    items: Items = []
+    alone: Items = []
+    for own, others in (_find_processes(found), _find_shared(found), _find_sessions(found)):
+        items += own
+        alone += others
+    if found.running and not args.get("running"):
+        at_work = phrase("the job is at work")
+        items, alone = [], [dict(one, why=at_work) for one in items] + alone
+    if args.get("caches"):
+        own, others = _find_caches(found, dict(_variables(found), **args.get("env", {})))
+        items += own
+        alone += others
+    return items, alone
+
+
+def _item(kind: str, what: str, which: Sequence[Any], reason: Said, /, **facts: Any) -> Item:
+    """`which` tells it from another that takes its place later: a process's start, a file's device and inode."""
+    key = ":".join(str(part) for part in (kind, what, *which))
+    return dict(facts, kind=kind, key=key, what=what, why=reason)
+
+
+def _path_item(kind: str, path: str, reason: Said, **facts: Any) -> Item:
+    identity = _identity(path) or (0, 0)
+    return _item(kind, path, identity, reason, identity=list(identity), **facts)
+
+
+# Processes, and who stands in the way.
+
+
+def _find_processes(found: Snapshot) -> tuple[Items, Items]:
+    """The job's processes; and those of others that carry its mark, or hold what it wants: a GPU, a port, a Ray."""
+    gpus: GpuUse = {}
+    for gpu in devices.devices():
+        for process in gpu["busy"]:
+            gpus.setdefault(process["pid"], []).append((gpu["index"], process["memory"]))
+    listening = _listening()
+    own = []
+    for pid in sorted(found.own):
+        numbers = sorted({port.number for port in listening if pid in found.holders.get(port.inode, ())})
+        own.append(_process(found, pid, found.claims[pid], gpus, numbers))
+    others: dict[str, Item] = {}
+    for one in _in_the_way(found, gpus, listening):
+        others.setdefault(one["key"], one)
+    return own, list(others.values())
+
+
+def _in_the_way(found: Snapshot, gpus: GpuUse, listening: list[Port]) -> Iterator[Item]:
+    for pid in sorted(set(found.claims) - found.own):
+        user = _user_name(processes.owner_of(pid))
+        yield _process(found, pid, phrase("it carries the job's mark and belongs to {user}", user=user), gpus)
+    for pid, used in gpus.items():
+        if pid not in found.claims:
+            memory = f"{sum(held for _, held in used) / (1 << 30):.1f}"
+            where = ", ".join(str(index) for index, _ in used)
+            reason = phrase("it holds {memory} GiB of GPU {where} and is not this job's", memory=memory, where=where)
+            if pid in found.table:
+                yield _process(found, pid, reason, gpus)
+            else:  # Of another container: nvidia-smi names it, /proc does not.
+                yield _item("process", str(pid), (), reason, pid=pid, owner="", name="?")
+    wanted = USUAL_PORTS | _refused_ports(found.job)
+    for port in listening:
+        pids = found.holders.get(port.inode, [])
+        if port.number in wanted and not any(pid in found.claims for pid in pids):
+            reason = phrase("it listens at port {port} and is not this job's", port=port.number)
+            if pids:
+                yield _process(found, pids[0], reason, {}, [port.number])
+            else:
+                owner = _user_name(port.user)
+                yield _item("port", str(port.number), (port.inode,), reason, owner=owner, ports=[port.number])
+    for pid, process in found.table.items():
+        if process.name == _GCS and pid not in found.claims and processes.owner_of(pid) == os.getuid():
+            reason = phrase("a Ray that this job has not started; ray stop would stop it as well")
+            yield _process(found, pid, reason, {})
+
+
+def _process(found: Snapshot, pid: int, reason: Said, gpus: GpuUse, ports: Sequence[int] = ()) -> Item:
+    process = found.table[pid]
+    uptime = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return _item(
+        "process",
+        str(pid),
+        (process.start,),
+        reason,
+        pid=pid,
+        start=process.start,
+        name=process.name,
+        command=processes.command_of(pid, 4096),
+        owner=_user_name(processes.owner_of(pid)),
+        age=max(0.0, uptime - process.start / TICKS),
+        memory=process.memory,
+        gpu=sum(memory for _, memory in gpus.get(pid, ())),
+        ports=list(ports),
+    )
+
+
+def _listening() -> list[Port]:
+    """The TCP ports that somebody listens at in this network namespace."""
+    found: list[Port] = []
+    for path in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
+        try:
+            with open(path, encoding="ascii") as stream:
+                lines = stream.read().splitlines()[1:]
+        except OSError:
+            continue
+        found += [
+            Port(int(fields[1].rpartition(":")[2], 16), int(fields[9]), int(fields[7]))
+            for fields in map(str.split, lines)
+            if len(fields) > 9 and fields[3] == _LISTENS
+        ]
+    return found
+
+
+def _refused_ports(job: dict[str, Any]) -> set[int]:
+    """Ports that the end of the log says are taken: `[Errno 98] Address already in use (port 29500)`."""
+    try:
+        with folder.log(job["folder"]) as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - _LOG_END))
+            lines = log.read(_LOG_END).splitlines()
+    except (OSError, Refusal):
+        return set()
+    numbers = {int(found) for line in lines if _PORT_TAKEN.search(line) for found in _PORT.findall(line)}
+    return {number for number in numbers if 1023 < number < 65536}
+
+
+def _user_name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+# Shared memory, sockets and sessions of Ray.
+
+
+def _find_shared(found: Snapshot) -> tuple[Items, Items]:
+    """Shared memory and sockets that are the job's; and those that are the job's and somebody else's as well.
+
+    What nothing ties to the job is in neither list.
+    """
+    notes = {
+        (note["path"], note["device"], note["inode"]): note["pid"]
+        for note in sealing.noted(found.job["folder"], "shm", "socket")
+    }
+    bound = traces.sockets_by_path()
+    own: Items = []
+    others: Items = []
+    for kind, above, pattern in (
+        ("shm", traces.SHARED, traces.SEGMENT),
+        ("socket", traces.SOCKETS, traces.SOCKET),
+    ):
+        for path in sorted(os.path.join(above, name) for name in _names(above) if pattern.fullmatch(name)):
+            status = traces.own(path, kind)
+            if status is None:
+                continue
+            pids = _holders_of(found, kind, path, status, bound)
+            strangers = [pid for pid in pids if pid not in found.own]
+            noted = notes.get((path, status.st_dev, status.st_ino))
+            if strangers and (noted is not None or len(strangers) < len(pids)):
+                reason = phrase("process {pid} has it open, and is not this job's", pid=strangers[0])
+                others.append(_path_item(kind, path, reason, size=status.st_size))
+            elif pids and not strangers:
+                reason = phrase("only process {pid} of the job has it open", pid=pids[0])
+                own.append(_path_item(kind, path, reason, size=status.st_size))
+            elif noted is not None and not pids:
+                reason = phrase("process {pid} of the job had it open, and nobody has now", pid=noted)
+                own.append(_path_item(kind, path, reason, size=status.st_size))
+    return own, others
+
+
+def _holders_of(found: Snapshot, kind: str, path: str, status: os.stat_result, bound: dict[str, int]) -> list[int]:
+    key: Any = bound.get(path) if kind == "socket" else (status.st_dev, status.st_ino)
+    return found.holders.get(key, [])
+
+
+def _find_sessions(found: Snapshot) -> tuple[Items, Items]:
+    """Folders of Ray's sessions that the job has made; and those of them in which somebody else's process works."""
+    reasons = {
+        note["path"]: phrase("process {pid} of the job worked in it", pid=note["pid"])
+        for note in sealing.noted(found.job["folder"], "session")
+        if _identity(note["path"]) == (note["device"], note["inode"])
+    }
+    for pid in sorted(found.own):
+        path = traces.session_of(pid)
+        if path is not None:
+            reasons.setdefault(path, phrase("process {pid} of the job works in it", pid=pid))
+    own: Items = []
+    others: Items = []
+    for path, reason in sorted(reasons.items()):
+        if not _is_session(path):
+            continue
+        strangers = [pid for pid in _working_in(found, path) if pid not in found.own]
+        if strangers:
+            reason = phrase("process {pid} works in it, and is not this job's", pid=strangers[0])
+        owner = processes.user_of(os.getpid())
+        (others if strangers else own).append(_path_item("session", path, reason, size=_size(path), owner=owner))
+    return own, others
+
+
+def _is_session(path: str) -> bool:
+    """Whether it is a folder that Ray has made for this user, not reached through a symlink."""
+    named = traces.SESSION.fullmatch(os.path.basename(path)) and os.path.realpath(path) == path
+    return bool(named) and traces.own(path, "session") is not None
+
+
+def _working_in(found: Snapshot, session: str) -> list[int]:
+    return [pid for pid in found.table if traces.session_of(pid) == session]
+
+
+# Caches of compilers, and locks of the Hugging Face libraries.
+
+
+def _variables(found: Snapshot) -> dict[str, str]:
+    """Where the job was told to keep its caches: noted at its start, and as its processes have it."""
+    known = dict(found.job.get("variables", {}))
+    for pid in sorted(found.own):
+        known.update(variables.shown(variables.of_process(pid)))
+    return known
+
+
+def _find_caches(found: Snapshot, settings: Mapping[str, str]) -> tuple[Items, Items]:
+    """Entries of caches in the tree. They are left alone while any job of the tree runs: it may use each of them."""
+    listed = [*_compiled(found, settings), *_stale_locks(found, settings)]
+    unique = list({one["key"]: one for one in listed}.values())
+    busy = _running_job(found.root)
+    if busy is None:
+        return unique, []
+    reason = phrase("job {id} of this tree runs, and may use it", id=busy)
+    return [], [dict(one, why=reason) for one in unique]
+
+
+def _running_job(root: str) -> str | None:
+    above = folder.jobs_folder(root)
+    states = ((name, folder.look(os.path.join(above, name))["state"]) for name in folder.ids(root))
+    return next((name for name, state in states if state in ("running", "starting")), None)
+
+
+def _compiled(found: Snapshot, settings: Mapping[str, str]) -> Iterator[Item]:
+    for variable, _, entry in _CACHES:
+        if settings.get(variable):
+            reason = phrase("a cache, where {name} says", name=variable)
+            yield from _cache_entries(found, settings[variable], entry, reason)
+    for path in _folders(found.root):
+        below = os.path.relpath(path, found.root)
+        for _, usual, entry in _CACHES:
+            if re.search(rf"(?:^|/)(?:{usual})$", below):
+                yield from _cache_entries(found, path, entry, phrase("a compiler's cache within the tree"))
+
+
+def _cache_entries(found: Snapshot, above: str, entry: str, reason: Said) -> Iterator[Item]:
+    above = os.path.join(found.root, os.path.expanduser(above))
+    if not _may_be_cache(found, above):
+        return
+    for name in sorted(_names(above)):
+        path = os.path.join(above, name)
+        if re.fullmatch(entry, name) and os.path.isdir(path) and not os.path.islink(path) and _is_inside(found, path):
+            yield _path_item("cache", path, reason, size=_size(path), owner="")
+
+
+def _stale_locks(found: Snapshot, settings: Mapping[str, str]) -> Iterator[Item]:
+    places = {os.path.join(found.root, settings[name]) for name in _HUGGING_FACE if settings.get(name)}
+    places |= {path for path in _folders(found.root) if _HUGGING_FACE_FOLDER.search(os.path.relpath(path, found.root))}
+    for cache in sorted(places):
+        if not _may_be_cache(found, cache):
+            continue
+        for above, _, names in os.walk(cache):
+            for path in sorted(os.path.join(above, name) for name in names if name.endswith(".lock")):
+                if _is_empty_file(path) and _is_released(path):
+                    reason = phrase("a lock of the Hugging Face libraries that nobody holds")
+                    yield _path_item("lock", path, reason, size=_size(path), owner="")
+
+
+def _is_empty_file(path: str) -> bool:
+    """A lock of theirs is an empty file. `uv.lock` and its like are not, wherever a variable points."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and not status.st_size
+
+
+def _is_released(path: str) -> bool:
+    try:
+        fd = locks.open_lock(path, make=False)
+    except OSError:
+        return False
+    try:
+        return locks.try_lock(fd)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def _folders(root: str) -> Iterator[str]:
+    """The folders of the tree that may be caches. Its sources are not looked through."""
+    for above, names, _ in os.walk(root):
+        depth = 0 if above == root else os.path.relpath(above, root).count(os.sep) + 1
+        names[:] = sorted(name for name in names if name not in _NEVER) if depth < _DEPTH else []
+        yield from (os.path.join(above, name) for name in names if not os.path.islink(os.path.join(above, name)))
+
+
+def _is_inside(found: Snapshot, path: str) -> bool:
+    """Whether it lies in the tree or in the job's own folder once links are resolved."""
+    real = os.path.realpath(path)
+    return any(real.startswith(os.path.realpath(top) + os.sep) for top in (found.root, found.job["folder"]))
+
+
+def _may_be_cache(found: Snapshot, path: str) -> bool:
+    """Whether it lies in the tree and is neither the tree nor a part of its sources, whatever a variable says.
+
+    Of this tool's own folder only what lies in the folder of this job counts.
+    """
+    below = os.path.relpath(os.path.realpath(path), os.path.realpath(found.root)).split(os.sep)
+    if below[0] in (os.curdir, os.pardir) or _SOURCES & set(below):
+        return False
+    of_job = os.path.realpath(path).startswith(os.path.realpath(found.job["folder"]) + os.sep)
+    return below[0] != ".uky-patch" or of_job
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode of what is at `path` itself, no link followed; None where there is nothing."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _size(path: str) -> int:
+    """Bytes of a file, or of what is below a folder; of a very full one only its first entries."""
+    try:
+        total = os.lstat(path).st_size
+    except OSError:
+        return 0
+    left = _MOST_ENTRIES
+    for above, _, names in os.walk(path):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(above, name)).st_size
+            except OSError:
+                continue
+        left -= len(names)
+        if left < 0:
+            break
+    return total
+
+
+# Looked at again right before it is removed.
+
+
+def is_free(found: Snapshot, one: Item) -> bool:
+    """Whether it is still the thing that was listed, and nobody holds it now."""
+    kind, path = one["kind"], one["what"]
+    if list(_identity(path) or ()) != list(one["identity"]):
+        return False
+    if kind == "session":
+        return _is_session(path) and not _working_in(found, path)
+    if kind in ("cache", "lock"):
+        free = _is_inside(found, path) and _running_job(found.root) is None
+        return free and (kind == "cache" or _is_released(path))
+    status = traces.own(path, kind)
+    if status is None or _holders_of(found, kind, path, status, traces.sockets_by_path()):
+        return False
+    return kind == "shm" or _nobody_answers(path)
+
+
+def _nobody_answers(path: str) -> bool:
+    """Whether a socket refuses: a holder in another container is not visible in /proc, but it answers."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(0.5)
+        try:
+            asking.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+    return False
