@@ -271,7 +271,7 @@ def _machine_sections(facts: dict[str, Any], state: Mapping[str, Any]) -> Iterat
     for asked in ray["asked"]:
         name = asked["command"].replace("ray ", "").replace(" ", "-")
         text = asked["output"] or f"({asked['reason']})\n"
-        yield Section(f"ray/{name}.txt", phrase("what {command} message_of", command=asked["command"]), text)
+        yield Section(f"ray/{name}.txt", phrase("what {command} said", command=asked["command"]), text)
     for log in ray["logs"]:
         holds = phrase("the end of one of Ray's logs")
         if not ray.get("sure"):
