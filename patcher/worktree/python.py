@@ -24,11 +24,16 @@ _CHAIN_BYTES = 1 << 14
 """A text that is shorter cannot nest so deeply that a parser crashes."""
 _LONGEST_CHAIN = 5000
 """The parsers before Python 3.11 may crash on one of 20,000."""
+_LONGEST_FOR_OTHERS = 1000
+"""In text that the interpreter does not know. libcst takes seconds for 2,500 brackets in one another, or crashes."""
 _TOKEN = re.compile(
     rb"""[rbfuRBFU]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
     rb"""|\#[^\n]*|\\\r?\n|[\r\n]+|[()\[\]{}]|[,;]|\w+|[^\s\w]""",
     re.DOTALL,
 )
+
+
+TOO_DEEP = "it nests too deeply"
 
 
 class UnreadableError(SyntaxError):
@@ -58,6 +63,20 @@ def parse_expression(source: bytes | str) -> ast.expr:
     return tree.body
 
 
+def require_shallow(source: str) -> None:
+    """Raises UnreadableError for Python that nests deeper than `DEEPEST`, for those who give it to another parser.
+
+    A text with syntax that this interpreter does not know, such as `type X = int` before Python 3.12, passes if none of
+    its chains is longer than so many parts. What is no Python passes too: the other parser tells what is wrong.
+    """
+    try:
+        parse(source)
+    except UnreadableError as error:
+        if error.msg == TOO_DEEP or len(source) > MOST_BYTES:
+            raise
+        _require_short_chains(_bytes(source), _LONGEST_FOR_OTHERS)
+
+
 def _parsed(source: bytes | str, mode: str) -> ast.AST:
     if len(source) > MOST_BYTES:
         raise UnreadableError(f"it is larger than {MOST_BYTES >> 20} MB")
@@ -81,7 +100,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
 
 
 def _too_deep(line: int) -> UnreadableError:
-    return UnreadableError("it nests too deeply", line)
+    return UnreadableError(TOO_DEEP, line)
 
 
 def _require_shallow(tree: ast.AST, source: bytes | str) -> None:

@@ -272,4 +272,4 @@ def test_a_file_without_a_last_newline_stays_so() -> None:
 
 def test_text_is_kept_as_tabs_where_the_file_has_tabs() -> None:
     result = made("if a:\n\tload()\n", insert("after", "if b:\n    c()", anchor="load()"))
-    assert text(result) == "if a:\n\tload()\n\tif b:  # Uky[rec]\n\t    c()  # Uky[rec]\n"
+    assert text(result) == "if a:\n\tload()\n\tif b:  # Uky[rec]\n\t\tc()  # Uky[rec]\n"

@@ -1,0 +1,96 @@
+"""The edits that a record can ask for, as frozen values, and how a changed line is marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Style = Literal["comment", "clean"]
+"""Whether the old lines are kept above the new ones as comments, or dropped."""
+Where = Literal["prologue", "start", "before", "after", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a changed line is marked: `# <word>[<record>]`, the old line kept or not."""
+
+    record: str
+    word: str = "Uky"
+    style: Style = "comment"
+
+    @property
+    def text(self) -> str:
+        return f"# {self.word}[{self.record}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an edit acts: a file of the tree, a scope in it, and how many anchors it must have there."""
+
+    file: str
+    """Path below the tree's root, with forward slashes."""
+    within: str | None = None
+    """Qualified name of the function or class to stay inside, such as `Server.launch`; None is the module."""
+    count: int = 1
+    verl: str | None = None
+    """Specifier of the verl releases that this edit is for; None is all that the record is for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveImport(Place):
+    """Import a name from where it lives now. `old` and `new` are full dotted names."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameArgument(Place):
+    """Rename a keyword argument, with a value of its own where the meaning changed too."""
+
+    call: str
+    """Dotted tail of the called name, aliases resolved: `AsyncLLM.from_vllm_config`."""
+    old: str
+    new: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveArgument(Place):
+    call: str
+    old: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddArgument(Place):
+    call: str
+    new: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameAttribute(Place):
+    """Rename the last part of a dotted expression. `old` is its dotted tail, `new` the last part's new name."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace(Place):
+    """Replace what a pattern matches. `$X` binds one expression, `$$$X` a run of arguments or statements."""
+
+    pattern: str
+    replacement: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert(Place):
+    """Insert statements: in the module's prologue, at the start or end of `within`, or beside an anchor pattern."""
+
+    where: Where
+    code: str
+    anchor: str | None = None
+
+
+Edit: TypeAlias = MoveImport | RenameArgument | RemoveArgument | AddArgument | RenameAttribute | Replace | Insert
