@@ -202,7 +202,7 @@ def _replaced(source: Source, pieces: Sequence[tuple[CSTNode, int, int, str]]) -
         grown += len(lines) - (end - start)
         done = end
     text += source.text[done:]
-    if not source.module.has_trailing_newline and done >= len(source.text):
+    if done >= len(source.text) and not source.text.endswith(("\n", "\r")):
         text = text[: -len(EOL.findall(text)[-1])]
 
     def with_pieces(parts: list[tuple[int, int, list[CSTNode]]]) -> Make:

@@ -21,6 +21,7 @@ from patcher.worktree import python
 
 _KEPT = 48
 """The most texts whose trees are kept: the files that all records for one pair of releases edit are 20."""
+_TOO_DEEP = "it nests too deeply to be rewritten; split the longest statement into several"
 _known: dict[str, Source | Unparseable] = {}
 
 
@@ -225,9 +226,9 @@ def _parsed(text: str) -> Source | Unparseable:
     except cst.ParserSyntaxError as error:
         return _why_refused(text, error)
     except python.UnreadableError as error:
-        return Unparseable(error.line, error.msg)
+        return Unparseable(error.line, _TOO_DEEP if error.msg == python.TOO_DEEP else error.msg)
     except RecursionError:
-        return Unparseable(1, python.TOO_DEEP)
+        return Unparseable(1, _TOO_DEEP)
     except ValueError as error:  # A text that cannot be encoded, such as one with half of a surrogate pair.
         return Unparseable(1, str(error))
     spans = trace.spans
@@ -264,7 +265,9 @@ def _why_refused(text: str, error: cst.ParserSyntaxError) -> Unparseable:
         python.parse(text)
     except python.UnreadableError as reason:
         return Unparseable(reason.line, reason.msg)
-    line = max(error.raw_line, 1)
-    if text.splitlines()[line - 1 : line] and text.splitlines()[line - 1].strip() == "\\":
-        return Unparseable(line, "libcst does not read a line that is only a `\\` here; take that line out")
+    lines = ["", *EOL.split(text)]
+    line = min(max(error.raw_line, 1), len(lines) - 1)
+    for number in (line, line - 1):
+        if lines[number].strip() == "\\":  # Python takes such a line first in a block, libcst does not.
+            return Unparseable(number, "libcst does not read a line that is a backslash alone; take that line out")
     return Unparseable(line, f"libcst does not read this line: {error.message.splitlines()[-1]}")
