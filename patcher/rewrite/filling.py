@@ -124,6 +124,8 @@ class Filler:
         slash = [node.posonly_ind] if isinstance(node.posonly_ind, cst.ParamSlash) else []
         before = [*self._items(node.posonly_params, node), *slash, *self._items(node.params, node)]
         behind = [*self._items(node.kwonly_params, node), *([self.node(node.star_kwarg)] if node.star_kwarg else [])]
+        if before and not bound and not behind:  # `def f(a, $$$X)` without any `$$$X` is `def f(a)`.
+            before[-1] = before[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         found: dict[str, list[CSTNode]] = {"params": [], "kwonly_params": [], "posonly_params": []}
         single: dict[str, CSTNode] = {}
         for item in [*before, *bound, *behind]:

@@ -86,7 +86,8 @@ def test_white_space_stays_in_lines_that_no_edit_owns(name: str, newline: str) -
         outcome = rewrite(source, RENAME, Mark("rec", style="clean"))
         assert isinstance(outcome, Rewritten), outcome
         assert outcome.source == f"{before}serve(new=1)  # Uky[rec]{newline}{behind}"
-        again = rewrite(outcome.source, AddArgument(file=FILE, call="serve", new="x", value="2"), Mark("rec", style="clean"))
+        more = AddArgument(file=FILE, call="serve", new="x", value="2")
+        again = rewrite(outcome.source, more, Mark("rec", style="clean"))
         assert isinstance(again, Rewritten), again
         assert again.source == f"{before}serve(new=1, x=2)  # Uky[rec]{newline}{behind}"
 
