@@ -84,7 +84,7 @@ def test_one_record_that_fails_keeps_all_from_being_written(copy: Path) -> None:
 
 def test_records_are_chosen_by_id_tag_and_skip(copy: Path) -> None:
     every = {record.id for record in api.plan(copy, assume=ASSUME).records if record.kind == "pending"}
-    one = sorted(every)[0]
+    one = min(every)
     chosen = api.plan(copy, assume=ASSUME, ids=[one])
     assert {record.id for record in chosen.records if record.kind == "pending"} == {one}
     left = api.plan(copy, assume=ASSUME, skip=[one])
