@@ -21,7 +21,7 @@ from patcher.rewrite.edits import Style
 from patcher.rewrite.outcome import AlreadyDone
 
 
-class RecordError(Exception):
+class CodemodError(Exception):
     """There is no such record, or its edits do not all land in the file; the file stays as it is."""
 
 
@@ -34,7 +34,7 @@ class RecordCommand(CodemodCommand):
         clean: drop the old lines in place of keeping them as comments.
 
     Raises:
-        RecordError: there is no such record.
+        CodemodError: there is no such record.
         patcher.errors.RecordError: a record cannot be read.
     """
 
@@ -52,12 +52,12 @@ class RecordCommand(CodemodCommand):
         super().__init__(context)
         found = [one for one in load(tuple(map(Path, patches or ()))) if one.id == record]
         if not found:
-            raise RecordError(f"there is no record {record}; uky-patch list tells which there are")
+            raise CodemodError(f"there is no record {record}; uky-patch list tells which there are")
         self._record: Record = found[0]
         self._style: Style = "clean" if clean else "comment"
 
     def transform_module_impl(self, tree: cst.Module) -> cst.Module:
-        """The file with the record's edits. Raises SkipFile where there is nothing to do, else RecordError."""
+        """The file with the record's edits. Raises SkipFile where there is nothing to do, else CodemodError."""
         path = Path(self.context.filename or "").resolve().as_posix()
         file = next((one for one in self._record.files if path.endswith(f"/{one}")), None)
         if file is None:
@@ -73,7 +73,7 @@ class RecordCommand(CodemodCommand):
             return cst.parse_module(desk.texts[file])
         failed: list[EditResult] = [one for one in done.results if not one.settled and not excused(one)]
         if failed:
-            raise RecordError(f"{self._record.id} has no place in this file as it is: {failed[0].outcome}")
+            raise CodemodError(f"{self._record.id} has no place in this file as it is: {failed[0].outcome}")
         raise SkipFile("it is done already" if any(_is_done(one) for one in done.results) else "nothing to do")
 
 

@@ -164,6 +164,8 @@ class Source:
             return 1, len(self.starts)
         first, last = self.span(node)
         line = bisect_right(self.starts, first)
+        if isinstance(node, cst.Arg):  # The comma and all white space up to the next argument are part of it.
+            return line, self.lines(node.value)[1]
         if not isinstance(node, STATEMENTS):
             return line, bisect_right(self.starts, min(last, len(self.text)))
         line += len(node.leading_lines)
