@@ -20,7 +20,10 @@ def place(source: Source, node: CSTNode) -> tuple[CSTNode, int]:
 
 
 def lines_of(block: CSTNode, splice: Splice) -> tuple[int, int]:
-    """The lines of `block.body` that a splice is about: at least one."""
+    """The lines of `block.body` that a splice is about, the last one left out: at least one.
+
+    A block holds lines and a splice counts statements: of `a; b` and `c`, the statements 1 to 3 are on lines 0 to 2.
+    """
     lines = [next(i for i, line in enumerate(block.body) if line is of) for _, of in statements(block)]  # type: ignore[attr-defined]
     beside = min(splice.first - splice.behind, len(lines) - 1)
     touched = lines[splice.first : splice.last] or [lines[beside]]
@@ -36,12 +39,13 @@ def spliced(block: CSTNode, splice: Splice) -> list[CSTNode]:
     behind = [small for small, line in inside[splice.last :] if line is old[-1]]
     new = list(splice.new)
     if splice.first == splice.last and not behind and (before or splice.behind):
-        return [*old, *new]
+        return [*old, *new]  # `a` or `a; b`, and something behind: lines of its own.
     if splice.first == splice.last and not before:
-        head, kept = attached(old[0])
+        head, kept = attached(old[0])  # Before `# why` and `a`: the comment stays with `a`.
         return [_led(new[0], [*head, *_lead(new[0])]), *new[1:], _led(old[0], kept)]
     if not before and not behind:
         return _instead(old, new) if new else []
+    # The `b` of `a; b; c` is to go, or to become something else.
     return [*_shared(before, new, behind, old[0])]
 
 
@@ -85,7 +89,10 @@ def attached(line: CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
 
 
 def _shared(before: Sequence[CSTNode], new: list[CSTNode], behind: Sequence[CSTNode], line: CSTNode) -> list[CSTNode]:
-    """The statements of one line, on one line if that can be, else each part on its own."""
+    """The statements of one line, on one line if that can be (`a; new; c`), else each part on its own.
+
+    It cannot where something new is compound, or has a comment, which would hide what stands behind it.
+    """
     if all(isinstance(one, cst.SimpleStatementLine) and not _commented(one) for one in new):
         middle = [small for one in new for small in one.body]  # type: ignore[attr-defined]
         return [line.with_changes(body=_joined([*before, *middle, *behind]))]

@@ -92,6 +92,7 @@ def without(items: Items, gone: int) -> Items:
     item = all_.pop(gone)
     before = items.before if gone == 0 else _after(items.items[gone - 1])
     behind = items.behind if last else _after(item)
+    # Which of the two white spaces stays: `(\n    a,\n    b,\n)` loses a whole line with `b`, `(a, b, c)` one comma.
     own_line = isinstance(before, cst.ParenthesizedWhitespace)
     ends_line = isinstance(behind, cst.ParenthesizedWhitespace)
     if not all_:

@@ -37,7 +37,10 @@ def loose(node: CSTNode) -> bool:
 
 
 def tight(above: CSTNode | None, child: CSTNode) -> bool:
-    """Whether what stands in the place of `child` below `above` must hold together by itself."""
+    """Whether what stands in the place of `child` below `above` must hold together by itself.
+
+    `$X.attr` with `a + b` for `$X` is `(a + b).attr`; `f($X)` is `f(a + b)`.
+    """
     match above:
         case cst.Call(func=inner) | cst.Subscript(value=inner):
             return inner is child
@@ -199,16 +202,20 @@ def _unindented(line: CSTNode) -> CSTNode:
 @lru_cache(maxsize=4096)
 def _key(node: CSTNode) -> str:
     """What a part of a pattern says, white space left out."""
-    said = []
+    written = []
     for name in parts(type(node)):
         value = getattr(node, name)
         several = value if value.__class__ in (list, tuple) else (value,)
-        said.append(",".join(_key(item) if isinstance(item, CSTNode) else str(item) for item in several))
-    return f"{type(node).__name__}({';'.join(said)})"
+        written.append(",".join(_key(item) if isinstance(item, CSTNode) else str(item) for item in several))
+    return f"{type(node).__name__}({';'.join(written)})"
 
 
 def reshaped(fill: Filler, old: CSTNode, new: CSTNode, given: CSTNode, above: CSTNode | None) -> CSTNode | None:
-    """`given`, which `old` matches, made into what `new` says; None where it must be written anew."""
+    """`given`, which `old` matches, made into what `new` says; None where it must be written anew.
+
+    For the pattern `f($X, old=$V)` and the template `f($X, new=$V)` only the name of one argument changes, so that the
+    call keeps its lines, its comments and the order of its arguments.
+    """
     if _key(old) == _key(new):
         return given
     if type(old) is type(new) is type(given) and not meta(old) and not meta(new):
@@ -269,7 +276,7 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
         if tag == "insert" and i1 == len(old.args):
             appended += [fill.node(item) for item in new.args[j1:j2]]  # type: ignore[misc]
             continue
-        if j2 - j1 > i2 - i1:
+        if j2 - j1 > i2 - i1:  # Something new in between, `f(a, b)` to `f(a, x, b)`: the call is written anew.
             return None
         for one, two in zip(old.args[i1:i2], new.args[j1:j2], strict=False):
             inner = reshaped(fill, one, two, partners[id(one)], given)
@@ -277,7 +284,7 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
                 return None
             made[id(partners[id(one)])] = inner
         gone += [_index(given.args, partners[id(item)]) for item in old.args[i1 + j2 - j1 : i2]]
-    if appended and (gone or not given.args):
+    if appended and (gone or not given.args):  # `f(a)` to `f(b=1)`: there is no style of the call's own to keep.
         return None
     items = commas.of_call(given)
     for index in sorted(gone, reverse=True):

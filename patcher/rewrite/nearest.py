@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from patcher.rewrite.syntax import Scope
 
 _ENOUGH = 0.6
+"""How much two spellings have in common to be held for each other: difflib's own default."""
 _LIKELY = 40
+"""How many places are compared letter by letter, which takes long; they are those with the most names in common."""
 
 
 def nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> Candidate | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"^([ \t]*)# ?(.*)$")
 _LONGEST = 40
+"""The most comment lines that are read together as one statement. A guess: calls in verl have up to some 30 lines."""
 
 
 def commented_out(

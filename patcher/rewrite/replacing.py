@@ -28,6 +28,7 @@ def replace(source: Source, scopes: Sequence[Scope], edit: Replace, mark: Mark) 
     wanted, template = pattern(edit.pattern), pattern(edit.replacement)
     found = find(source, scopes, wanted)
     pair = wanted.argument is not None and template.argument is not None
+    # An expression that statements, or nothing at all, take the place of must be a statement by itself: `gone()`.
     if not template.body or (wanted.expression is not None and template.expression is None and not pair):
         found = [widened for one in found if (widened := _statement(source, one))]
     bare = template.expression is not None and meta(template.expression)

@@ -63,7 +63,13 @@ class Sites:
 
 
 def settle(source: Source, sites: Sites) -> Sites:
-    """Leave out the anchors that a hand edit kept for other versions, in another branch than the effect."""
+    """Leave out the anchors that a hand edit kept for other versions, in another branch than the effect.
+
+    try:
+        from vllm.utils.parsers import Parser       the effect
+    except ImportError:
+        from vllm.utils import Parser               no anchor: it is there for older versions
+    """
     anchors: list[Anchor] = []
     effects = list(sites.effects)
     for anchor in sites.anchors:
@@ -107,7 +113,12 @@ def _beside(parent: CSTNode, child: CSTNode) -> list[CSTNode]:
 
 
 def _after_leaving(block: CSTNode, child: CSTNode) -> list[CSTNode]:
-    """What runs in place of a statement because an `if` beside it leaves the block."""
+    """What runs in place of a statement because an `if` beside it leaves the block.
+
+    if NEW:
+        return start(enable=True)       beside the next line, as if that stood in an `else:`
+    return start(disable=False)
+    """
     if not isinstance(block, (cst.Module, cst.IndentedBlock)):
         return []
     index = next(index for index, item in enumerate(block.body) if item is child)
