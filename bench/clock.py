@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,19 @@ def once(trial: Trial) -> float:
         output = (done.stdout + done.stderr).decode(errors="replace")[-3000:]
         raise SystemExit(f"{' '.join(trial.command)}: exit code {done.returncode}\n{output}")
     return seconds
+
+
+def peak(trial: Trial) -> float:
+    """The most memory in MB that one run has at a time. Raises SystemExit where it fails."""
+    trial.prepare()
+    process = subprocess.Popen(
+        trial.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=trial.env
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in trial.exits:
+        raise SystemExit(f"{' '.join(trial.command)}: exit code {process.returncode}")
+    return used.ru_maxrss / 1024
 
 
 def in_turn(trials: Sequence[Trial], rounds: int) -> tuple[Times, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.clock import Times, Trial, in_turn, once
+from bench.clock import Times, Trial, in_turn, once, peak
 from bench.matrix import RELEASES, timeline
 from bench.trees import BIN, UKY_PATCH, VERL, VLLM, command, fresh, patched, release
 
@@ -81,7 +81,9 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
         ],
         rounds,
     )
-    yield Figure(f"apply for vLLM {VLLM} / one ast-grep pattern", apply, searched, 4)
+    yield Figure(f"apply for vLLM {VLLM} / one ast-grep pattern", apply, searched, 5)
+    memory = peak(Trial(command(scratch, "apply"), prepare=partial(fresh, scratch, source)))
+    yield Amount("the same: peak memory", memory, "MB", 80)
     from bench.migration import migration
     from bench.reading import reading
 

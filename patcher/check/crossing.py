@@ -25,6 +25,7 @@ from patcher.errors import EnvironmentProbeError
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import MODULES
 from patcher.records.model import Record
+from patcher.rewrite import forget
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -182,10 +183,8 @@ def _start(crossing: Crossing) -> None:
 
 def _column(release: str, path: Path) -> list[Cell]:
     """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
-    from patcher.rewrite.code import parse
-
     cells = _BENCH[0].column(release, path)
-    parse.cache_clear()
+    forget()
     gc.collect()
     gc.freeze()
     return cells

@@ -1,35 +1,65 @@
-"""Rewrite one source text by one edit. Pure: nothing is read, nothing is written, nothing heavy imported."""
+"""Rewrite one source text by one edit, with libcst. Pure: nothing is read or written.
+
+libcst takes some 130 ms to import, so that it is imported with the first text that is rewritten or searched.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from patcher.rewrite.engine import compiles, matches, rewrite
-    from patcher.rewrite.hand_made import markers_of_edit, markers_of_pattern
-    from patcher.rewrite.marker import Marker, markers
-    from patcher.rewrite.pattern import check_code, check_pattern, check_value, metavariables
+from patcher.rewrite.marker import Marker, markers
+from patcher.rewrite.pattern import check_code, check_pattern, check_value, metavariables
 
-_HOMES = {
-    "Marker": "marker",
-    "check_code": "pattern",
-    "check_pattern": "pattern",
-    "check_value": "pattern",
-    "compiles": "engine",
-    "markers": "marker",
-    "markers_of_edit": "hand_made",
-    "markers_of_pattern": "hand_made",
-    "matches": "engine",
-    "metavariables": "pattern",
-    "rewrite": "engine",
-}
+if TYPE_CHECKING:
+    from patcher.rewrite.edits import Edit, Mark
+    from patcher.rewrite.outcome import Outcome
+
+
+def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
+    """Make `edit` on a source text with its own newlines; what it does not concern stays as it is.
+
+    `may_touch` names the records whose marked lines may be edited.
+    """
+    from patcher.rewrite.engine import rewrite
+
+    return rewrite(source, edit, mark, may_touch=may_touch)
+
+
+def matches(source: str, pattern: str) -> tuple[int, ...]:
+    """The lines, from 1, at which a pattern matches; none where the source is no Python."""
+    from patcher.rewrite.engine import matches
+
+    return matches(source, pattern)
+
+
+def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
+    """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
+    from patcher.rewrite.hand_made import markers_of_edit
+
+    return markers_of_edit(source, edit, word)
+
+
+def markers_of_pattern(source: str, pattern: str, word: str) -> frozenset[int]:
+    """The same for the places that a pattern matches: upstream's fix, made by hand."""
+    from patcher.rewrite.hand_made import markers_of_pattern
+
+    return markers_of_pattern(source, pattern, word)
+
+
+def forget() -> None:
+    """Let go of the trees of the texts that were read."""
+    source = sys.modules.get("patcher.rewrite.source")
+    if source is not None:
+        source.forget()
+
 
 __all__ = [
     "Marker",
     "check_code",
     "check_pattern",
     "check_value",
-    "compiles",
+    "forget",
     "markers",
     "markers_of_edit",
     "markers_of_pattern",
@@ -37,13 +67,3 @@ __all__ = [
     "metavariables",
     "rewrite",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value

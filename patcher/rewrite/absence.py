@@ -10,57 +10,69 @@ not show it: the name may come in another way.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from patcher.rewrite import names
-from patcher.rewrite.code import parse
 from patcher.rewrite.edits import Mark
 from patcher.rewrite.engine import locate
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.sites import settle
+from patcher.rewrite.source import parse
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import MoveImport
 
+_STRINGS = (cst.SimpleString, cst.ConcatenatedString)
 
-def is_unused(source: str, edit: MoveImport, *, module_stays: bool) -> bool:
+
+def is_unused(text: str, edit: MoveImport, *, module_stays: bool) -> bool:
     """Whether neither the moved name is in the file, nor, where its old module is gone, that module."""
-    code = parse(source.removeprefix("\ufeff"))
-    if isinstance(code, Unparseable):
+    source = parse(text)
+    if isinstance(source, Unparseable):
         return False
     package, _, name = edit.old.rpartition(".")
-    return not any(_speaks_of(node, package, name, module_stays=module_stays) for node in code.parents)
+    return not any(_mentions(node, package, name, module_stays=module_stays) for node in source.everything)
 
 
-def can_be_moved(source: str, edit: MoveImport) -> bool:
+def can_be_moved(text: str, edit: MoveImport) -> bool:
     """Whether a file has an import, anywhere, that the edit would move; True where it cannot be read."""
-    name = edit.old.rpartition(".")[2]
-    if name not in source:
+    if edit.old.rpartition(".")[2] not in text:
         return False
-    code = parse(source.removeprefix("\ufeff"))
-    if isinstance(code, Unparseable):
+    source = parse(text)
+    if isinstance(source, Unparseable):
         return True
-    return bool(settle(code, locate(code, (code.tree,), replace(edit, within=None), Mark(""))).anchors)
+    return bool(settle(source, locate(source, (source.module,), replace(edit, within=None), Mark(""))).anchors)
 
 
-def _speaks_of(node: ast.AST, package: str, name: str, *, module_stays: bool) -> bool:
-    parent, _, last = package.rpartition(".")
+def _mentions(node: cst.CSTNode, package: str, name: str, *, module_stays: bool) -> bool:
+    last = package.rpartition(".")[2]
     match node:
-        case ast.Name(id=found) | ast.Attribute(attr=found) | ast.alias(name=found) if found == name:
+        case cst.Name(value=found) if found == name:
             return True
-        case ast.Attribute(attr=found) if found == last and not module_stays:
-            return ".".join(names.dotted(node)) == package
-        case ast.Constant(value=str(text)):
-            return name in text or (not module_stays and package in text)
-        case ast.ImportFrom() if names.module(node) == package:
-            return not module_stays or any(alias.name == "*" for alias in node.names)
-        case ast.ImportFrom() if names.module(node) == parent:
-            return not module_stays and any(alias.name in (last, "*") for alias in node.names)
-        case ast.Import():
+        case cst.Attribute(attr=cst.Name(value=found)):
+            gone = found == last and not module_stays and ".".join(names.dotted(node)) == package
+            return found == name or gone
+        case cst.SimpleString() | cst.ConcatenatedString() | cst.FormattedStringText():
+            text = node.evaluated_value if isinstance(node, _STRINGS) else node.value
+            return isinstance(text, str) and (name in text or (not module_stays and package in text))
+        case cst.ImportFrom():
+            return _imports(node, package, name, module_stays=module_stays)
+        case cst.Import():
             return any(
-                alias.name == f"{package}.{name}" or (not module_stays and f"{alias.name}.".startswith(f"{package}."))
-                for alias in node.names
+                one in (name, f"{package}.{name}") or (not module_stays and f"{one}.".startswith(f"{package}."))
+                for one in map(names.imported, names.aliases(node))
             )
     return False
+
+
+def _imports(node: cst.ImportFrom, package: str, name: str, *, module_stays: bool) -> bool:
+    found, star = {names.imported(alias) for alias in names.aliases(node)}, isinstance(node.names, cst.ImportStar)
+    parent, _, last = package.rpartition(".")
+    if name in found:
+        return True
+    if names.module(node) == package:
+        return star or not module_stays
+    return names.module(node) == parent and not module_stays and (star or last in found)

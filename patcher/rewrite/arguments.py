@@ -2,111 +2,122 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import libcst as cst
+from libcst import CSTNode
+
 from patcher.rewrite import commas, names
-from patcher.rewrite.marking import Splice
 from patcher.rewrite.matching import match
-from patcher.rewrite.sites import Anchor, Sites
+from patcher.rewrite.sites import Anchor, Change, Sites
 
 if TYPE_CHECKING:
-    from patcher.rewrite.code import Code, Scope
     from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument
+    from patcher.rewrite.source import Source
+    from patcher.rewrite.syntax import Scope
+
+_TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
-def rename_argument(code: Code, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
-    found = _calls(code, scopes, edit.call)
+def rename_argument(source: Source, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
+    found = _calls(source, scopes, edit.call)
     effects = [
         new
         for call in found
         if (new := _keyword(call, edit.new)) and not _keyword(call, edit.old) and not _half_done(new, edit)
     ]
 
-    def anchor(old: ast.keyword) -> Anchor:
-        start = code.start(old)
-        if edit.value is None:
-            splice = Splice(start, start + len(edit.old), edit.new)
-        else:
-            splice = Splice(start, code.end(old), f"{edit.new}={edit.value}")
-        return Anchor(old, lambda: [splice], lambda node: any(node is effect for effect in effects))
+    def make(made: CSTNode) -> CSTNode:
+        renamed = made.with_changes(keyword=cst.Name(edit.new))
+        return renamed if edit.value is None else renamed.with_changes(value=_value(edit.value), equal=_TIGHT)
+
+    def anchor(old: cst.Arg) -> Anchor:
+        return Anchor(old, lambda: [Change(old, make)], lambda node: any(node is effect for effect in effects))
 
     anchors = [anchor(old) for call in found if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)]
     return Sites(tuple(anchors), tuple(effects))
 
 
-def _half_done(new: ast.keyword, edit: RenameArgument) -> bool:
+def _value(text: str) -> cst.BaseExpression:
+    return cst.parse_expression(text.strip())
+
+
+def _half_done(new: cst.Arg, edit: RenameArgument) -> bool:
     """Whether the name was changed, and the value that should have changed with it is still the old name's."""
-    match new.value:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return edit.value is not None and name == edit.old
-        case _:
-            return False
+    return edit.value is not None and names.dotted(new.value)[-1] == edit.old
 
 
-def remove_argument(code: Code, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
-    def anchor(call: ast.Call, old: ast.keyword) -> Anchor:
-        return Anchor(old, lambda: taken_out(code, call, old), _alike(call, edit.old))
+def remove_argument(source: Source, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
+    def anchor(call: cst.Call, old: cst.Arg) -> Anchor:
+        return Anchor(old, lambda: [taken_out(call, old)], _alike(call, edit.old))
 
-    found = _calls(code, scopes, edit.call)
+    found = _calls(source, scopes, edit.call)
     anchors = [anchor(call, old) for call in found if (old := _keyword(call, edit.old))]
     return Sites(tuple(anchors), tuple(call for call in found if not _keyword(call, edit.old)))
 
 
-def add_argument(code: Code, scopes: Sequence[Scope], edit: AddArgument) -> Sites:
-    new = f"{edit.new}={edit.value}"
-
-    def splices(call: ast.Call) -> list[Splice]:
-        items = commas.argument_items(code, call)
-        sole = call.args[0] if len(call.args) == 1 and not call.keywords else None
-        if isinstance(sole, ast.GeneratorExp) and code.start(sole) < items.start:
-            return [Splice(items.start, items.end, f"({code.text[items.start : items.end]}), {new}")]
-        return commas.with_appended(items, new)
-
-    def anchor(call: ast.Call) -> Anchor:
-        alike = _alike(call, edit.new)
-        return Anchor(call, lambda: splices(call), lambda node: alike(code.parents[node]) if node in effects else False)
-
-    found = _calls(code, scopes, edit.call)
-    effects = [keyword for call in found if (keyword := _keyword(call, edit.new))]
-    return Sites(tuple(anchor(call) for call in found if not _keyword(call, edit.new)), tuple(effects))
-
-
-def taken_out(code: Code, call: ast.Call, argument: ast.keyword) -> list[Splice]:
+def taken_out(call: cst.Call, argument: cst.Arg) -> Change:
     """Take one keyword argument out of a call."""
-    items = commas.argument_items(code, call)
-    start = code.start(argument)
-    return commas.without(items, frozenset(index for index, span in enumerate(items.spans) if span[0] == start))
+    name = argument.keyword.value if argument.keyword else ""
+
+    def make(made: CSTNode) -> CSTNode:
+        assert isinstance(made, cst.Call)
+        index = next(i for i, arg in enumerate(made.args) if arg.keyword and arg.keyword.value == name)
+        return commas.to_call(made, commas.without(commas.of_call(made), index))
+
+    return Change(call, make)
 
 
-def _calls(code: Code, scopes: Sequence[Scope], called: str) -> list[ast.Call]:
+def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> Sites:
+    new = cst.Arg(_value(edit.value), cst.Name(edit.new), equal=_TIGHT)
+
+    def make(made: CSTNode) -> CSTNode:
+        assert isinstance(made, cst.Call)
+        match made.args:
+            case [cst.Arg(value=cst.GeneratorExp(lpar=[]) as sole) as arg]:
+                inside = sole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+                made = made.with_changes(args=[arg.with_changes(value=inside)])
+        return commas.to_call(made, commas.with_appended(commas.of_call(made), [new]))
+
+    def anchor(call: cst.Call) -> Anchor:
+        alike = _alike(call, edit.new)
+        twins = {id(effect): of for effect, of in effects}
+        return Anchor(call, lambda: [Change(call, make)], lambda node: id(node) in twins and alike(twins[id(node)]))
+
+    found = _calls(source, scopes, edit.call)
+    effects = [(keyword, call) for call in found if (keyword := _keyword(call, edit.new))]
+    anchors = tuple(anchor(call) for call in found if not _keyword(call, edit.new))
+    return Sites(anchors, tuple(keyword for keyword, _ in effects))
+
+
+def _calls(source: Source, scopes: Sequence[Scope], called: str) -> list[cst.Call]:
     """The calls whose full dotted name ends in `called`, in order."""
-    table = names.imports(code.parents)
+    table = names.imports(source.everything)
     tail = tuple(called.split("."))
     return [
         node
-        for node in code.nodes(scopes)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, (ast.Name, ast.Attribute))
+        for node in source.nodes(scopes)
+        if isinstance(node, cst.Call)
+        and isinstance(node.func, (cst.Name, cst.Attribute))
         and names.ends_in(names.resolve(node.func, table), tail)
     ]
 
 
-def _keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    return next((keyword for keyword in call.keywords if keyword.arg == name), None)
+def _keyword(call: cst.Call, name: str) -> cst.Arg | None:
+    return next((arg for arg in call.args if arg.keyword and arg.keyword.value == name), None)
 
 
-def _alike(call: ast.Call, but: str) -> Callable[[ast.AST], bool]:
+def _alike(call: cst.Call, but: str) -> Callable[[CSTNode], bool]:
     """Tells a call that is the same but for one keyword argument, which just one of the two has."""
 
-    def bare(one: ast.Call) -> ast.Call:
-        return ast.Call(one.func, one.args, [keyword for keyword in one.keywords if keyword.arg != but])
+    def bare(one: cst.Call) -> cst.Call:
+        return cst.Call(one.func, [arg for arg in one.args if not (arg.keyword and arg.keyword.value == but)])
 
-    def alike(other: ast.AST) -> bool:
+    def alike(other: CSTNode) -> bool:
         return (
-            isinstance(other, ast.Call)
-            and len(other.keywords) != len(call.keywords)
+            isinstance(other, cst.Call)
+            and len(other.args) != len(call.args)
             and match(bare(call), bare(other), {}) is not None
         )
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from patcher.rewrite import names
-from patcher.rewrite.marking import Splice
-from patcher.rewrite.sites import Anchor, Sites
+from patcher.rewrite.sites import Anchor, Change, Sites
 
 if TYPE_CHECKING:
-    from patcher.rewrite.code import Code, Scope
     from patcher.rewrite.edits import RenameAttribute
+    from patcher.rewrite.source import Source
+    from patcher.rewrite.syntax import Scope
 
 
-def rename_attribute(code: Code, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
-    table = names.imports(code.parents)
+def rename_attribute(source: Source, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
+    table = names.imports(source.everything)
     old = tuple(edit.old.split("."))
-    new = (*old[:-1], edit.new)
-    found = [node for node in code.nodes(scopes) if isinstance(node, ast.Attribute)]
+    found = [node for node in source.nodes(scopes) if isinstance(node, cst.Attribute)]
 
-    def having(tail: names.Parts) -> list[ast.Attribute]:
-        return [node for node in found if node.attr == tail[-1] and names.ends_in(names.resolve(node, table), tail)]
+    def having(tail: names.Parts) -> list[cst.Attribute]:
+        return [n for n in found if n.attr.value == tail[-1] and names.ends_in(names.resolve(n, table), tail)]
 
-    effects = having(new)
+    effects = having((*old[:-1], edit.new))
 
-    def anchor(node: ast.Attribute) -> Anchor:
-        end = code.end(node)
-        splice = Splice(end - len(node.attr), end, edit.new)
-        return Anchor(node, lambda: [splice], lambda other: any(other is effect for effect in effects))
+    def anchor(node: cst.Attribute) -> Anchor:
+        step = Change(node, lambda made: made.with_changes(attr=cst.Name(edit.new)))
+        return Anchor(node, lambda: [step], lambda other: any(other is effect for effect in effects))
 
     return Sites(tuple(anchor(node) for node in having(old)), tuple(effects))

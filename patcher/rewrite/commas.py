@@ -1,116 +1,145 @@
-"""Take an item out of a comma-separated list, or put one behind it, in the style that the list is written in."""
+"""Take an item out of a list with commas, or put one behind it, in the style that the list is written in."""
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from patcher.rewrite.code import position
-from patcher.rewrite.marking import Splice
+import libcst as cst
 
-if TYPE_CHECKING:
-    from patcher.rewrite.code import Code
-
-_TRIVIA = re.compile(r"(?:[ \t\f\r\n]+|\\(?:\r\n|\r|\n)|#[^\r\n]*)+")
+Item: TypeAlias = cst.Arg | cst.ImportAlias
+Space: TypeAlias = cst.BaseParenthesizableWhitespace
+NOTHING = cst.SimpleWhitespace("")
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The list's items as pairs of offsets, and where the list's inside begins and ends."""
+    """A list, and the white space before its first item and behind its last, or behind the last one's comma."""
 
-    code: Code
-    spans: tuple[tuple[int, int], ...]
-    start: int
-    end: int
-    bracketed: bool = True
+    items: tuple[Item, ...]
+    before: Space
+    behind: Space
 
 
-def skip(text: str, offset: int, end: int) -> int:
-    """The offset behind white space, comments and continued line ends."""
-    found = _TRIVIA.match(text, offset, end)
-    return found.end() if found else offset
+def of_call(call: cst.Call) -> Items:
+    last = call.args[-1] if call.args else None
+    if last is None:
+        return Items((), NOTHING, call.whitespace_before_args)
+    return Items(tuple(call.args), call.whitespace_before_args, _behind(last, last.whitespace_after_arg))
 
 
-def argument_items(code: Code, call: ast.Call) -> Items:
-    """The arguments of a call. A parenthesis around an argument belongs to it."""
-    text, close = code.text, code.end(call) - 1
-    start = code.end(call.func)
-    while text[start := skip(text, start, close + 1)] != "(":
-        start += 1
-    nodes = sorted([*call.args, *call.keywords], key=position)
-    return Items(code, parenthesized(code, nodes, start + 1, close), start + 1, close)
+def to_call(call: cst.Call, items: Items) -> cst.Call:
+    if not items.items:
+        return call.with_changes(args=[], whitespace_before_args=items.behind)
+    *most, last = items.items
+    last = _ended(last.with_changes(whitespace_after_arg=NOTHING), items.behind, "whitespace_after_arg")
+    return call.with_changes(args=[*most, last], whitespace_before_args=items.before)
 
 
-def parenthesized(code: Code, nodes: Sequence[ast.AST], start: int, end: int) -> tuple[tuple[int, int], ...]:
-    """The spans of list items between two offsets, parentheses around an item included."""
-    spans: list[tuple[int, int]] = []
-    if len(nodes) == 1 and isinstance(nodes[0], ast.GeneratorExp) and code.start(nodes[0]) < start:
-        return ((start, end),)
-    for index, node in enumerate(nodes):
-        first = start if index == 0 else after_comma(code.text, spans[-1][1], end)
-        last = code.end(node)
-        stop = code.start(nodes[index + 1]) if index + 1 < len(nodes) else end
-        while (offset := skip(code.text, last, stop)) < stop and code.text[offset] == ")":
-            last = offset + 1
-        spans.append((skip(code.text, first, end), last))
-    return tuple(spans)
+def of_import(node: cst.ImportFrom) -> Items:
+    assert not isinstance(node.names, cst.ImportStar)
+    before = node.lpar.whitespace_after if node.lpar else NOTHING
+    last = node.names[-1]
+    return Items(tuple(node.names), before, _behind(last, node.rpar.whitespace_before if node.rpar else NOTHING))
 
 
-def after_comma(text: str, offset: int, end: int) -> int:
-    """The offset behind the comma that follows, or `offset` where none does."""
-    comma = skip(text, offset, end)
-    return comma + 1 if comma < end and text[comma] == "," else offset
+def to_import(node: cst.ImportFrom, items: Items) -> cst.ImportFrom:
+    *most, last = items.items
+    if node.lpar is None or node.rpar is None:
+        return node.with_changes(names=[*most, last.with_changes(comma=cst.MaybeSentinel.DEFAULT)])
+    lpar, rpar = node.lpar.with_changes(whitespace_after=items.before), node.rpar
+    if isinstance(last.comma, cst.Comma):
+        last = last.with_changes(comma=last.comma.with_changes(whitespace_after=items.behind))
+    else:
+        rpar = rpar.with_changes(whitespace_before=items.behind)
+    return node.with_changes(names=[*most, last], lpar=lpar, rpar=rpar)
 
 
-def without(items: Items, gone: frozenset[int]) -> list[Splice]:
-    """Take the items at some indexes out."""
-    code, text = items.code, items.code.text
-    if len(gone) == len(items.spans):
-        last = after_comma(text, items.spans[-1][1], items.end)
-        first, bottom = items.spans[0][0], code.line_of(last - 1)
-        behind = text[last : code.line_stop(bottom)].strip(" \t\f")
-        if items.bracketed and code.own_line(first) and (not behind or behind.startswith("#")):
-            return [Splice(code.line_start(code.line_of(first)), code.line_start(bottom + 1), "")]
-        return [Splice(items.spans[0][0], last + (0 if text[last : items.end].strip() else items.end - last), "")]
-    splices = []
-    for index in sorted(gone):
-        start, end = items.spans[index]
-        comma = after_comma(text, end, items.end)
-        line, last = code.line_of(start), code.line_of(comma - 1)
-        behind = text[comma : code.line_stop(last)].strip(" \t\f")
-        kept_before = any(other not in gone for other in range(index))
-        if items.bracketed and code.own_line(start) and (not behind or behind.startswith("#")) and comma <= items.end:
-            splices.append(Splice(code.line_start(line), code.line_start(last + 1), ""))
-        elif index + 1 < len(items.spans) and (not kept_before or code.line_of(items.spans[index + 1][0]) == last):
-            splices.append(Splice(start, _until(text, comma, items.spans[index + 1][0]), ""))
-        elif index and "#" not in text[items.spans[index - 1][1] : start]:
-            splices.append(Splice(items.spans[index - 1][1], end, ""))
-        else:
-            splices.append(Splice(start, comma, ""))
-    return splices
+def _behind(last: Item, without: Space) -> Space:
+    return last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else without
 
 
-def _until(text: str, comma: int, following: int) -> int:
-    """Up to the next item, or only past the comma where comments stand between."""
-    return comma if "#" in text[comma:following] else following
+def _ended(last: Item, behind: Space, field: str) -> Item:
+    if isinstance(last.comma, cst.Comma):
+        return last.with_changes(comma=last.comma.with_changes(whitespace_after=behind))
+    return last.with_changes(**{field: behind})
 
 
-def with_appended(items: Items, new: str) -> list[Splice]:
-    """Put an item behind the last one."""
-    code, text = items.code, items.code.text
-    if not items.spans:
-        return [Splice(items.start, items.start, new)]
-    start, end = items.spans[-1]
-    comma = after_comma(text, end, items.end)
-    last = code.line_of(max(start, comma - 1))
-    if not code.own_line(start):
-        return [Splice(end, end, f", {new}")]
-    indent = code.indent(start)
-    if code.line_of(items.end) == last:
-        return [Splice(end, end, f",{code.newline}{indent}{new}")]
-    stop = code.line_stop(last)
-    line = f"{code.newline}{indent}{new}"
-    return [Splice(stop, stop, f"{line},")] if comma != end else [Splice(end, end, ","), Splice(stop, stop, line)]
+def _joined(one: Space, two: Space) -> Space:
+    """The white space around something that is gone; its own comment goes with it, those of other lines stay."""
+    if not isinstance(one, cst.ParenthesizedWhitespace):
+        return two if _has_comment(two) else one
+    if not isinstance(two, cst.ParenthesizedWhitespace):
+        return one.with_changes(last_line=two) if _has_comment(one) else two
+    return two.with_changes(first_line=one.first_line, empty_lines=[*one.empty_lines, *two.empty_lines])
+
+
+def _has_comment(space: Space) -> bool:
+    if not isinstance(space, cst.ParenthesizedWhitespace):
+        return False
+    return space.first_line.comment is not None or any(line.comment for line in space.empty_lines)
+
+
+def _after(item: Item) -> Space:
+    assert isinstance(item.comma, cst.Comma)
+    return item.comma.whitespace_after
+
+
+def without(items: Items, gone: int) -> Items:
+    """Take one item out."""
+    all_, last = list(items.items), gone == len(items.items) - 1
+    item = all_.pop(gone)
+    before = items.before if gone == 0 else _after(items.items[gone - 1])
+    behind = items.behind if last else _after(item)
+    # Which of the two white spaces stays: `(\n    a,\n    b,\n)` loses a whole line with `b`, `(a, b, c)` one comma.
+    own_line = isinstance(before, cst.ParenthesizedWhitespace)
+    ends_line = isinstance(behind, cst.ParenthesizedWhitespace)
+    if not all_:
+        joined = _joined(before, behind) if own_line and ends_line else NOTHING
+        return Items((), NOTHING, joined)
+    if own_line and ends_line:
+        between = _joined(before, behind)
+    elif not last and (gone == 0 or not ends_line):
+        between = _joined(before, behind) if _has_comment(behind) else before
+    elif gone and not _has_comment(before):
+        all_[gone - 1] = all_[gone - 1].with_changes(comma=item.comma)
+        between = behind
+    else:
+        between = _joined(before, behind)
+    if gone == 0:
+        return replace(items, items=tuple(all_), before=between)
+    if last:
+        return Items(tuple(all_), items.before, between)
+    previous = all_[gone - 1]
+    assert isinstance(previous.comma, cst.Comma)
+    all_[gone - 1] = previous.with_changes(comma=previous.comma.with_changes(whitespace_after=between))
+    return replace(items, items=tuple(all_))
+
+
+def with_appended(items: Items, new: Sequence[Item]) -> Items:
+    """Put items behind the last one, each on a line of its own where the last one has one."""
+    for item in new:
+        items = _with_appended(items, item)
+    return items
+
+
+def _with_appended(items: Items, new: Item) -> Items:
+    if not items.items:
+        return Items((new,), NOTHING, items.behind)
+    *most, last = items.items
+    before = _after(most[-1]) if most else items.before
+    between: Space = cst.SimpleWhitespace(" ")
+    behind = items.behind
+    if isinstance(before, cst.ParenthesizedWhitespace):
+        between = before.with_changes(
+            first_line=cst.TrailingWhitespace(newline=before.first_line.newline), empty_lines=[]
+        )
+        if isinstance(behind, cst.ParenthesizedWhitespace):
+            between = between.with_changes(first_line=behind.first_line)
+            behind = behind.with_changes(first_line=cst.TrailingWhitespace(newline=behind.first_line.newline))
+    comma = last.comma if isinstance(last.comma, cst.Comma) else cst.MaybeSentinel.DEFAULT
+    last = last.with_changes(comma=cst.Comma(whitespace_after=between))
+    if isinstance(last, cst.Arg):
+        last = last.with_changes(whitespace_after_arg=NOTHING)
+    return Items((*most, last, new.with_changes(comma=comma)), items.before, behind)

@@ -1,4 +1,4 @@
-"""The edits that a record makes, and how a changed line is marked, as frozen values without behaviour."""
+"""The edits that a record can ask for, as frozen values, and how a changed line is marked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Style = Literal["comment", "clean"]
+"""Whether the old lines are kept above the new ones as comments, or dropped."""
 Where = Literal["prologue", "start", "before", "after", "end"]
 
 

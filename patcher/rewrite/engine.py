@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import sys
 from collections.abc import Sequence
+
+import libcst as cst
 
 from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument
 from patcher.rewrite.attributes import rename_attribute
-from patcher.rewrite.code import Code, Scope, parse
+from patcher.rewrite.changes import make
 from patcher.rewrite.edits import (
     AddArgument,
     Edit,
@@ -23,24 +23,15 @@ from patcher.rewrite.edits import (
 from patcher.rewrite.hand_made import markers_of_effect
 from patcher.rewrite.imports import move_import
 from patcher.rewrite.marker import line_markers, marker_pattern
-from patcher.rewrite.marking import mark_up, overlapping, splice_text
 from patcher.rewrite.matching import find
 from patcher.rewrite.nearest import nearest
-from patcher.rewrite.outcome import (
-    AlreadyDone,
-    AnchorAmbiguous,
-    AnchorMissing,
-    Candidate,
-    Outcome,
-    Overlap,
-    Rewritten,
-    Unparseable,
-)
+from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Outcome, Rewritten, Unparseable
 from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
 from patcher.rewrite.replacing import insert, replace
-from patcher.rewrite.shape import UNREADABLE
-from patcher.rewrite.sites import Anchor, Sites, settle
+from patcher.rewrite.sites import Sites, settle
+from patcher.rewrite.source import Source, parse
+from patcher.rewrite.syntax import Scope
 
 _BOM = "\ufeff"
 
@@ -50,19 +41,28 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
 
     `may_touch` names the records whose marked lines may be edited.
     """
-    code = parse(source.removeprefix(_BOM))
+    code = parse(source)
     if isinstance(code, Unparseable):
         return code
     scopes = code.within(edit.within)
     if not scopes:
         return AnchorMissing(edit.count, 0, nearest(code, scopes, edit))
-    sites = settle(code, locate(code, scopes, edit, mark))
+    try:
+        sites = settle(code, locate(code, scopes, edit, mark))
+        return _outcome(code, scopes, edit, sites, mark, may_touch, source.startswith(_BOM))
+    except cst.ParserSyntaxError as error:
+        return Unparseable(1, error.message.splitlines()[-1])
+
+
+def _outcome(
+    code: Source, scopes: Sequence[Scope], edit: Edit, sites: Sites, mark: Mark, may_touch: frozenset[str], bom: bool
+) -> Outcome:
     found, effects = len(sites.anchors), len(sites.effects)
     if found > edit.count:
-        return AnchorAmbiguous(edit.count, tuple(_line(code, anchor.node) for anchor in sites.anchors))
+        return AnchorAmbiguous(edit.count, tuple(code.lines(anchor.node)[0] for anchor in sites.anchors))
     if found == 0 and effects >= edit.count:
         return AlreadyDone(
-            tuple(_line(code, node) for node in sites.effects),
+            tuple(code.lines(node)[0] for node in sites.effects),
             any(markers_of_effect(code, node, edit, mark.word) for node in sites.effects),
         )
     if found == 0 and isinstance(edit, Replace) and not edit.replacement.strip():
@@ -72,32 +72,27 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
             return AlreadyDone(
                 tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
             )
-    if found < edit.count and found + effects != edit.count:
-        return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
-    if found == 0:
+    if found == 0 or (found < edit.count and found + effects != edit.count):
         return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
     by_hand = sites.effects if found < edit.count else ()
-    outcome = _make(code, sites.anchors, by_hand, mark, may_touch)
-    if isinstance(outcome, Rewritten) and source.startswith(_BOM):
+    outcome = make(code, sites.anchors, by_hand, mark, may_touch)
+    if isinstance(outcome, Rewritten) and bom:
         return Rewritten(_BOM + outcome.source, outcome.lines, outcome.by_hand)
     return outcome
 
 
 def matches(source: str, wanted: str) -> tuple[int, ...]:
     """The lines, from 1, at which a pattern matches; none where the source is no Python."""
-    code = parse(source.removeprefix(_BOM))
+    read = pattern(wanted)
+    if not all(name in source for name in read.names):
+        return ()
+    code = parse(source)
     if isinstance(code, Unparseable):
         return ()
-    return tuple(_line(code, place.nodes[0]) for place in find(code, (code.tree,), pattern(wanted)))
+    return tuple(code.lines(place.nodes[0])[0] for place in find(code, (code.module,), read))
 
 
-def compiles(source: str) -> Unparseable | None:
-    """Why a source is no Python, or None where it is."""
-    code = parse(source.removeprefix(_BOM))
-    return code if isinstance(code, Unparseable) else None
-
-
-def locate(code: Code, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites:
+def locate(code: Source, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites:
     """The places that an edit is about."""
     match edit:
         case MoveImport():
@@ -114,47 +109,3 @@ def locate(code: Code, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites
             return replace(code, scopes, edit, mark)
         case Insert():
             return insert(code, scopes, edit)
-
-
-def _make(
-    code: Code, anchors: Sequence[Anchor], by_hand: Sequence[ast.AST], mark: Mark, may_touch: frozenset[str]
-) -> Outcome:
-    for anchor in anchors:
-        if not isinstance(anchor.node, ast.Module):
-            line = _line(code, anchor.node)
-            for record in line_markers(code.line(line), mark.word):
-                if record is not None and record != mark.record and record not in may_touch:
-                    return Overlap(line, record)
-    hidden = next((anchor.node for anchor in anchors if _misplaced(code, anchor.node)), None)
-    if hidden is not None:
-        line = _line(code, code.statement(hidden))
-        return AnchorMissing(len(anchors), len(anchors) - 1, Candidate(line, code.line(line).strip()))
-    splices = [splice for anchor in anchors for splice in anchor.splices()]
-    if overlapping(splices):
-        return AnchorAmbiguous(len(anchors) - 1, tuple(_line(code, anchor.node) for anchor in anchors))
-    try:
-        marked = mark_up(code, splices, mark, may_touch)
-    except UNREADABLE:
-        broken = parse(splice_text(code.text, splices))
-        if isinstance(broken, Unparseable):
-            return broken
-        raise
-    if isinstance(marked, Overlap):
-        return marked
-    result = parse(marked.text)
-    if isinstance(result, Unparseable):
-        return result
-    return Rewritten(marked.text, marked.lines, tuple(marked.moved(_line(code, node)) for node in by_hand))
-
-
-def _misplaced(code: Code, node: ast.AST) -> bool:
-    """Whether a node in an f-string does not stand where Python, before 3.12, says it does."""
-    if sys.version_info >= (3, 12) or not any(isinstance(above, ast.JoinedStr) for above in code.ancestors(node)):
-        return False
-    text = code.segment(node)
-    read = parse(f"f({text})" if isinstance(node, ast.keyword) else text)
-    return isinstance(read, Unparseable) or not any(ast.dump(part) == ast.dump(node) for part in read.parents)
-
-
-def _line(code: Code, node: ast.AST) -> int:
-    return 1 if isinstance(node, ast.Module) else code.line_of(code.start(node))

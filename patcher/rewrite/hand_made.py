@@ -13,13 +13,14 @@ the statement, or around it, behind the `try:` of two imports. What is near and 
 
 from __future__ import annotations
 
-import ast
 import keyword
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from patcher.rewrite.code import Code, parse
+import libcst as cst
+
+from patcher.rewrite.blocks import place
 from patcher.rewrite.edits import (
     AddArgument,
     Edit,
@@ -36,10 +37,12 @@ from patcher.rewrite.matching import find
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
-from patcher.rewrite.sites import TRIES
+from patcher.rewrite.source import Source, parse
+from patcher.rewrite.syntax import HANDLERS, IMPORTS, TRIES, statements, walk
 
 _SMALL = 12
 """The most lines of a `try` or `if` that is taken to be there for the edit in it."""
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _NAME = re.compile(r"(?<![$\w])[A-Za-z_]\w*")
 _ALIKE = 0.6
 """How much an old line kept as a comment has in common with the one that took its place."""
@@ -49,7 +52,7 @@ _ANYWHERE = frozenset({*keyword.kwlist, "self", "cls", "args", "kwargs", "config
 
 def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
-    code = parse(source.removeprefix("\ufeff"))
+    code = parse(source)
     if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
         return frozenset()
     from patcher.rewrite.engine import locate
@@ -68,79 +71,81 @@ def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
 
 def markers_of_pattern(source: str, wanted: str, word: str) -> frozenset[int]:
     """The same for the places that a pattern matches: upstream's fix, made by hand."""
-    code = parse(source.removeprefix("\ufeff"))
+    code = parse(source)
     if isinstance(code, Unparseable):
         return frozenset()
     names = _names([wanted])
     lines: set[int] = set()
-    for place in find(code, (code.tree,), pattern(wanted)):
-        lines |= markers_of_place(code, place.nodes[0], names, word)
+    for match in find(code, (code.module,), pattern(wanted)):
+        lines |= markers_of_place(code, match.nodes[0], names, word)
     return frozenset(line for line in lines if line_markers(code.line(line), word))
 
 
-def markers_of_effect(code: Code, node: ast.AST, edit: Edit, word: str) -> frozenset[int]:
+def markers_of_effect(code: Source, node: cst.CSTNode, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that one node with the edit's effect accounts for."""
     lines = markers_of_place(code, node, _names(_texts(edit)), word, edit)
     return frozenset(line for line in lines if line_markers(code.line(line), word))
 
 
 def markers_of_place(
-    code: Code, node: ast.AST, names: frozenset[str], word: str, edit: Edit | None = None
+    code: Source, node: cst.CSTNode, names: frozenset[str], word: str, edit: Edit | None = None
 ) -> frozenset[int]:
     """The lines that a place accounts for, marked or not; `names` is what the edit is about."""
-    first, last = _line(code, node), _last_line(code, node, edit)
+    first, last = code.lines(node)[0], _last_line(code, node, edit)
     own = set(range(first, last + 1))
-    if first != last and (isinstance(edit, RemoveArgument) or isinstance(node, (ast.Import, ast.ImportFrom))):
+    if first != last and (isinstance(edit, RemoveArgument) or isinstance(node, IMPORTS)):
         # Of a call without the argument and of a long import, only what speaks of the edit is it.
         own = {line for line in own if line in (first, last) or _about(code.line(line), names)}
     own |= _above(code, first, last, names, word) | _below(code, last, names, word)
     statement = code.statement(node)
-    top, bottom = _line(code, statement), code.line_of(code.end(statement))
-    simple = not any(isinstance(getattr(statement, name, None), list) for name in ("body", "cases"))
-    if simple:
+    top, bottom = code.lines(statement)
+    if not isinstance(statement, cst.BaseCompoundStatement):
         own |= _above(code, top, bottom, names, word)
         if not any(line_markers(code.line(line), word) for line in own):
             own |= {top, bottom}
     for above in code.ancestors(statement):
-        if not isinstance(above, (ast.If, ast.ExceptHandler, *TRIES)):
+        if not isinstance(above, (cst.BaseCompoundStatement, *HANDLERS)):
+            continue  # A line, a block or an `else:`.
+        if not isinstance(above, (cst.If, *HANDLERS, *TRIES)):
             break
-        begin, end = _line(code, above), code.line_of(code.end(above))
+        begin, end = code.lines(above)
         if end - begin > _SMALL:
             break
         own |= _around(code, above, names) | _above(code, begin, begin, names, word)
     return frozenset(own)
 
 
-def _line(code: Code, node: ast.AST) -> int:
-    return 1 if isinstance(node, ast.Module) else code.line_of(code.start(node))
-
-
-def _last_line(code: Code, node: ast.AST, edit: Edit | None) -> int:
+def _last_line(code: Source, node: cst.CSTNode, edit: Edit | None) -> int:
     """The last line of a place; of statements that an edit puts there together, the last one's."""
     count = 1
-    if isinstance(node, ast.stmt) and isinstance(edit, (Insert, Replace)):
+    if isinstance(node, _STATEMENTS) and isinstance(edit, (Insert, Replace)):
         text = edit.code if isinstance(edit, Insert) else edit.replacement
         count = max(1, len(pattern(text).body))
-    if count > 1 and isinstance(node, ast.stmt):
-        block = code.siblings(node)
-        index = next(index for index, item in enumerate(block) if item is node)
-        node = block[min(index + count, len(block)) - 1]
-    return code.line_of(code.end(node))
+    if count > 1:
+        block, index = place(code, node)
+        inside = statements(block)
+        node = inside[min(index + count, len(inside)) - 1][0]
+    return code.lines(node)[1]
 
 
-def _around(code: Code, guard: ast.AST, names: frozenset[str]) -> set[int]:
+def _around(code: Source, guard: cst.CSTNode, names: frozenset[str]) -> set[int]:
     """The lines of a small `try` or `if` that are its own (`try:`, `except ImportError:`) or about the edit."""
-    lines: set[int] = set(range(_line(code, guard), code.line_of(code.end(guard)) + 1))
-    for node in ast.walk(guard):
-        if not isinstance(node, ast.stmt) or node is guard or isinstance(node, (ast.If, *TRIES)):
+    lines: set[int] = set(_range(code, guard))
+    for node in walk(guard):
+        if not isinstance(node, _STATEMENTS) or node is guard or isinstance(node, (cst.If, *TRIES)):
             continue
-        inside = range(_line(code, node), code.line_of(code.end(node)) + 1)
-        if not _about(code.segment(node), names):
+        inside = _range(code, node)
+        if not _about("\n".join(map(code.line, inside)), names):
             lines.difference_update(inside)
     return lines
 
 
-def _above(code: Code, first: int, last: int, names: frozenset[str], word: str) -> set[int]:
+def _range(code: Source, node: cst.CSTNode) -> range:
+    first, last = code.lines(node)
+    return range(first, last + 1)
+
+
+def _above(code: Source, first: int, last: int, names: frozenset[str], word: str) -> set[int]:
     """The comment lines right above that speak of the place: `# Uky: why`, or the old lines kept as comments."""
     found: set[int] = set()
     number = first - 1
@@ -154,14 +159,14 @@ def _above(code: Code, first: int, last: int, names: frozenset[str], word: str) 
     return found
 
 
-def _is_old(code: Code, comment: str, first: int, last: int) -> bool:
+def _is_old(code: Source, comment: str, first: int, last: int) -> bool:
     """Whether a comment reads like one of the lines below it: `# start(a)  # Uky` above `start(a, b)`."""
     old = comment.lstrip(" \t\f#").partition("#")[0].strip()
     lines = (code.line(number).partition("#")[0].strip() for number in range(first, last + 1))
     return any(SequenceMatcher(None, old, line, autojunk=False).ratio() >= _ALIKE for line in lines)
 
 
-def _below(code: Code, line: int, names: frozenset[str], word: str) -> set[int]:
+def _below(code: Source, line: int, names: frozenset[str], word: str) -> set[int]:
     """The old lines kept as comments right below."""
     found: set[int] = set()
     number = line + 1

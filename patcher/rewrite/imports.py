@@ -2,187 +2,171 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import libcst as cst
+from libcst import CSTNode
+
 from patcher.rewrite import commas, names
-from patcher.rewrite.embedding import own_lines
-from patcher.rewrite.marking import Splice
-from patcher.rewrite.sites import TRIES, Anchor, Sites
+from patcher.rewrite.blocks import place
+from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step
+from patcher.rewrite.syntax import IMPORTS, TRIES, walk
 
 if TYPE_CHECKING:
-    from patcher.rewrite.code import Code, Scope
     from patcher.rewrite.edits import MoveImport
+    from patcher.rewrite.source import Source
+    from patcher.rewrite.syntax import Scope
 
-_GAP = r"(?:\s|\\)*"
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:\s*ignore|pylint|isort|ruff|fmt|pyright|mypy|pragma)\b.*", re.IGNORECASE)
 
 
-def move_import(code: Code, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
+def move_import(source: Source, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
     package, _, name = edit.old.rpartition(".")
     target, _, new_name = edit.new.rpartition(".")
     tops = {edit.old.split(".")[0], edit.new.split(".")[0]}
     anchors: list[Anchor] = []
-    effects: list[ast.AST] = []
-    for node in code.nodes(scopes):
+    effects: list[CSTNode] = []
+    for node in source.nodes(scopes):
         match node:
-            case ast.ImportFrom():
+            case cst.ImportFrom():
                 module = names.module(node)
-                moved = [alias for alias in node.names if module == package and alias.name == name]
+                aliases = names.aliases(node)
+                moved = [alias for alias in aliases if module == package and names.imported(alias) == name]
                 if moved:
-                    anchors.append(_anchor(code, node, moved, effects, partial(_split, code, node, edit, moved)))
-                elif module == edit.old and not _star(node):
-                    anchors.append(
-                        _anchor(code, node, node.names, effects, partial(_module, code, node, edit.old, edit.new))
-                    )
+                    steps = partial(_split, source, node, edit, moved)
+                    anchors.append(_anchor(source, node, moved, effects, steps))
+                elif module == edit.old and aliases:
+                    step: Step = Change(node, lambda made: _renamed(made, edit.new))
+                    anchors.append(_anchor(source, node, aliases, effects, partial(list, [step])))
                 elif module == edit.new or any(
-                    (module == target and alias.name == new_name)
-                    or (module.split(".")[0] in tops and alias.name in (name, new_name))
-                    for alias in node.names
+                    (module == target and names.imported(alias) == new_name)
+                    or (module.split(".")[0] in tops and names.imported(alias) in (name, new_name))
+                    for alias in aliases
                 ):
                     effects.append(node)
-            case ast.Import():
-                moved = [alias for alias in node.names if alias.name == edit.old]
-                if moved and (change := _dotted(code, node, edit)) is not None:
-                    anchors.append(_anchor(code, node, moved, effects, partial(list, change)))
-                elif any(alias.name == edit.new for alias in node.names):
+            case cst.Import():
+                moved = [alias for alias in node.names if names.imported(alias) == edit.old]
+                changes = _dotted(source, node, edit) if moved else None
+                if changes is not None:
+                    anchors.append(_anchor(source, node, moved, effects, partial(list, changes)))
+                elif any(names.imported(alias) == edit.new for alias in node.names):
                     effects.append(node)
     return Sites(tuple(anchors), tuple(effects))
 
 
 def _anchor(
-    code: Code,
-    node: ast.stmt,
-    moved: Sequence[ast.alias],
-    effects: Sequence[ast.AST],
-    splices: Callable[[], list[Splice]],
+    source: Source,
+    node: cst.Import | cst.ImportFrom,
+    moved: Sequence[cst.ImportAlias],
+    effects: Sequence[CSTNode],
+    steps: Callable[[], list[Step]],
 ) -> Anchor:
     """An import. Another with the effect, or one of the same local names on an error, is a hand's work."""
-    local = {alias.asname or alias.name for alias in moved}
+    local = {names.local(alias) for alias in moved}
 
-    def twin(other: ast.AST) -> bool:
-        if not isinstance(other, (ast.Import, ast.ImportFrom)) or not local <= {
-            a.asname or a.name for a in other.names
-        }:
+    def twin(other: CSTNode) -> bool:
+        if not isinstance(other, IMPORTS) or not local <= {names.local(alias) for alias in names.aliases(other)}:
             return False
-        return any(other is effect for effect in effects) or _on_error(code, node, other)
+        return any(other is effect for effect in effects) or _on_error(source, node, other)
 
-    return Anchor(node, splices, twin)
+    return Anchor(node, steps, twin)
 
 
-def _on_error(code: Code, one: ast.AST, two: ast.AST) -> bool:
+def _on_error(source: Source, one: CSTNode, two: CSTNode) -> bool:
     """Whether the innermost statement around both imports is a `try`."""
-    around = list(code.ancestors(two))
-    shared = next((above for above in code.ancestors(one) if above in around), None)
+    over = {id(above) for above in source.ancestors(two)}
+    shared = next((above for above in source.ancestors(one) if id(above) in over), None)
     return isinstance(shared, TRIES)
 
 
-def _star(node: ast.ImportFrom) -> bool:
-    return any(alias.name == "*" for alias in node.names)
+def _path(name: str) -> cst.Name | cst.Attribute:
+    found = cst.parse_expression(name)
+    assert isinstance(found, (cst.Name, cst.Attribute))
+    return found
 
 
-def _module(code: Code, node: ast.ImportFrom, old: str, new: str) -> list[Splice]:
-    """Name another module in `from … import`."""
-    start = code.start(node)
-    parts = f"{_GAP}\\.{_GAP}".join(re.escape(part) for part in old.split("."))
-    found = re.compile(rf"from{_GAP}({parts})(?!\w)").match(code.text, start)
-    if found is None:
-        raise AssertionError(f"no module {old} in {code.segment(node)!r}")
-    return [Splice(found.start(1), found.end(1), new)]
+def _renamed(node: CSTNode, module: str) -> CSTNode:
+    bare = module.lstrip(".")
+    return node.with_changes(module=_path(bare) if bare else None, relative=[cst.Dot()] * (len(module) - len(bare)))
 
 
-def _split(code: Code, node: ast.ImportFrom, edit: MoveImport, moved: list[ast.alias]) -> list[Splice]:
+def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequence[cst.ImportAlias]) -> list[Step]:
     package, _, name = edit.old.rpartition(".")
     target, _, new_name = edit.new.rpartition(".")
+    assert not isinstance(node.names, cst.ImportStar)
 
-    def written(alias: ast.alias) -> str:
-        local = alias.asname or alias.name
-        return new_name if local == new_name and not alias.asname else f"{new_name} as {local}"
+    def written(alias: cst.ImportAlias) -> cst.ImportAlias:
+        if name == new_name:
+            return alias
+        local = cst.AsName(cst.Name(names.local(alias))) if alias.asname or names.local(alias) != new_name else None
+        return alias.with_changes(name=cst.Name(new_name), asname=local)
 
-    if len(moved) == len(node.names):
-        renamed = [Splice(code.start(alias), code.end(alias), written(alias)) for alias in moved if name != new_name]
-        return [*(_module(code, node, package, target) if package != target else []), *renamed]
-    if package == target:
-        return [Splice(code.start(alias), code.end(alias), written(alias)) for alias in moved]
-    items = _alias_items(code, node)
-    starts = {code.start(alias) for alias in moved}
-    gone = frozenset(index for index, span in enumerate(items.spans) if span[0] in starts)
-    statement = f"from {target} import {', '.join(written(alias) for alias in moved)}"
-    return [*commas.without(items, gone), *_behind(code, node, statement)]
+    if len(moved) == len(node.names) or package == target:
+        aliases = [written(alias) if any(alias is one for one in moved) else alias for alias in node.names]
 
+        def whole(made: CSTNode) -> CSTNode:
+            made = made if package == target else _renamed(made, target)
+            return made.with_changes(names=aliases)
 
-def _behind(code: Code, node: ast.stmt, statement: str) -> list[Splice]:
-    """Put an import behind another, with the other's `noqa` and its like."""
-    end = code.end(node)
-    if not own_lines(code, [node]):
-        return [Splice(end, end, f"; {statement}")]
-    stop = code.line_stop(code.line_of(end))
-    first_stop = code.line_stop(code.line_of(code.start(node)))
-    pragma = _PRAGMA.search(code.text[end:stop]) or _PRAGMA.search(code.text[code.start(node) : first_stop])
-    comment = f"  {_without_marker(pragma[0])}" if pragma else ""
-    return [Splice(stop, stop, f"{code.newline}{code.indent(code.start(node))}{statement}{comment}")]
+        return [Change(node, whole)]
 
+    def rest(made: CSTNode) -> CSTNode:
+        assert isinstance(made, cst.ImportFrom)
+        items = commas.of_import(made)
+        for index in reversed(range(len(items.items))):
+            if any(items.items[index] is alias for alias in moved):
+                items = commas.without(items, index)
+        return commas.to_import(made, items)
 
-def _without_marker(comment: str) -> str:
-    return re.split(r"\s+#", comment, maxsplit=1)[0]
-
-
-def _alias_items(code: Code, node: ast.ImportFrom | ast.Import) -> commas.Items:
-    spans = tuple((code.start(alias), code.end(alias)) for alias in node.names)
-    end = code.end(node)
-    bracketed = code.text[end - 1] == ")"
-    start = spans[0][0]
-    return commas.Items(code, spans, start, end - 1 if bracketed else end, bracketed)
+    aliases = [written(alias).with_changes(comma=cst.MaybeSentinel.DEFAULT) for alias in moved]
+    statement = cst.ImportFrom(_path(target), aliases)
+    block, index = place(source, node)
+    line = source.parents[id(node)]
+    tail = _pragma(source, line) if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    space = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), cst.Comment(tail)) if tail else cst.TrailingWhitespace()
+    new = cst.SimpleStatementLine([statement], trailing_whitespace=space)
+    return [Change(node, rest), Splice(block, index + 1, index + 1, (new,), behind=True)]
 
 
-def _dotted(code: Code, node: ast.Import, edit: MoveImport) -> list[Splice] | None:
+def _pragma(source: Source, line: cst.SimpleStatementLine) -> str | None:
+    """A `noqa` and its like, behind an import's first line or its last."""
+    first, last = source.lines(line)
+    comment = line.trailing_whitespace.comment
+    found = _PRAGMA.search(comment.value if comment else "") or (first != last and _PRAGMA.search(source.line(first)))
+    return re.split(r"\s+#", found[0], maxsplit=1)[0] if found else None
+
+
+def _dotted(source: Source, node: cst.Import, edit: MoveImport) -> list[Step] | None:
     """Change `import old` and, where it binds the package's name, the uses that it was for; None where unsound."""
-    splices: list[Splice] = []
-    for alias in node.names:
-        if alias.name == edit.old:
-            splices.append(Splice(code.start(alias), code.start(alias) + _written_length(code, alias), edit.new))
-            if not alias.asname:
-                uses = _uses(code, node, edit)
-                if uses is None:
-                    return None
-                splices += uses
-    return splices
-
-
-def _written_length(code: Code, alias: ast.alias) -> int:
-    return len(re.split(r"[^\w.]", code.segment(alias), maxsplit=1)[0])
-
-
-def _uses(code: Code, node: ast.Import, edit: MoveImport) -> list[Splice] | None:
-    scope = next((a for a in code.ancestors(node) if isinstance(a, (ast.FunctionDef, ast.AsyncFunctionDef))), code.tree)
+    aliases = [a.with_changes(name=_path(edit.new)) if names.imported(a) == edit.old else a for a in node.names]
+    steps: list[Step] = [Change(node, lambda made: made.with_changes(names=aliases))]
+    if all(alias.asname for alias in node.names if names.imported(alias) == edit.old):
+        return steps
+    scope = next((a for a in source.ancestors(node) if isinstance(a, cst.FunctionDef)), source.module)
     old = tuple(edit.old.split("."))
-    root = old[0]
-    splices: list[Splice] = []
     others = 0
-    for name in ast.walk(scope):
-        if not isinstance(name, ast.Name) or name.id != root:
+    for name in walk(scope):
+        if not isinstance(name, cst.Name) or name.value != old[0]:
             continue
-        if not isinstance(name.ctx, ast.Load):
+        if isinstance(source.parents[id(name)], (cst.AssignTarget, cst.AsName, cst.For, cst.AugAssign, cst.NamedExpr)):
             return None
-        chain: ast.AST = name
+        chain: CSTNode = name
         for part in old[1:]:
-            parent = code.parents[chain]
-            if not (isinstance(parent, ast.Attribute) and parent.attr == part):
+            above = source.parents[id(chain)]
+            if not (isinstance(above, cst.Attribute) and above.attr.value == part):
                 break
-            chain = parent
+            chain = above
         else:
-            splices.append(Splice(code.start(chain), code.end(chain), edit.new))
+            steps.append(Change(chain, lambda _: _path(edit.new)))
             continue
         others += 1
-    binders = [
-        alias
-        for other in ast.walk(scope)
-        if isinstance(other, ast.Import)
+    bound = any(
+        names.local(alias).split(".")[0] == old[0] and names.imported(alias) != edit.old
+        for other in walk(scope)
+        if isinstance(other, cst.Import)
         for alias in other.names
-        if (alias.asname or alias.name.split(".")[0]) == root and alias.name != edit.old
-    ]
-    still_bound = edit.new.split(".")[0] == root or bool(binders)
-    return splices if still_bound or not others else None
+    )
+    return steps if edit.new.split(".")[0] == old[0] or bound or not others else None

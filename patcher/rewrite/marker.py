@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from patcher.rewrite.code import EOL, Code, parse
+from patcher.rewrite.outcome import EOL
+from patcher.rewrite.pattern import SKIPPED
+
+_STRING_OR_COMMENT = re.compile(SKIPPED, re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,13 @@ def marker_pattern(word: str) -> re.Pattern[str]:
     return re.compile(rf"#[ \t]*{re.escape(word)}(?!\w)(?:\[([^\]\r\n]*)\])?", re.IGNORECASE)
 
 
+def ids(match: re.Match[str]) -> list[str | None]:
+    return [part.strip() for part in (match[1] or "").split(",") if part.strip()] or [None]
+
+
 def line_markers(line: str, word: str) -> list[str | None]:
     """The record ids, or None for a marker without one, that one line carries."""
-    found: list[str | None] = []
-    for match in marker_pattern(word).finditer(line):
-        ids = [part.strip() for part in (match[1] or "").split(",") if part.strip()]
-        found += ids or [None]
-    return found
+    return [record for match in marker_pattern(word).finditer(line) for record in ids(match)]
 
 
 def markers(source: str, word: str) -> tuple[Marker, ...]:
@@ -39,52 +42,18 @@ def markers(source: str, word: str) -> tuple[Marker, ...]:
     if word.casefold() not in source.casefold() or not marker_pattern(word).search(source):
         return ()
     text = source.removeprefix("\ufeff")
-    code = parse(text)
-    hidden = _string_markers(code, word) if isinstance(code, Code) else frozenset()
+    starts = [0, *(end.end() for end in EOL.finditer(text))]
     found: list[Marker] = []
-    start = 0
-    for number, line in enumerate(EOL.split(text), 1):
-        start = code.line_start(number) if isinstance(code, Code) else start
-        for match in marker_pattern(word).finditer(line):
-            if start + match.start() in hidden:
-                continue
-            alone = line.lstrip(" \t\f").startswith("#")
-            ids = [part.strip() for part in (match[1] or "").split(",") if part.strip()]
-            found += [Marker(number, record, alone) for record in (ids or [None])]
+    for start, comment in _comments(text):
+        number = next(n for n in range(len(starts), 0, -1) if starts[n - 1] <= start)
+        alone = not text[starts[number - 1] : start].strip(" \t\f")
+        for match in marker_pattern(word).finditer(comment):
+            found += [Marker(number, record, alone) for record in ids(match)]
     return tuple(found)
 
 
-def _string_markers(code: Code, word: str) -> frozenset[int]:
-    """The offsets of what looks like a marker and stands in a string."""
-    offsets = [match.start() for match in marker_pattern(word).finditer(code.text)]
-    strings = [
-        (code.start(node), code.end(node))
-        for node in code.parents
-        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
-    ]
-    hidden: set[int] = set()
-    for start, end in strings:
-        inside = [offset for offset in offsets if start < offset < end]
-        if inside:
-            hidden |= _not_comments(code, start, end, inside)
-    return frozenset(hidden)
-
-
-def _not_comments(code: Code, start: int, end: int, inside: list[int]) -> set[int]:
-    """Of the offsets in a string that may be written in several parts, those that are no comment between parts."""
-    from patcher.rewrite.shape import shape
-
-    lines = EOL.split(code.text[start:end])
-    first = code.line_of(start)
-    comments = shape(["(" + lines[0], *lines[1:-1], lines[-1] + ")"] if len(lines) > 1 else [f"({lines[0]})"]).comments
-    shown = set()
-    for index, column in enumerate(comments):
-        if column is not None:
-            shown.add((first + index, column + (start - code.line_start(first) - 1 if index == 0 else 0)))
-    hidden = set()
-    for offset in inside:
-        number = code.line_of(offset)
-        column = offset - code.line_start(number)
-        if not any(line == number and begin <= column for line, begin in shown):
-            hidden.add(offset)
-    return hidden
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Where comments begin, and what they say. A string is left out; one that stays open counts for nothing."""
+    for match in _STRING_OR_COMMENT.finditer(text):
+        if match[0].startswith("#"):
+            yield match.start(), match[0]

@@ -1,43 +1,18 @@
-"""Put the pieces of an edit into the text, each changed line marked, the old lines kept above as comments."""
+"""Mark the lines that an edit has changed, the old ones kept above as comments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from patcher.rewrite.code import EOL, Code
 from patcher.rewrite.marker import line_markers, marker_pattern
-from patcher.rewrite.outcome import Overlap
-from patcher.rewrite.shape import Shape, shape
+from patcher.rewrite.outcome import EOL, Overlap
+from patcher.rewrite.source import Trace
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Splice:
-    """Text that takes the place of what stands between two offsets."""
-
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """A whole new text, the lines that the edit made, and where each region of old lines went."""
-
-    text: str
-    lines: tuple[int, ...]
-    shifts: tuple[tuple[int, int], ...]
-    """Pairs of a line of the old text and how much further down the lines from it on stand now."""
-
-    def moved(self, line: int) -> int:
-        """Where a line of the old text, untouched by the edit, stands now."""
-        return line + max((shift for shift in self.shifts if shift[0] <= line), default=(0, 0))[1]
 
 
 @dataclass(slots=True)
@@ -50,64 +25,40 @@ class _Change:
     changed: set[int] = field(default_factory=set)
 
 
-def _place(splice: Splice) -> tuple[int, int]:
-    return splice.start, splice.end
+class Lines:
+    """The lines of some statements, and where comments may stand between and behind them."""
 
+    def __init__(self, trace: Trace) -> None:
+        self.texts, self.ends = _split(trace.text)
+        self.behind: list[bool] = []
+        self.logical: list[tuple[int, int]] = []
+        at = first = 0
+        for index, (text, end) in enumerate(zip(self.texts, self.ends, strict=True)):
+            self.behind.append(at + len(text) in trace.free or not end)
+            if at + len(text) in trace.closing or not end:
+                self.logical += [(first, index)] * (index + 1 - first)
+                first = index + 1
+            at += len(text) + len(end)
 
-def splice_text(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
-    """The text between two offsets, with what falls into it spliced in."""
-    end = len(text) if end is None else end
-    parts = []
-    for splice in sorted(splices, key=_place):
-        parts += [text[start : splice.start], splice.text]
-        start = splice.end
-    return "".join([*parts, text[start:end]])
+    def keep(self, before: Lines, text: str) -> bool:
+        """Give the lines that are as before, and `before` itself, the text that they have in the file.
 
+        libcst has dropped white space from it where the two are not the same. False: it has dropped whole lines.
+        """
+        texts, ends = _split(text)
+        if texts == before.texts:
+            return True
+        if len(texts) != len(before.texts) or any(
+            "".join(one.split()) != "".join(two.split()) for one, two in zip(texts, before.texts, strict=True)
+        ):
+            return False
+        for i, j, count in SequenceMatcher(None, before.texts, self.texts, autojunk=False).get_matching_blocks():
+            self.texts[j : j + count], self.ends[j : j + count] = texts[i : i + count], ends[i : i + count]
+        before.texts, before.ends = texts, ends
+        return True
 
-def overlapping(splices: Iterable[Splice]) -> bool:
-    ordered = sorted(splices, key=_place)
-    return any(one.end > two.start for one, two in pairwise(ordered))
-
-
-def mark_up(code: Code, splices: Sequence[Splice], mark: Mark, may_touch: frozenset[str]) -> Marked | Overlap:
-    """Make the splices and mark what they changed."""
-    result: list[str] = []
-    made: list[int] = []
-    shifts: list[tuple[int, int]] = []
-    done, line = 0, 1
-    for (first, last), inside in _regions(code, splices):
-        start, end = code.line_start(first), code.line_start(last + 1)
-        line += first - done - 1
-        result.append(code.text[code.line_start(done + 1) : start])
-        new = splice_text(code.text, inside, start, end)
-        region = _region(code, (first, last), new, mark, may_touch)
-        if isinstance(region, Overlap):
-            return region
-        lines, touched = region
-        result += lines
-        made += [line + index for index in touched]
-        line += len(lines)
-        done = last
-        shifts.append((last + 1, line - last - 1))
-    result.append(code.text[code.line_start(done + 1) :])
-    return Marked("".join(result), tuple(made), tuple(shifts))
-
-
-def _regions(code: Code, splices: Sequence[Splice]) -> list[tuple[tuple[int, int], list[Splice]]]:
-    """Runs of complete logical lines, as line numbers, each with the splices that fall into it."""
-    starts, total = code.logical_starts, len(code.starts)
-    regions: list[tuple[tuple[int, int], list[Splice]]] = []
-    for splice in sorted(splices, key=_place):
-        top = code.line_of(splice.start)
-        bottom = code.line_of(max(splice.start, splice.end - 1))
-        first = max(start for start in starts if start <= top)
-        last = min((start - 1 for start in starts if start > bottom), default=total)
-        if regions and regions[-1][0][1] >= first:
-            (begun, ended), inside = regions[-1]
-            regions[-1] = ((begun, max(ended, last)), [*inside, splice])
-        else:
-            regions.append(((first, last), [splice]))
-    return regions
+    def above(self, index: int) -> bool:
+        return index == 0 or self.behind[index - 1]
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
@@ -116,54 +67,38 @@ def _split(text: str) -> tuple[list[str], list[str]]:
     return (lines[:-1], ends) if lines[-1] == "" else (lines, [*ends, ""])
 
 
-def _region(
-    code: Code, span: tuple[int, int], text: str, mark: Mark, may_touch: frozenset[str]
+def marked(
+    before: Lines, after: Lines, newline: str, mark: Mark, may_touch: frozenset[str]
 ) -> tuple[list[str], list[int]] | Overlap:
-    """The marked lines of one region, and the indexes of those that the edit made."""
-    old, _ = _split(code.text[code.line_start(span[0]) : code.line_start(span[1] + 1)])
-    new, ends = _split(text)
+    """The new lines marked, and the indexes of those that the edit made. An overlap's line is an index too."""
+    old, new = before.texts, after.texts
     changes = _changes(old, new)
     for change in changes:
         for index in range(*change.old):
             for record in line_markers(old[index], mark.word):
                 if record is not None and record != mark.record and record not in may_touch:
-                    return Overlap(span[0] + index, record)
-    before, after = shape(old), shape(new)
-    changes = _widen(changes, before, after, new)
+                    return Overlap(index, record)
     lines: list[str] = []
     made: list[int] = []
-
-    def put(line: str, end: str) -> None:
-        lines.append(line + (end or code.newline))
-
     done = 0
-    for change in changes:
-        for index in range(done, change.new[0]):
-            put(new[index], ends[index])
-        marks = sorted({found for index in range(*change.old) for found in _others(old[index], mark)})
-        kept = 0
-        if mark.style == "comment":
-            for index in range(*change.old):
-                if old[index].strip() and not _own(old[index], mark):
-                    put(_commented(old[index], mark), code.newline)
-                    kept += 1
+    for change in _widen(changes, before, after):
+        lines += [new[index] + after.ends[index] for index in range(done, change.new[0])]
+        others = sorted({found for index in range(*change.old) for found in _others(old[index], mark)})
+        kept = [
+            line
+            for line in old[slice(*change.old)]
+            if mark.style == "comment" and line.strip() and mark.record not in line_markers(line, mark.word)
+        ]
+        lines += [_commented(line, mark) + newline for line in kept]
         for index in range(*change.new):
             if not change.changed or index in change.changed:
                 made.append(len(lines))
-            if _wants(change, index, after, new):
-                put(_marked(new[index], mark, marks), ends[index])
-            else:
-                put(new[index], ends[index])
+            text = _marked(new[index], mark, others) if _wants(change, index, after) else new[index]
+            lines.append(text + (after.ends[index] or newline))
         if change.new[0] == change.new[1]:
-            made += range(len(lines) - kept, len(lines)) if kept else [max(len(lines) - 1, 0)]
+            made += range(len(lines) - len(kept), len(lines)) if kept else [max(len(lines) - 1, 0)]
         done = change.new[1]
-    for index in range(done, len(new)):
-        put(new[index], ends[index])
-    if span[1] == len(code.starts) and code.text and not EOL.search(code.text[-1]) and lines:
-        lines[-1] = lines[-1].rstrip("\r\n")
-    if shape([line.rstrip("\r\n") for line in lines]).tokens != after.tokens:
-        raise AssertionError(f"marking the lines from {span[0]} would change what they mean")
-    return lines, made
+    return [*lines, *(new[index] + after.ends[index] for index in range(done, len(new)))], made
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
@@ -181,18 +116,19 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
     ]
 
 
-def _widen(changes: list[_Change], before: Shape, after: Shape, new: Sequence[str]) -> list[_Change]:
+def _widen(changes: list[_Change], before: Lines, after: Lines) -> list[_Change]:
     """Tell a change at the level of whole logical lines where comments cannot stand beside its own lines."""
     widened: list[_Change] = []
+    count = len(after.texts)
     for change in changes:
         (i1, i2), (j1, j2) = change.old, change.new
         changed = set(range(j1, j2))
-        clean = all(after.behind[index] for index in changed) and (j1 == len(new) or after.above[j1] or j1 == 0)
+        clean = all(after.behind[index] for index in changed) and (j1 == count or after.above(j1))
         if i1 == i2 or clean:
             extra = _Change(change.old, change.new, False, changed)
         else:
-            top = after.logical[min(j1, len(new) - 1)][0]
-            bottom = after.logical[max(j1, j2 - 1) if j1 < len(new) else len(new) - 1][1] + 1
+            top = after.logical[min(j1, count - 1)][0]
+            bottom = after.logical[max(j1, j2 - 1) if j1 < count else count - 1][1] + 1
             extra = _Change((before.logical[i1][0], before.logical[i2 - 1][1] + 1), (top, bottom), True, changed)
         last = widened[-1] if widened else None
         if last and (last.old[1] > extra.old[0] or last.new[1] > extra.new[0]):
@@ -205,9 +141,9 @@ def _widen(changes: list[_Change], before: Shape, after: Shape, new: Sequence[st
     return widened
 
 
-def _wants(change: _Change, index: int, after: Shape, new: Sequence[str]) -> bool:
+def _wants(change: _Change, index: int, after: Lines) -> bool:
     """Whether a new line is to carry the marker."""
-    if not after.behind[index] or not new[index].strip():
+    if not after.behind[index] or not after.texts[index].strip():
         return False
     if index in change.changed:
         return True
@@ -215,10 +151,6 @@ def _wants(change: _Change, index: int, after: Shape, new: Sequence[str]) -> boo
     return (index == last and any(first <= changed <= last for changed in change.changed)) or (
         change.whole and index == last and not change.changed
     )
-
-
-def _own(line: str, mark: Mark) -> bool:
-    return mark.record in line_markers(line, mark.word)
 
 
 def _others(line: str, mark: Mark) -> list[str]:

@@ -1,70 +1,81 @@
-"""Match a pattern's tree with a source's tree: structure alone counts, contexts and spelling do not."""
+"""Match a pattern's tree with a source's tree: structure alone counts, white space, quotes and parentheses do not."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.rewrite.code import position
-from patcher.rewrite.pattern import Meta, Pattern, meta, run_of
+import libcst as cst
+from libcst import CSTNode
+
+from patcher.rewrite.pattern import Meta, Pattern, meta_name
+from patcher.rewrite.syntax import BLOCKS, Scope, parts, statements
 
 if TYPE_CHECKING:
-    from patcher.rewrite.code import Code, Scope
+    from patcher.rewrite.source import Source
 
-Bound: TypeAlias = tuple[ast.AST, ...] | str
-"""What a metavariable stands for: nodes that follow one another, or a bare name."""
+Bound: TypeAlias = tuple[CSTNode, ...]
+"""What a metavariable stands for: nodes that follow one another."""
 Bindings: TypeAlias = Mapping[str, Bound]
+Prefix: TypeAlias = tuple[int, Bindings]
 
-_IGNORED = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
+_STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+_SUITES = (cst.IndentedBlock, cst.SimpleStatementSuite)
+_LENIENT = frozenset({"decorators", "returns", "type_parameters"})
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """One place that a pattern matches: an expression, a keyword argument, or statements that follow one another."""
 
-    nodes: tuple[ast.AST, ...]
+    nodes: tuple[CSTNode, ...]
     bindings: Bindings
 
 
-def find(code: Code, scopes: Sequence[Scope], pattern: Pattern) -> list[Match]:
+def meta(node: object) -> Meta | None:
+    return meta_name(node.value) if isinstance(node, cst.Name) else None
+
+
+def run_of(node: object) -> Meta | None:
+    """The `$$$X` that an argument, element, statement or parameter of a pattern stands for."""
+    if isinstance(node, cst.Expr):
+        node = node.value
+    if isinstance(node, (cst.Arg, cst.Element, cst.StarredElement, cst.StarredDictElement, cst.Param)):
+        node = node.name if isinstance(node, cst.Param) else node.value
+    found = meta(node)
+    return found if found and found.run else None
+
+
+def find(source: Source, scopes: Sequence[Scope], pattern: Pattern) -> list[Match]:
     """Every place in `scopes` that the pattern matches, in order."""
-    if not all(name in code.text for name in pattern.names):
+    if not all(name in source.text for name in pattern.names):
         return []
     expression, argument = pattern.expression, pattern.argument
     if expression is not None:
-        kind = None if isinstance(expression, ast.Name) and meta(expression.id) else type(expression)
-        nodes = (
-            node for node in code.nodes(scopes) if (isinstance(node, ast.expr) if kind is None else type(node) is kind)
-        )
+        written = _STRINGS if isinstance(expression, _STRINGS) else type(expression)
+        kind = cst.BaseExpression if meta(expression) else written
+        nodes = (node for node in source.nodes(scopes) if isinstance(node, kind))
         return [Match((node,), env) for node in nodes if (env := match(expression, node, {})) is not None]
-    found = [*_statements(code, scopes, pattern.body)]
+    found = [*_statements(source, scopes, pattern.body)]
     if argument is not None:
-        for node in code.nodes(scopes):
-            env = match(argument, node, {}) if isinstance(node, ast.keyword) else None
+        for node in source.nodes(scopes):
+            env = match(argument, node, {}) if isinstance(node, cst.Arg) and node.keyword else None
             if env is not None:
                 found.append(Match((node,), env))
-        found.sort(key=lambda match: code.start(match.nodes[0]))
+        found.sort(key=lambda place: source.lines(place.nodes[0]))
     return found
 
 
-def blocks(code: Code, scopes: Sequence[Scope]) -> Iterator[list[ast.stmt]]:
-    """Every list of statements in `scopes`, in order."""
-    for node in [*scopes, *(node for node in code.nodes(scopes) if not isinstance(node, ast.expr))]:
-        for name in ("body", "orelse", "finalbody"):
-            value = getattr(node, name, None)
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                yield value
-
-
-def _statements(code: Code, scopes: Sequence[Scope], wanted: Sequence[ast.stmt]) -> Iterator[Match]:
-    if not wanted:
-        return
-    for block in blocks(code, scopes):
+def _statements(source: Source, scopes: Sequence[Scope], wanted: Sequence[CSTNode]) -> Iterator[Match]:
+    for node in [*scopes, *source.nodes(scopes)] if wanted else []:
+        if not isinstance(node, (*BLOCKS, cst.SimpleStatementSuite)):
+            continue
+        block = [small for small, _ in statements(node)]
         index = 0
         while index < len(block):
-            result = _prefix(wanted, block[index:], {})
+            result = _sequence(wanted, block[index:], {}, whole=False)
             if result is None or result[0] == 0:
                 index += 1
             else:
@@ -72,41 +83,25 @@ def _statements(code: Code, scopes: Sequence[Scope], wanted: Sequence[ast.stmt])
                 index += result[0]
 
 
-def _prefix(wanted: Sequence[ast.AST], given: Sequence[ast.AST], env: Bindings) -> tuple[int, Bindings] | None:
-    """How many of `given` the whole of `wanted` matches from the first on: as few as possible."""
+def _sequence(wanted: Sequence[CSTNode], given: Sequence[CSTNode], env: Bindings, *, whole: bool) -> Prefix | None:
+    """How many of `given` are `wanted`, runs as short as may be; all of them where `whole`."""
     if not wanted:
-        return 0, env
-    run = run_of(wanted[0])
-    if run:
+        return None if whole and given else (0, env)
+    if run := run_of(wanted[0]):
         for length in range(len(given) + 1):
             bound = _bind(run, tuple(given[:length]), env)
-            rest = None if bound is None else _prefix(wanted[1:], given[length:], bound)
+            rest = None if bound is None else _sequence(wanted[1:], given[length:], bound, whole=whole)
             if rest is not None:
                 return rest[0] + length, rest[1]
         return None
-    if not given:
-        return None
-    first = match(wanted[0], given[0], env)
-    rest = None if first is None else _prefix(wanted[1:], given[1:], first)
+    first = match(wanted[0], given[0], env) if given else None
+    rest = None if first is None else _sequence(wanted[1:], given[1:], first, whole=whole)
     return None if rest is None else (rest[0] + 1, rest[1])
 
 
-def _all(wanted: Sequence[ast.AST], given: Sequence[ast.AST], env: Bindings) -> Bindings | None:
-    """Match lists to their ends."""
-    if not wanted:
-        return None if given else env
-    run = run_of(wanted[0])
-    if run:
-        for length in range(len(given) + 1):
-            bound = _bind(run, tuple(given[:length]), env)
-            rest = None if bound is None else _all(wanted[1:], given[length:], bound)
-            if rest is not None:
-                return rest
-        return None
-    if not given:
-        return None
-    first = match(wanted[0], given[0], env)
-    return None if first is None else _all(wanted[1:], given[1:], first)
+def _all(wanted: Sequence[CSTNode], given: Sequence[CSTNode], env: Bindings) -> Bindings | None:
+    result = _sequence(wanted, given, env, whole=True)
+    return None if result is None else result[1]
 
 
 def _bind(variable: Meta, value: Bound, env: Bindings) -> Bindings | None:
@@ -118,149 +113,128 @@ def _bind(variable: Meta, value: Bound, env: Bindings) -> Bindings | None:
 
 
 def same(one: Bound, two: Bound) -> bool:
-    """Whether two bindings are equal syntax."""
-    if isinstance(one, str) or isinstance(two, str):
-        return _spelled(one) == _spelled(two)
+    """Whether two bindings are equal but for white space."""
     return len(one) == len(two) and all(match(a, b, {}) is not None for a, b in zip(one, two, strict=True))
 
 
-def _spelled(bound: Bound) -> object:
-    match bound:
-        case str():
-            return bound
-        case (ast.Name(id=name),):
-            return name
-    return bound
-
-
-def match(wanted: object, given: object, env: Bindings) -> Bindings | None:
-    """Match one node, or a field's value; the bindings so far and new ones, or None."""
-    if isinstance(wanted, ast.Name) and (variable := meta(wanted.id)):
-        return _bind(variable, (given,), env) if isinstance(given, ast.expr) else None
-    if isinstance(wanted, ast.Expr) and isinstance(wanted.value, ast.Name) and (variable := meta(wanted.value.id)):
-        return _bind(variable, (given,), env) if isinstance(given, ast.stmt) else None
-    if isinstance(wanted, str):
-        named = meta(wanted)
-        return _bind(named, given, env) if named and isinstance(given, str) else (env if wanted == given else None)
+def match(wanted: CSTNode, given: CSTNode, env: Bindings) -> Bindings | None:
+    """The bindings so far and new ones, or None."""
+    if variable := meta(wanted):
+        return _bind(variable, (given,), env) if isinstance(given, cst.BaseExpression) else None
+    if isinstance(wanted, cst.Expr) and (variable := meta(wanted.value)):
+        return _bind(variable, (given,), env)
+    if variable := _unpacked(wanted, given):
+        return _bind(variable, (given,), env)
+    if isinstance(wanted, _STRINGS) and isinstance(given, _STRINGS):
+        return env if _literal(wanted) == _literal(given) else None
+    if isinstance(wanted, _SUITES) and isinstance(given, _SUITES):
+        return _all([s for s, _ in statements(wanted)], [s for s, _ in statements(given)], env)
     if type(wanted) is not type(given):
         return None
-    if not isinstance(wanted, ast.AST) or not isinstance(given, ast.AST):
-        return env if wanted == given else None
+    special = _SPECIAL.get(type(wanted))
+    return special(wanted, given, env) if special else _fields(wanted, given, env)
+
+
+def _unpacked(wanted: CSTNode, given: CSTNode) -> Meta | None:
+    """The `$X` of a list or call for which something unpacked, `*a`, stands."""
     match wanted, given:
-        case ast.Call(), ast.Call():
-            return _call(wanted, given, env)
-        case ast.arguments(), ast.arguments():
-            return _parameters(wanted, given, env)
-        case ast.Dict(), ast.Dict():
-            return _dict(wanted, given, env)
-    return _fields(wanted, given, env)
+        case cst.Element(), cst.StarredElement():
+            return meta(wanted.value)
+        case cst.Arg(keyword=None, star=""), cst.Arg(star="*"):
+            return meta(wanted.value)
+    return None
 
 
-def _fields(wanted: ast.AST, given: ast.AST, env: Bindings | None) -> Bindings | None:
-    lenient = isinstance(wanted, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    for name in wanted._fields:
+def _literal(node: CSTNode) -> str:
+    return ast.dump(ast.parse(f"({cst.Module([]).code_for_node(node)})", mode="eval"))
+
+
+def _fields(wanted: CSTNode, given: CSTNode, env: Bindings | None) -> Bindings | None:
+    lenient = isinstance(wanted, (cst.FunctionDef, cst.ClassDef))
+    for name in parts(type(wanted)):
+        one, two = getattr(wanted, name), getattr(given, name)
+        if lenient and not one and name in _LENIENT:
+            continue
+        if isinstance(one, CSTNode):
+            env = match(one, two, env) if isinstance(two, CSTNode) and env is not None else None
+        elif one.__class__ in (list, tuple):
+            env = _all(one, two, env) if two.__class__ in (list, tuple) and env is not None else None
+        elif one != two:
+            return None
         if env is None:
             return None
-        if name in _IGNORED:
-            continue
-        one, two = getattr(wanted, name, None), getattr(given, name, None)
-        if lenient and not one and name in ("decorator_list", "returns", "type_params"):
-            continue
-        if isinstance(one, list):
-            env = (
-                _all(one, two, env)
-                if isinstance(two, list) and _trees(one) and _trees(two)
-                else (env if one == two else None)
-            )
-        else:
-            env = match(one, two, env)
     return env
 
 
-def _trees(values: Iterable[object]) -> bool:
-    return all(isinstance(value, ast.AST) for value in values)
+def _number(wanted: CSTNode, given: CSTNode, env: Bindings) -> Bindings | None:
+    return env if wanted.evaluated_value == given.evaluated_value else None  # type: ignore[attr-defined]
 
 
-def _call(wanted: ast.Call, given: ast.Call, start: Bindings) -> Bindings | None:
+def _call(wanted: cst.Call, given: cst.Call, start: Bindings) -> Bindings | None:
     """Positional arguments in order, keywords by name in any order; what is over belongs to the last `$$$`."""
     env = match(wanted.func, given.func, start)
-    if env is None:
-        return None
-    left = list(given.keywords)
-    for keyword in sorted(wanted.keywords, key=lambda keyword: meta(keyword.arg) is not None):
-        if run_of(keyword):
-            continue
-        for candidate in left:
-            bound = match(keyword, candidate, env)
-            if bound is not None:
-                env = bound
-                left.remove(candidate)
-                break
-        else:
+    left = [arg for arg in given.args if arg.keyword or arg.star == "**"]
+    theirs = [arg for arg in given.args if not (arg.keyword or arg.star == "**")]
+    keywords = [arg for arg in wanted.args if (arg.keyword or arg.star == "**") and not run_of(arg)]
+    for keyword in sorted(keywords, key=lambda arg: meta(arg.keyword) is not None):
+        hits = ((a, bound) for a in left if (bound := match(keyword, a, env)) is not None) if env is not None else ()
+        hit = next(iter(hits), None)
+        if hit is None:
             return None
-    items: list[ast.AST] = [*wanted.args, *(keyword for keyword in wanted.keywords if run_of(keyword))]
+        env = hit[1]
+        left = [arg for arg in left if arg is not hit[0]]
+    items = [arg for arg in wanted.args if not any(arg is keyword for keyword in keywords)]
     runs = [index for index, item in enumerate(items) if run_of(item)]
-    if not runs:
-        return None if left else _all(items, given.args, env)
-    last = runs[-1]
-    run = run_of(items[last]) or Meta("_", True)
-    tail = len(items) - last - 1
-    if len(given.args) < tail:
+    if env is None or (not runs and left):
         return None
-    split = len(given.args) - tail
-    head = _prefix(items[:last], given.args[:split], env)
+    if not runs:
+        return _all(items, theirs, env)
+    last = runs[-1]
+    split = len(theirs) - (len(items) - last - 1)
+    head = _sequence(items[:last], theirs[: max(split, 0)], env, whole=False) if split >= 0 else None
     if head is None:
         return None
-    used, bound = head
-    rest = sorted([*given.args[used:split], *left], key=position)
-    whole = _bind(run, tuple(rest), bound)
-    return None if whole is None else _all(items[last + 1 :], given.args[split:], whole)
+    rest = [arg for arg in given.args if any(arg is other for other in (*theirs[head[0] : split], *left))]
+    bound = _bind(run_of(items[last]) or Meta("_", True), tuple(rest), head[1])
+    return None if bound is None else _all(items[last + 1 :], theirs[split:], bound)
 
 
-def _dict(wanted: ast.Dict, given: ast.Dict, start: Bindings) -> Bindings | None:
+def _dict(wanted: cst.Dict, given: cst.Dict, start: Bindings) -> Bindings | None:
     """Pairs in order, or, beside a `**$$$REST`, by key."""
-    pairs = list(zip(wanted.keys, wanted.values, strict=True))
-    run = next((run_of(value) for key, value in pairs if key is None and run_of(value)), None)
+    run = next((run for item in wanted.elements if (run := run_of(item))), None)
     if run is None:
-        return (
-            _fields(wanted, given, start)
-            if None not in given.keys and None not in wanted.keys
-            else _pairs(wanted, given, start)
-        )
+        return _all(wanted.elements, given.elements, start)
     env: Bindings | None = start
-    left = list(zip(given.keys, given.values, strict=True))
-    for key, value in pairs:
-        if key is None and run_of(value):
+    left = list(given.elements)
+    for item in wanted.elements:
+        if run_of(item):
             continue
-        for pair in left:
-            bound = match(key, pair[0], env or {})
-            bound = None if bound is None else match(value, pair[1], bound)
-            if bound is not None:
-                env = bound
-                left.remove(pair)
-                break
-        else:
+        hit = next(((e, b) for e in left if (b := match(item, e, env or {})) is not None), None)
+        if hit is None:
             return None
-    return _bind(run, tuple(node for pair in left for node in pair if node is not None), env or {})
+        env = hit[1]
+        left = [element for element in left if element is not hit[0]]
+    return _bind(run, tuple(left), env or {})
 
 
-def _pairs(wanted: ast.Dict, given: ast.Dict, env: Bindings | None) -> Bindings | None:
-    if len(wanted.keys) != len(given.keys):
-        return None
-    for one, two in zip([*wanted.keys, *wanted.values], [*given.keys, *given.values], strict=True):
-        env = None if env is None else match(one, two, env)
-    return env
-
-
-def _parameters(wanted: ast.arguments, given: ast.arguments, env: Bindings) -> Bindings | None:
+def _parameters(wanted: cst.Parameters, given: cst.Parameters, env: Bindings) -> Bindings | None:
     """Parameters; a `$$$X` among them takes all that follow."""
-    run = wanted.vararg and run_of(wanted.vararg)
+    run = run_of(wanted.star_arg)
     if not run:
         return _fields(wanted, given, env)
-    mine, theirs = [*wanted.posonlyargs, *wanted.args], [*given.posonlyargs, *given.args]
-    if len(mine) > len(theirs):
-        return None
+    mine, theirs = [*wanted.posonly_params, *wanted.params], [*given.posonly_params, *given.params]
     head = _all(mine, theirs[: len(mine)], env)
-    rest = [*theirs[len(mine) :], *([given.vararg] if given.vararg else []), *given.kwonlyargs]
-    rest += [given.kwarg] if given.kwarg else []
-    return None if head is None else _bind(run, tuple(rest), head)
+    signs = {id(given.posonly_params[-1]): given.posonly_ind} if given.posonly_params else {}
+    rest: list[CSTNode] = []
+    for parameter in theirs[len(mine) :]:
+        sign = signs.get(id(parameter))
+        rest += [parameter, sign] if isinstance(sign, cst.ParamSlash) else [parameter]
+    star = [given.star_arg] if isinstance(given.star_arg, (cst.Param, cst.ParamStar)) else []
+    last = [given.star_kwarg] if given.star_kwarg else []
+    return None if head is None else _bind(run, (*rest, *star, *given.kwonly_params, *last), head)
+
+
+_SPECIAL: Mapping[type, Callable[..., Bindings | None]] = {
+    cst.Call: _call, cst.Dict: _dict, cst.Parameters: _parameters,
+    cst.Integer: _number, cst.Float: _number, cst.Imaginary: _number,
+}  # fmt: skip

@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
+
+import libcst as cst
 
 Parts: TypeAlias = tuple[str, ...]
 Imports: TypeAlias = Mapping[str, tuple[Parts, ...]]
 
 
-def imports(nodes: Iterable[ast.AST]) -> Imports:
+def imports(nodes: Iterable[cst.CSTNode]) -> Imports:
     """The full names that each imported local name may stand for."""
     table: dict[str, tuple[Parts, ...]] = {}
     for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                full = tuple(alias.name.split("."))
-                local, meant = (alias.asname, full) if alias.asname else (full[0], full[:1])
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            base = tuple(module(node).split(".")) if isinstance(node, cst.ImportFrom) else ()
+            for alias in aliases(node):
+                full = (*base, *dotted(alias.name))
+                local = alias.evaluated_alias or full[0 if not base else -1]
+                meant = full if alias.asname or base else full[:1]
                 table[local] = (*table.get(local, ()), meant)
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                local = alias.asname or alias.name
-                table[local] = (*table.get(local, ()), (*module(node).split("."), alias.name))
     return table
 
 
-def module(node: ast.ImportFrom) -> str:
+def aliases(node: cst.Import | cst.ImportFrom) -> tuple[cst.ImportAlias, ...]:
+    """What an import names; nothing for `*`."""
+    return () if isinstance(node.names, cst.ImportStar) else tuple(node.names)
+
+
+def imported(alias: cst.ImportAlias) -> str:
+    """The name that is imported, dotted: `a.b` of `import a.b as c`."""
+    return ".".join(dotted(alias.name))
+
+
+def local(alias: cst.ImportAlias) -> str:
+    """The name that it is imported as: `c` of `import a.b as c`, `a.b` of `import a.b`."""
+    return alias.evaluated_alias or imported(alias)
+
+
+def module(node: cst.ImportFrom) -> str:
     """The module that names are imported from, with its leading dots."""
-    return "." * node.level + (node.module or "")
+    return "." * len(node.relative) + (".".join(dotted(node.module)) if node.module else "")
 
 
-def dotted(node: ast.AST) -> Parts:
+def dotted(node: cst.CSTNode) -> Parts:
     """The parts of `a.b.c`; where the chain starts at something else than a name, an empty first part."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+    found: list[str] = []
+    while isinstance(node, cst.Attribute):
+        found.append(node.attr.value)
         node = node.value
-    parts.append(node.id if isinstance(node, ast.Name) else "")
-    return tuple(reversed(parts))
+    found.append(node.value if isinstance(node, cst.Name) else "")
+    return tuple(reversed(found))
 
 
-def resolve(node: ast.AST, table: Imports) -> tuple[Parts, ...]:
+def resolve(node: cst.CSTNode, table: Imports) -> tuple[Parts, ...]:
     """The full names that a dotted expression may stand for; the expression itself where nothing is imported."""
     parts = dotted(node)
     meant = table.get(parts[0])
@@ -49,4 +63,5 @@ def resolve(node: ast.AST, table: Imports) -> tuple[Parts, ...]:
 
 
 def ends_in(names: Iterable[Parts], tail: Parts) -> bool:
+    """Whether one of some full names ends in the parts of another."""
     return any(name[-len(tail) :] == tail for name in names)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import heapq
+import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING
+
+import libcst as cst
+from libcst import CSTNode
 
 from patcher.rewrite import names
 from patcher.rewrite.edits import (
@@ -21,104 +24,109 @@ from patcher.rewrite.edits import (
 )
 from patcher.rewrite.outcome import Candidate
 from patcher.rewrite.pattern import PLACE, pattern
+from patcher.rewrite.syntax import SCOPES
 
 if TYPE_CHECKING:
-    from patcher.rewrite.code import Code, Scope
+    from patcher.rewrite.source import Source
+    from patcher.rewrite.syntax import Scope
 
 _ENOUGH = 0.6
+"""How much two spellings have in common to be held for each other: difflib's own default."""
 _LIKELY = 40
+"""How many places are compared letter by letter, which takes long; they are those with the most names in common."""
 
 
-def nearest(code: Code, scopes: Sequence[Scope], edit: Edit) -> Candidate | None:
+def nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> Candidate | None:
     """The best candidate in `scopes`, or else in the whole file; where `within` is not there, the scope like it."""
     if not scopes and edit.within is not None:
-        scope = _scope(code, edit.within)
+        scope = _scope(source, edit.within)
         if scope is not None:
-            return _candidate(code, scope)
-    found = _nearest(code, scopes, edit) if scopes else None
+            return _candidate(source, scope)
+    found = _nearest(source, scopes, edit) if scopes else None
     if found is None and edit.within is not None:
-        found = _nearest(code, (code.tree,), edit)
-    return None if found is None else _candidate(code, found)
+        found = _nearest(source, (source.module,), edit)
+    return None if found is None else _candidate(source, found)
 
 
-def _candidate(code: Code, node: ast.AST) -> Candidate:
-    line = node.lineno  # type: ignore[attr-defined]
-    return Candidate(line, code.line(line).strip())
+def _candidate(source: Source, node: CSTNode) -> Candidate:
+    first, _ = source.lines(node)
+    if isinstance(node, SCOPES) and node.decorators:
+        lines = range(first, len(source.starts) + 1)
+        first = next((n for n in lines if re.match(r"\s*(async\s+def|def|class)\b", source.line(n))), first)
+    return Candidate(first, source.line(first).strip())
 
 
-def _scope(code: Code, wanted: str) -> ast.AST | None:
+def _scope(source: Source, wanted: str) -> CSTNode | None:
     last = wanted.rpartition(".")[2]
-    named = [name for name in code.scopes if name.rpartition(".")[2] == last]
-    close = get_close_matches(wanted, named, 1, 0.0) or get_close_matches(wanted, list(code.scopes), 1, _ENOUGH)
+    named = [name for name in source.scopes if name.rpartition(".")[2] == last]
+    close = get_close_matches(wanted, named, 1, 0.0) or get_close_matches(wanted, list(source.scopes), 1, _ENOUGH)
     if not close:
         parent = wanted.rpartition(".")[0]
-        close = [parent] if parent in code.scopes else []
-    return code.scopes[close[0]][0] if close else None
+        close = [parent] if parent in source.scopes else []
+    return source.scopes[close[0]][0] if close else None
 
 
-def _nearest(code: Code, scopes: Sequence[Scope], edit: Edit) -> ast.AST | None:
-    nodes = code.nodes(scopes)
+def _nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> CSTNode | None:
+    nodes = source.nodes(scopes)
     match edit:
         case MoveImport():
             return _import(nodes, edit.old)
         case RenameArgument() | RemoveArgument() | AddArgument():
-            return _dotted(code, (node for node in nodes if isinstance(node, ast.Call)), edit.call, edit)
+            return _dotted(source, (node for node in nodes if isinstance(node, cst.Call)), edit.call, edit)
         case RenameAttribute():
-            return _dotted(code, (node for node in nodes if isinstance(node, ast.Attribute)), edit.old, edit)
+            return _dotted(source, (node for node in nodes if isinstance(node, cst.Attribute)), edit.old, edit)
         case Replace():
-            return _like(code, nodes, edit.pattern)
+            return _like(source, nodes, edit.pattern)
         case Insert(anchor=anchor):
-            return _like(code, nodes, anchor) if anchor else None
+            return _like(source, nodes, anchor) if anchor else None
 
 
 def _ratio(one: str, two: str) -> float:
     return SequenceMatcher(None, one, two, autojunk=False).ratio()
 
 
-def _best(scored: Iterable[tuple[float, ast.AST]], least: float) -> ast.AST | None:
-    best: tuple[float, ast.AST] | None = None
+def _best(scored: Iterable[tuple[float, CSTNode]], least: float) -> CSTNode | None:
+    best: tuple[float, CSTNode] | None = None
     for score, node in scored:
         if score >= least and (best is None or score > best[0]):
             best = (score, node)
     return None if best is None else best[1]
 
 
-def _import(nodes: Iterable[ast.AST], old: str) -> ast.AST | None:
+def _import(nodes: Iterable[CSTNode], old: str) -> CSTNode | None:
     """The same name from elsewhere, else something else from the same module, else a similar import."""
     package, _, name = old.rpartition(".")
 
-    def score(module: str, alias: ast.alias) -> float:
-        full = f"{module}.{alias.name}" if module else alias.name
+    def score(module: str, imported: str, local: str) -> float:
+        full = f"{module}.{imported}" if module else imported
         alike = _ratio(old, full)
-        if alias.name == name or alias.asname == name:
+        if name in (imported, local):
             return 2 + alike
-        if module == package or full == package:
-            return 1 + alike
-        return alike
+        return (1 if package in (module, full) else 0) + alike
 
-    scored: list[tuple[float, ast.AST]] = []
+    scored: list[tuple[float, CSTNode]] = []
     for node in nodes:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            module = names.module(node) if isinstance(node, ast.ImportFrom) else ""
-            scored.append((max(score(module, alias) for alias in node.names), node))
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            module = names.module(node) if isinstance(node, cst.ImportFrom) else ""
+            pairs = [(names.imported(a), a.evaluated_alias or "") for a in names.aliases(node)] or [("*", "")]
+            scored.append((max(score(module, *pair) for pair in pairs), node))
     return _best(scored, 0.75)
 
 
-def _dotted(code: Code, nodes: Iterable[ast.AST], wanted: str, edit: Edit) -> ast.AST | None:
+def _dotted(source: Source, nodes: Iterable[CSTNode], wanted: str, edit: Edit) -> CSTNode | None:
     """The same dotted name with other arguments, else one that ends alike, else one spelled alike."""
-    table = names.imports(code.parents)
+    table = names.imports(source.everything)
     last = wanted.rpartition(".")[2]
     seen: dict[str, float] = {}
 
-    def score(node: ast.AST) -> float:
-        dotted = node.func if isinstance(node, ast.Call) else node
-        full = names.resolve(dotted, table)[0]
+    def score(node: CSTNode) -> float:
+        full = names.resolve(node.func if isinstance(node, cst.Call) else node, table)[0]
         text = ".".join(full[-1 - wanted.count(".") :])
         if text not in seen:
             seen[text] = _ratio(wanted, text) + (1 if full[-1] == last else 0)
         bonus = 0.0
-        if isinstance(node, ast.Call):
-            keys = {keyword.arg for keyword in node.keywords}
+        if isinstance(node, cst.Call):
+            keys = {arg.keyword.value for arg in node.args if arg.keyword}
             wished = {getattr(edit, "old", None), getattr(edit, "new", None)}
             bonus = 0.5 if keys & wished and not isinstance(edit, AddArgument) else 0.0
         return seen[text] + bonus
@@ -126,36 +134,35 @@ def _dotted(code: Code, nodes: Iterable[ast.AST], wanted: str, edit: Edit) -> as
     return _best(((score(node), node) for node in nodes), _ENOUGH + 0.1)
 
 
-def _like(code: Code, nodes: Sequence[ast.AST], wanted: str) -> ast.AST | None:
+def _like(source: Source, nodes: Sequence[CSTNode], wanted: str) -> CSTNode | None:
     """The statement or expression of the same sort that is spelled most like a pattern."""
     read = pattern(wanted)
     if not read.body:
         return None
-    target: ast.AST = read.expression or read.body[0]
-    while isinstance(target, (ast.Await, ast.Expr)):
-        target = target.value
-    kinds = (ast.keyword, type(target)) if read.argument else (type(target),)
+    target: CSTNode = read.expression or read.body[0]
+    while isinstance(target, (cst.Await, cst.Expr)):
+        target = target.expression if isinstance(target, cst.Await) else target.value
+    kinds = (cst.Arg, type(target)) if read.argument else (type(target),)
     mine = _words(target)
-    if not mine:
-        return None
-    text = PLACE.sub("", ast.unparse(target))
+    text = PLACE.sub("", read.module.code_for_node(target))
     common = ((len(mine & _words(node)), -index) for index, node in enumerate(nodes) if isinstance(node, kinds))
     likely = [nodes[-index] for shared, index in heapq.nlargest(_LIKELY, common) if shared]
 
-    def score(node: ast.AST) -> float:
-        head = _words(node.func) if isinstance(node, ast.Call) and isinstance(target, ast.Call) else set()
-        bonus = 0.5 if isinstance(target, ast.Call) and head & _words(target.func) else 0.0
-        return bonus + _ratio(text, code.segment(node)[: 4 * len(text) + 80])
+    def score(node: CSTNode) -> float:
+        head = _words(node.func) if isinstance(node, cst.Call) and isinstance(target, cst.Call) else set()
+        bonus = 0.5 if isinstance(target, cst.Call) and head & _words(target.func) else 0.0
+        return bonus + _ratio(text, source.code(node).strip()[: 4 * len(text) + 80])
 
     return _best(((score(node), node) for node in likely), 0.4)
 
 
-def _words(node: ast.AST) -> set[str]:
-    """The names in the first lines of a node, metavariables left out."""
+def _words(node: CSTNode) -> set[str]:
+    """The names in a node, metavariables left out."""
     words: set[str] = set()
-    for below in ast.walk(node):
-        for field in ("id", "attr", "arg", "name", "module"):
-            value = getattr(below, field, None)
-            if isinstance(value, str) and not value.startswith("__uky_"):
-                words.add(value)
-    return words
+    stack = [node]
+    while stack:
+        below = stack.pop()
+        if isinstance(below, cst.Name):
+            words.add(below.value)
+        stack += below.children
+    return {word for word in words if not word.startswith("__uky_")}

@@ -1,20 +1,25 @@
-"""Patterns: Python with metavariables, read into syntax trees in which a metavariable is a name of its own kind."""
+"""Patterns: Python with metavariables. Checked with `ast`, as records are read; compiled to libcst when one is made."""
 
 from __future__ import annotations
 
 import ast
 import re
 import textwrap
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
-from patcher.worktree.python import UnreadableError, parse, parse_expression
+if TYPE_CHECKING:
+    import libcst as cst
 
+_T = TypeVar("_T")
 _ONE, _RUN = "__uky_one_", "__uky_run_"
-_SKIPPED = r"""\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'"""
-_META = re.compile(rf"(?P<skip>{_SKIPPED})|(?P<dollars>\$\$\$|\$)(?P<name>[A-Z_][A-Z0-9_]*)?", re.DOTALL)
+SKIPPED = r"""\#[^\r\n]*|"{3}(?:\\.|[^\\])*?"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'"""
+_META = re.compile(rf"(?P<skip>{SKIPPED})|(?P<dollars>\$\$\$|\$)(?P<name>[A-Z_][A-Z0-9_]*)?", re.DOTALL)
 PLACE = re.compile(rf"\*{{0,2}}({_ONE}|{_RUN})(\w*)")
-"""A metavariable in a pattern's placed text."""
+"""A metavariable in a pattern's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,100 +30,63 @@ class Meta:
     run: bool
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """A pattern as text with placeholders for metavariables, and as the statements that it parses to."""
+@lru_cache(maxsize=1024)
+def meta_name(name: str) -> Meta | None:
+    """The metavariable that an identifier of a pattern stands for."""
+    if name.startswith(_ONE):
+        return Meta(name[len(_ONE) :], False)
+    return Meta(name[len(_RUN) :], True) if name.startswith(_RUN) else None
 
-    source: str
-    placed: str
-    body: tuple[ast.stmt, ...]
+
+class Pattern:
+    """A pattern as a libcst module in which a metavariable is a name of its own kind."""
+
+    def __init__(self, module: cst.Module) -> None:
+        from patcher.rewrite.syntax import statements, walk
+
+        self.module = module
+        self.body = [small for small, _ in statements(module)]
+        names = (str(getattr(node, "value", "")) for node in walk(module) if type(node).__name__ == "Name")
+        self.names = frozenset(name for name in names if name.isascii() and meta_name(name) is None)
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The identifiers that a text must hold somewhere if the pattern is to match in it."""
-        found: set[str] = set()
-        for statement in self.body:
-            for node in ast.walk(statement):
-                match node:
-                    case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
-                        found.add(name)
-                    case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                        found.add(name)
-                    case ast.alias(name=name):
-                        found.update(name.split("."))
-        return frozenset(name for name in found if name.isascii() and meta(name) is None)
-
-    @property
-    def expression(self) -> ast.expr | None:
+    def expression(self) -> cst.BaseExpression | None:
         """The expression that the pattern is, where it is one."""
-        match self.body:
-            case [ast.Expr(value=value)]:
-                return value
-        return None
+        import libcst as cst
 
-    @property
-    def argument(self) -> ast.keyword | None:
+        return self.body[0].value if len(self.body) == 1 and isinstance(self.body[0], cst.Expr) else None
+
+    @cached_property
+    def argument(self) -> cst.Arg | None:
         """The keyword argument that `name=value` may also mean."""
+        import libcst as cst
+
         match self.body:
-            case [ast.Assign(targets=[ast.Name(id=name)], value=value)]:
-                return ast.keyword(arg=name, value=value)
+            case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value)]:
+                tight = cst.SimpleWhitespace("")
+                return cst.Arg(value, keyword=name, equal=cst.AssignEqual(tight, tight))
         return None
-
-
-def meta(name: object) -> Meta | None:
-    """The metavariable that an identifier of a pattern stands for."""
-    if isinstance(name, str) and name.startswith("__uky_"):
-        if name.startswith(_ONE):
-            return Meta(name[len(_ONE) :], False)
-        if name.startswith(_RUN):
-            return Meta(name[len(_RUN) :], True)
-    return None
-
-
-def run_of(node: ast.AST) -> Meta | None:
-    """The `$$$X` that an argument, element, statement or parameter of a pattern stands for."""
-    match node:
-        case (
-            ast.Expr(value=ast.Starred(value=ast.Name(id=name)))
-            | ast.Expr(value=ast.Name(id=name))
-            | ast.Starred(value=ast.Name(id=name))
-            | ast.Name(id=name)
-            | ast.keyword(arg=None, value=ast.Name(id=name))
-            | ast.arg(arg=name)
-        ):
-            found = meta(name)
-            return found if found and found.run else None
-    return None
 
 
 @lru_cache(maxsize=256)
 def pattern(source: str) -> Pattern:
-    """Read a pattern, or a template, which is written alike. ValueError says why one is no Python."""
+    import libcst as cst
+
+    return Pattern(_placed(source, cst.parse_module, cst.ParserSyntaxError))
+
+
+def _placed(source: str, read: Callable[[str], _T], refused: type[Exception]) -> _T:
+    """Read a pattern with names for its metavariables: a run as `*name`, else as `name`, else as `**name`."""
     text = textwrap.dedent(source.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip()
-    problem = UnreadableError("invalid syntax")
+    problem: Exception | None = None
     for star in ("*", "", "**"):
         placed = _META.sub(lambda match, star=star: _placeholder(match, star), text)  # type: ignore[misc]
         try:
-            return Pattern(source, placed, tuple(parse(placed).body))
-        except UnreadableError as error:
-            problem = error if star == "*" else problem
-    raise ValueError(f"is no Python (line {problem.line}): {problem.msg}")
-
-
-def part(whole: Pattern, node: ast.AST) -> Pattern:
-    """A part of a pattern as one of its own; `node` has a place in the text."""
-    starts = [0, *(match.end() for match in re.finditer("\n", whole.placed))]
-
-    def offset(line: int, column: int) -> int:
-        return starts[line - 1] + len(whole.placed[starts[line - 1] :].encode()[:column].decode())
-
-    start = offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-    end = offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-    text = whole.placed[start:end]
-    try:
-        return Pattern(text, text, tuple(parse(text).body))
-    except UnreadableError:
-        return Pattern(text, f"({text})", tuple(parse(f"({text})").body))
+            return read(placed + "\n" if placed else "")
+        except refused as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
 
 
 def _placeholder(match: re.Match[str], star: str) -> str:
@@ -135,30 +103,36 @@ def metavariables(text: str) -> frozenset[str]:
     return frozenset(name for name in names if name and name != "_")
 
 
+def check_code(text: str) -> list[ast.stmt]:
+    """Raise ValueError, with a plain message, where a text with metavariables is no Python. Nothing at all passes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return _placed(text, ast.parse, SyntaxError).body
+        except SyntaxError as error:
+            raise ValueError(f"is no Python (line {error.lineno or 1}): {error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ValueError(f"is no Python: {error}") from None
+
+
 def check_pattern(text: str) -> None:
     """Raise ValueError, with a plain message, where a text is no usable pattern."""
-    read = pattern(text)
-    if not read.body:
+    body = check_code(text)
+    if not body:
         raise ValueError("is empty")
-    if all(
-        run_of(statement) or (isinstance(statement, ast.Expr) and _bare(statement.value)) for statement in read.body
-    ):
+    if all(isinstance(statement, ast.Expr) and _bare(statement.value) for statement in body):
         raise ValueError("matches everything")
 
 
-def _bare(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and meta(node.id) is not None
-
-
-def check_code(text: str) -> None:
-    """Raise ValueError, with a plain message, where a text with metavariables is no Python. Nothing at all passes."""
-    pattern(text)
+def _bare(node: ast.expr) -> bool:
+    node = node.value if isinstance(node, ast.Starred) else node
+    return isinstance(node, ast.Name) and meta_name(node.id) is not None
 
 
 def check_value(text: str) -> None:
     """Raise ValueError, with a plain message, where a text is no single Python expression."""
     try:
-        parse_expression(f"(\n{text}\n)")
-        parse_expression(text.strip())
-    except UnreadableError as error:
-        raise ValueError(f"is no Python expression: {error.msg}") from None
+        ast.parse(f"(\n{text}\n)", mode="eval")
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"is no Python expression: {getattr(error, 'msg', error)}") from None

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+from libcst import CSTNode
+
+from patcher.rewrite.syntax import SCOPES, statements, walk
 
 if TYPE_CHECKING:
-    from patcher.rewrite.code import Code
-    from patcher.rewrite.marking import Splice
+    from patcher.rewrite.source import Source
 
-TRIES: tuple[type[ast.AST], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_FUNCTIONS = (*SCOPES, cst.Lambda)
+_LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+
+
+Make: TypeAlias = Callable[[CSTNode], CSTNode | Sequence[CSTNode]]
+"""What becomes of a node, once what is below it has become what it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A node, and what becomes of it."""
+
+    node: CSTNode
+    make: Make
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Lines of statements in the place of `first` up to before `last`, counted in `statements(block)`."""
+
+    block: CSTNode
+    first: int
+    last: int
+    new: tuple[CSTNode, ...]
+    behind: bool = False
+    """Of an insertion: whether it goes with the statement before it, and not with the one that follows."""
+
+
+Step: TypeAlias = Change | Splice
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """A place that the edit would change, how, and which nodes in another branch are its effect made by hand."""
 
-    node: ast.AST
-    splices: Callable[[], list[Splice]]
-    twin: Callable[[ast.AST], bool]
+    node: CSTNode
+    steps: Callable[[], list[Step]]
+    twin: Callable[[CSTNode], bool] = lambda node: False  # noqa: ARG005
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,66 +59,74 @@ class Sites:
     """Anchors and nodes with the effect, in order."""
 
     anchors: tuple[Anchor, ...]
-    effects: tuple[ast.AST, ...]
+    effects: tuple[CSTNode, ...]
 
 
-def settle(code: Code, sites: Sites) -> Sites:
-    """Leave out the anchors that a hand edit kept for other versions, in another branch than the effect."""
+def settle(source: Source, sites: Sites) -> Sites:
+    """Leave out the anchors that a hand edit kept for other versions, in another branch than the effect.
+
+    try:
+        from vllm.utils.parsers import Parser       the effect
+    except ImportError:
+        from vllm.utils import Parser               no anchor: it is there for older versions
+    """
     anchors: list[Anchor] = []
     effects = list(sites.effects)
     for anchor in sites.anchors:
-        twin = next((node for node in _other_branches(code, anchor.node) if anchor.twin(node)), None)
+        twin = next((node for node in _other_branches(source, anchor.node) if anchor.twin(node)), None)
         if twin is None:
             anchors.append(anchor)
         elif not any(effect is twin for effect in effects):
             effects.append(twin)
-    return Sites(tuple(anchors), tuple(sorted(effects, key=code.start)))
+    return Sites(tuple(anchors), tuple(sorted(effects, key=source.lines)))
 
 
-def _other_branches(code: Code, node: ast.AST) -> Iterable[ast.AST]:
+def _other_branches(source: Source, node: CSTNode) -> Iterable[CSTNode]:
     """The nodes that run where the ones around `node` do not, up to the function around it."""
     child = node
-    for parent in code.ancestors(node):
-        for branch in _beside(parent, child):
-            yield from ast.walk(branch)
-        if isinstance(child, ast.stmt):
-            for other in _after_leaving(code, child):
-                yield from ast.walk(other)
+    for parent in source.ancestors(node):
+        for branch in [*_beside(parent, child), *_after_leaving(parent, child)]:
+            yield from walk(branch)
         if isinstance(parent, _FUNCTIONS):
             return
         child = parent
 
 
-def _beside(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
+def _beside(parent: CSTNode, child: CSTNode) -> list[CSTNode]:
     """The branches of a statement or expression beside the one that `child` is in; none for its condition."""
-    branches: list[list[ast.AST]]
+    branches: list[list[CSTNode | None]]
     match parent:
-        case ast.If(body=body, orelse=orelse):
-            branches = [[*body], [*orelse]]
-        case ast.IfExp(body=value, orelse=other):
-            branches = [[value], [other]]
-        case ast.Match(cases=cases):
+        case cst.If(body=body, orelse=orelse) | cst.IfExp(body=body, orelse=orelse):
+            branches = [[body], [orelse]]
+        case cst.Match(cases=cases):
             branches = [[case] for case in cases]
-        case ast.AST() if isinstance(parent, TRIES):
-            body, handlers, orelse = (getattr(parent, name) for name in ("body", "handlers", "orelse"))
-            tried = orelse if any(child is item for item in orelse) else body
-            if any(child is item for item in handlers):
-                tried = [*body, *orelse]
-            branches = [[*tried], *([handler] for handler in handlers)]
+        case cst.Try() | cst.TryStar():
+            handlers: Sequence[CSTNode] = parent.handlers
+            tried: list[CSTNode | None] = [parent.orelse if child is parent.orelse else parent.body]
+            if any(child is handler for handler in handlers):
+                tried = [parent.body, parent.orelse]
+            branches = [tried, *([one] for one in handlers)]  # type: ignore[list-item]
         case _:
             return []
     mine = [branch for branch in branches if any(child is item for item in branch)]
-    return [item for branch in branches if mine and branch is not mine[0] for item in branch]
+    return [item for branch in branches if mine and branch is not mine[0] for item in branch if item is not None]
 
 
-def _after_leaving(code: Code, statement: ast.stmt) -> list[ast.stmt]:
-    """What runs in place of a statement because an `if` beside it leaves the block."""
-    block = code.siblings(statement)
-    index = next(index for index, item in enumerate(block) if item is statement)
-    before = [item for item in block[:index] if isinstance(item, ast.If) and _leaves(item.body)]
-    leaving = isinstance(statement, ast.If) and _leaves(statement.body)
-    return [*before, *(block[index + 1 :] if leaving else [])]
+def _after_leaving(block: CSTNode, child: CSTNode) -> list[CSTNode]:
+    """What runs in place of a statement because an `if` beside it leaves the block.
+
+    if NEW:
+        return start(enable=True)       beside the next line, as if that stood in an `else:`
+    return start(disable=False)
+    """
+    if not isinstance(block, (cst.Module, cst.IndentedBlock)):
+        return []
+    index = next(index for index, item in enumerate(block.body) if item is child)
+    before = [item for item in block.body[:index] if isinstance(item, cst.If) and _leaves(item)]
+    leaving = isinstance(child, cst.If) and _leaves(child)
+    return [*before, *(block.body[index + 1 :] if leaving else [])]
 
 
-def _leaves(block: Sequence[ast.stmt]) -> bool:
-    return isinstance(block[-1], _LEAVING)
+def _leaves(branch: cst.If) -> bool:
+    body: Sequence[tuple[CSTNode, CSTNode]] = statements(branch.body)
+    return bool(body) and isinstance(body[-1][0], _LEAVING)

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any, TextIO
 
 from patcher.visible import unbroken, visible
@@ -103,11 +104,32 @@ def to_paste(command: str) -> str:
     return f"{_SIGNATURE}P{command}{_SIGNATURE}p"
 
 
+_NOTICES: ContextVar[list[str] | None] = ContextVar("notices", default=None)
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[list[str]]:
+    """Print nothing meanwhile; what would have gone to standard error is put into the list."""
+    notices: list[str] = []
+    token = _NOTICES.set(notices)
+    try:
+        yield notices
+    finally:
+        _NOTICES.reset(token)
+
+
+def is_silent() -> bool:
+    return _NOTICES.get() is not None
+
+
 def say(*lines: str, err: bool = False, columns: int | None = None) -> None:
     """Print lines, on a terminal within its width, elsewhere within `columns` where that is given.
 
     A newline in one of them is written out: a name that holds one cannot make up a line of its own.
     """
+    if (notices := _NOTICES.get()) is not None:
+        notices.extend(lines if err else ())
+        return
     stream = guard(sys.stderr if err else sys.stdout)
     if stream is None:
         return

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from patcher.i18n import language, phrase, show
-from patcher.terminal.printing import end_passing, is_dumb, say, show_passing
+from patcher.terminal.printing import end_passing, is_dumb, is_silent, say, show_passing
 
 if TYPE_CHECKING:
     from patcher.i18n import Phrase
@@ -29,7 +29,7 @@ def progress(message: Phrase | str, done: int = 0, total: int | None = None) -> 
     An empty message, or all bytes done, clears the line; so does whatever else is shown, and the command's end. With
     CI set nothing is shown. With NO_COLOR or TERM=dumb no line is rewritten: what takes long is told once.
     """
-    if not sys.stderr.isatty() or os.environ.get("CI"):
+    if is_silent() or not sys.stderr.isatty() or os.environ.get("CI"):
         return
     message = "" if total and done >= total else message
     if is_dumb() or os.environ.get("NO_COLOR"):

@@ -272,4 +272,26 @@ def test_a_file_without_a_last_newline_stays_so() -> None:
 
 def test_text_is_kept_as_tabs_where_the_file_has_tabs() -> None:
     result = made("if a:\n\tload()\n", insert("after", "if b:\n    c()", anchor="load()"))
-    assert text(result) == "if a:\n\tload()\n\tif b:  # Uky[rec]\n\t    c()  # Uky[rec]\n"
+    assert text(result) == "if a:\n\tload()\n\tif b:  # Uky[rec]\n\t\tc()  # Uky[rec]\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "template", "before", "after"),
+    [
+        ("$$$P", "ctx, $$$P", "a, b=1, *c, d, **e", "ctx, a, b=1, *c, d, **e"),
+        ("$$$P", "ctx, $$$P", "", "ctx"),
+        ("$$$P", "$$$P, ctx=None", "a, b", "a, b, ctx=None"),
+        ("$$$P", "$$$P, ctx=None", "a, *, b", "a, *, b, ctx=None"),
+        ("$$$P", "$$$P, ctx=None", "a, *b", "a, *b, ctx=None"),
+        ("$$$P", "$$$P, ctx=None", "a, **b", "a, ctx=None, **b"),
+        ("self, $$$P", "self, ctx, $$$P", "self, a: int = 1, /, b=2", "self, ctx, a: int = 1, /, b=2"),
+        ("self, old, $$$P", "self, $$$P", "self, old, *, b", "self, *, b"),
+        ("self, old, $$$P", "self, $$$P", "self, old", "self"),
+    ],
+)
+def test_a_run_of_parameters_goes_where_the_template_has_it(
+    pattern: str, template: str, before: str, after: str
+) -> None:
+    edit = replace(f"def f({pattern}):\n    $$$BODY", f"def g({template}):\n    $$$BODY")
+    result = made(f"def f({before}):\n    return 1\n", edit, style="clean")
+    assert result == f"def g({after}):  # Uky[rec]\n    return 1\n"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
+
+import libcst as cst
 
 from patcher.analysis.model import Finding
 from patcher.check.drafts.callees import Callee, callee_of
-from patcher.check.drafts.calls import Site, call_sites, keyword_sites, split_symbol
+from patcher.check.drafts.calls import Site, call_sites, expression, keyword_sites, split_symbol, text_of, written
 from patcher.check.drafts.dropping import droppable
 from patcher.check.drafts.fitting import fitted
 from patcher.check.drafts.model import Ground, Repair
@@ -38,14 +39,14 @@ def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
     has: tuple[str, ...] = ()
     name = callee.rpartition(".")[2]
     if new is not None and (found := renamed(parameter, old, new)) is not None:
-        if found.name in {word.arg for word in site.call.keywords}:
+        if found.name in {arg.keyword.value for arg in site.call.args if arg.keyword is not None}:
             return []
         value = _value(found, parameter, keyword.value, site, ground, finding)
         edit = RenameArgument(file=finding.file, call=site.tail, old=parameter, new=found.name, value=value)
         title = phrase("Pass {new} to {callee} in place of {old}", new=found.name, callee=name, old=parameter)
         verb, evidence, has = f"{parameter}.renamed", found.evidence, (f"{callee}({found.name})",)
     else:
-        why = droppable(parameter, keyword.value, old, new, symbols, _methods(site))
+        why = droppable(parameter, expression(site.code, keyword.value), old, new, symbols, _methods(site))
         if why is None:
             return []
         edit = RemoveArgument(file=finding.file, call=site.tail, old=parameter)
@@ -68,7 +69,8 @@ def _repair(
     text, symbols = ground.text(finding.file), ground.symbols(finding.package)
     if text is None or symbols is None:
         return []
-    exact = fitted(edit, text, frozenset(range(site.call.lineno, (site.call.end_lineno or 0) + 1)), site.function)
+    first, last = site.code.lines(site.call)
+    exact = fitted(edit, text, frozenset(range(first, last + 1)), site.function)
     if exact is None or (isinstance(exact, RenameArgument) and exact.count > 1 and exact.value is not None):
         return []
     parts = split_symbol(finding.symbol)
@@ -102,9 +104,9 @@ def _by_position(
     if (at := old.formals[parameter].position) is None:
         return []
     site = sites[0]
-    if at >= len(site.call.args):
+    if at >= len(site.positional):
         return []
-    why = droppable(parameter, site.call.args[at], old, new, symbols, _methods(site))
+    why = droppable(parameter, expression(site.code, site.positional[at].value), old, new, symbols, _methods(site))
     edit = without_position(finding.file, site, at, old, new)
     if why is None or edit is None:
         return []
@@ -114,27 +116,32 @@ def _by_position(
     return [dataclasses.replace(repair, finding=finding) for repair in found]
 
 
-def _value(found: Renamed, parameter: str, value: ast.expr, site: Site, ground: Ground, finding: Finding) -> str | None:
+def _value(
+    found: Renamed, parameter: str, value: cst.BaseExpression, site: Site, ground: Ground, finding: Finding
+) -> str | None:
     """The value under the new name: the same text (None), its opposite, or the attribute renamed along with it."""
+    first, last = site.code.lines(value)
     gone = any(
         other.kind == "attribute-removed"
         and other.file == finding.file
         and other.symbol.endswith(f".{parameter}")
-        and site.code.line_of(site.code.start(value)) <= other.line <= site.code.line_of(site.code.end(value))
+        and first <= other.line <= last
         for other in ground.findings
     )
-    if isinstance(value, ast.Attribute) and value.attr == parameter and gone:
-        return f"{site.code.segment(value.value)}.{found.name}"
-    return opposite(value, site.code.segment(value)) if found.inverted else None
+    if isinstance(value, cst.Attribute) and value.attr.value == parameter and gone:
+        return f"{text_of(site.code, value.value)}.{found.name}"
+    return opposite(expression(site.code, value), text_of(site.code, value)) if found.inverted else None
 
 
 def _methods(site: Site) -> frozenset[str]:
     """The methods called in the same file on the name or attribute that the call's result is put into."""
     statement = site.code.statement(site.call)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    names = {ast.unparse(target) for target in targets}
+    targets = statement.targets if isinstance(statement, cst.Assign) else []
+    names = {written(site.code, target.target) for target in targets}
     return frozenset(
-        node.func.attr
-        for node in site.code.parents
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in names
+        node.func.attr.value
+        for node in (site.code.everything if names else [])
+        if isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and written(site.code, node.func.value) in names
     )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Sequence
+
+import libcst as cst
 
 from patcher.plan.replay import Workspace
 from patcher.records.model import Example, Record
-from patcher.rewrite.code import Code, parse
 from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.engine import locate
+from patcher.rewrite.names import aliases
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Unparseable
 from patcher.rewrite.sites import settle
+from patcher.rewrite.source import Source, parse
+from patcher.rewrite.syntax import IMPORTS, SCOPES, statements
 
-_SHELLS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _STEP = "    "
 
 
@@ -26,7 +28,7 @@ def examples(record: Record, texts: dict[str, str], verl: str, word: str) -> tup
     several = len(record.files) > 1
     for file in record.files:
         edits = [edit for edit in record.edits if edit.file == file]
-        code = parse(texts[file].removeprefix("\ufeff"))
+        code = parse(texts[file])
         if isinstance(code, Unparseable):
             return None
         anchors = _anchors(code, edits, Mark(record.id, word))
@@ -47,31 +49,31 @@ def examples(record: Record, texts: dict[str, str], verl: str, word: str) -> tup
     return tuple(found)
 
 
-def _anchors(code: Code, edits: Sequence[Edit], mark: Mark) -> list[ast.stmt]:
-    found: dict[int, ast.stmt] = {}
+def _anchors(code: Source, edits: Sequence[Edit], mark: Mark) -> list[cst.CSTNode]:
+    found: dict[int, cst.CSTNode] = {}
     for edit in edits:
         for anchor in settle(code, locate(code, code.within(edit.within), edit, mark)).anchors:
-            if not isinstance(anchor.node, ast.Module):
+            if not isinstance(anchor.node, cst.Module):
                 statement = code.statement(anchor.node)
-                found[code.start(statement)] = statement
-    return [found[start] for start in sorted(found)]
+                found[id(statement)] = statement
+    return sorted(found.values(), key=code.span)
 
 
-def _imports(code: Code) -> list[ast.stmt]:
+def _imports(code: Source) -> list[cst.CSTNode]:
     """The module's own imports of names, which an edit's call may go by."""
     return [
         node
-        for node in code.tree.body
-        if isinstance(node, ast.ImportFrom | ast.Import) and any(alias.asname for alias in node.names)
+        for node, _ in statements(code.module)
+        if isinstance(node, IMPORTS) and any(alias.asname for alias in aliases(node))
     ]
 
 
-def smallest(code: Code, statements: Iterable[ast.stmt]) -> str:
+def smallest(code: Source, found: Iterable[cst.CSTNode]) -> str:
     """The statements alone, in the headers of the classes and functions around them."""
     lines: list[str] = []
-    open_shells: list[ast.AST] = []
-    for statement in statements:
-        shells = [node for node in reversed(list(code.ancestors(statement))) if isinstance(node, _SHELLS)]
+    open_shells: list[cst.CSTNode] = []
+    for statement in found:
+        shells = [node for node in reversed(list(code.ancestors(statement))) if isinstance(node, SCOPES)]
         shared = 0
         while shared < min(len(shells), len(open_shells)) and shells[shared] is open_shells[shared]:
             shared += 1
@@ -83,36 +85,29 @@ def smallest(code: Code, statements: Iterable[ast.stmt]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _header(node: ast.AST) -> str:
-    match node:
-        case ast.ClassDef(name=name):
-            return f"class {name}:"
-        case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):
-            word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-            return f"{word} {name}({_parameters(args)}):"
-        case _:
-            raise AssertionError(node)
+def _header(node: cst.ClassDef | cst.FunctionDef) -> str:
+    if isinstance(node, cst.ClassDef):
+        return f"class {node.name.value}:"
+    return f"{'async def' if node.asynchronous else 'def'} {node.name.value}({_parameters(node.params)}):"
 
 
-def _parameters(args: ast.arguments) -> str:
+def _parameters(params: cst.Parameters) -> str:
     """The parameters by name alone."""
-    found = [argument.arg for argument in (*args.posonlyargs, *args.args)]
-    if args.vararg is not None or args.kwonlyargs:
-        found.append(f"*{args.vararg.arg}" if args.vararg is not None else "*")
-    found += [f"{argument.arg}=None" for argument in args.kwonlyargs]
-    return ", ".join([*found, *([f"**{args.kwarg.arg}"] if args.kwarg is not None else [])])
+    found = [one.name.value for one in (*params.posonly_params, *params.params)]
+    if isinstance(params.star_arg, cst.Param) or params.kwonly_params:
+        found.append(f"*{params.star_arg.name.value}" if isinstance(params.star_arg, cst.Param) else "*")
+    found += [f"{one.name.value}=None" for one in params.kwonly_params]
+    return ", ".join([*found, *([f"**{params.star_kwarg.name.value}"] if params.star_kwarg is not None else [])])
 
 
-def _lines(code: Code, statement: ast.stmt, indent: str) -> list[str]:
+def _lines(code: Source, statement: cst.CSTNode, indent: str) -> list[str]:
     """A statement's lines at another depth; of a compound one the header, with nothing in it."""
-    start, end = code.start(statement), code.end(statement)
-    body = getattr(statement, "body", None)
-    header = isinstance(body, list) and bool(body)
-    if header and isinstance(body, list):
-        end = code.start(body[0])
-    text = code.text[code.line_start(code.line_of(start)) : end].rstrip()
-    own = code.indent(start)
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    first, last = code.lines(statement)
+    header = isinstance(statement, (cst.BaseCompoundStatement))
+    if isinstance(statement, cst.BaseCompoundStatement):
+        last = code.lines(statements(statement.body)[0][0])[0] - 1
+    lines = [code.line(number) for number in range(first, last + 1)]
+    own = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     if all(not line.strip() or line.startswith(own) for line in lines):
         lines = [indent + line[len(own) :] if line.strip() else "" for line in lines]
     return [*lines, *([f"{indent}{_STEP}pass"] if header else [])]

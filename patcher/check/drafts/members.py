@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 
+import libcst as cst
+
 from patcher.analysis.model import Finding
 from patcher.analysis.symbols import Class, Function, Symbols, Variable
 from patcher.analysis.symbols.annotations import is_property
+from patcher.check.drafts.calls import expression, text_of, written
 from patcher.check.drafts.fitting import fitted
 from patcher.check.drafts.inlining import Inlined, body_of, inlined
 from patcher.check.drafts.model import Ground, Repair
 from patcher.i18n import Phrase, phrase
-from patcher.rewrite.code import Code, parse
 from patcher.rewrite.edits import Edit, Insert, RenameAttribute, Replace
-from patcher.rewrite.names import dotted
+from patcher.rewrite.names import aliases, dotted, local
 from patcher.rewrite.outcome import Unparseable
+from patcher.rewrite.source import Source, parse
+from patcher.rewrite.syntax import IMPORTS, SCOPES
 
 
 def member_repairs(finding: Finding, ground: Ground) -> list[Repair]:
@@ -22,13 +26,13 @@ def member_repairs(finding: Finding, ground: Ground) -> list[Repair]:
     text, symbols, before = ground.text(finding.file), ground.symbols(finding.package), ground.before(finding)
     if text is None or symbols is None or before is None:
         return []
-    code = parse(text.removeprefix("\ufeff"))
+    code = parse(text)
     if isinstance(code, Unparseable):
         return []
     owner, _, name = finding.symbol.rpartition(".")
     was = before.resolve(finding.symbol).definition
-    found = [node for node in code.parents if isinstance(node, ast.Attribute) and node.attr == name]
-    nodes = [node for node in found if node.end_lineno == finding.line]
+    found = [node for node in code.everything if isinstance(node, cst.Attribute) and node.attr.value == name]
+    nodes = [node for node in found if code.lines(node)[1] == finding.line]
     if len(nodes) != 1:
         return []
     node = nodes[0]
@@ -40,14 +44,16 @@ def member_repairs(finding: Finding, ground: Ground) -> list[Repair]:
             finding, (edit,), title, phrase("{old} only passed on to {new}", old=name, new=new), ground, code
         )
     if (new := _opposite(was)) is not None and _offers(symbols, before, owner, new):
-        value = code.segment(node.value)
-        edit = Replace(file=finding.file, pattern=ast.unparse(node), replacement=f"(not {value}.{new})")
+        value = text_of(code, node.value)
+        edit = Replace(file=finding.file, pattern=written(code, node), replacement=f"(not {value}.{new})")
         title = phrase("Use {new} in place of {old}", new=f"not {new}", old=name)
         told = phrase("{old} only passed on to {new}", old=name, new=f"not {new}")
         return _repair(finding, (edit,), title, told, ground, code)
-    call = code.parents.get(node)
-    if isinstance(was, Function) and isinstance(call, ast.Call) and call.func is node:
-        made = inlined(was, call, code.segment(node.value), before, symbols, owner)
+    call = code.parents[id(node)]
+    if isinstance(was, Function) and isinstance(call, cst.Call) and call.func is node:
+        passed = expression(code, call)
+        assert isinstance(passed, ast.Call)
+        made = inlined(was, passed, text_of(code, node.value), before, symbols, owner)
         if made is not None and not _binds(code, made):
             return _inline(finding, code, call, made, ground)
     return []
@@ -87,13 +93,13 @@ def _offers(symbols: Symbols, before: Symbols, owner: str, name: str) -> bool:
     )
 
 
-def _inline(finding: Finding, code: Code, call: ast.Call, made: Inlined, ground: Ground) -> list[Repair]:
+def _inline(finding: Finding, code: Source, call: cst.Call, made: Inlined, ground: Ground) -> list[Repair]:
     within = finding.function or None
     edits: list[Edit] = []
     if made.module:
         insert = Insert(file=finding.file, where="prologue", code=f"from {made.module} import {made.name}")
         edits.append(insert)
-    edits.append(Replace(file=finding.file, within=within, pattern=ast.unparse(call), replacement=made.text))
+    edits.append(Replace(file=finding.file, within=within, pattern=written(code, call), replacement=made.text))
     title = phrase("Use {new} in place of {old}", new=made.name, old=finding.symbol.rpartition(".")[2])
     told = phrase("{old} did no more than call {new}", old=finding.symbol.rpartition(".")[2], new=made.name)
     has = (f"{made.module}.{made.name}",) if made.module else ()
@@ -106,7 +112,7 @@ def _repair(
     title: Phrase,
     evidence: Phrase,
     ground: Ground,
-    code: Code,
+    code: Source,
     has: tuple[str, ...] = (),
 ) -> list[Repair]:
     symbols = ground.symbols(finding.package)
@@ -118,11 +124,11 @@ def _repair(
     return [Repair(finding, made, finding.symbol, "gone", title, evidence, has, lacks)]
 
 
-def _binds(code: Code, made: Inlined) -> bool:
+def _binds(code: Source, made: Inlined) -> bool:
     """Whether the file has the new function's name for something else."""
     return bool(made.module) and any(
-        (isinstance(node, ast.Name) and node.id == made.name)
-        or (isinstance(node, ast.alias) and (node.asname or node.name) == made.name)
-        or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == made.name)
-        for node in code.parents
+        (isinstance(node, cst.Name) and node.value == made.name)
+        or (isinstance(node, IMPORTS) and made.name in map(local, aliases(node)))
+        or (isinstance(node, SCOPES) and node.name.value == made.name)
+        for node in code.everything
     )

@@ -1,0 +1,81 @@
+"""A record as an ordinary libcst codemod.
+
+    python -m libcst.tool codemod --no-format -x patcher.codemod.RecordCommand --record ID PATH...
+
+libcst's runner reads and writes the files, so that there is no ledger, no lock and no pre-image: take `uky-patch apply`
+for a fork that is to be patched, and this where codemods are run anyway, or in one of your own (see `RecordCommand`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import libcst as cst
+from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
+
+from patcher.plan.replay import Workspace, EditResult, Replayed, excused
+from patcher.records.load import load
+from patcher.records.model import Record
+from patcher.rewrite.edits import Edit, Style
+from patcher.rewrite.outcome import AlreadyDone
+
+
+class CodemodError(Exception):
+    """There is no such record, or its edits do not all land in the file; the file stays as it is."""
+
+
+class RecordCommand(CodemodCommand):
+    """Makes the edits that one record has for a file, all of them or none; skips files that the record does not name.
+
+    Arguments:
+        record: the id of a record.
+        patches: folders of further records, beside those that come with uky-patch.
+        clean: drop the old lines in place of keeping them as comments.
+
+    Raises:
+        CodemodError: there is no such record.
+        patcher.errors.RecordError: a record cannot be read.
+    """
+
+    DESCRIPTION = "Make the edits of one uky-patch record."
+
+    @staticmethod
+    def add_args(arg_parser: argparse.ArgumentParser) -> None:
+        arg_parser.add_argument("--record", required=True, metavar="ID", help="The record's id, as in uky-patch list.")
+        arg_parser.add_argument("--patches", action="append", metavar="DIR", help="A further folder of records.")
+        arg_parser.add_argument("--clean", action="store_true", help="Drop the old lines.")
+
+    def __init__(
+        self, context: CodemodContext, record: str, patches: list[str] | None = None, *, clean: bool = False
+    ) -> None:
+        super().__init__(context)
+        found = [one for one in load(tuple(map(Path, patches or ()))) if one.id == record]
+        if not found:
+            raise CodemodError(f"there is no record {record}; uky-patch list tells which there are")
+        self._record: Record = found[0]
+        self._style: Style = "clean" if clean else "comment"
+
+    def transform_module_impl(self, tree: cst.Module) -> cst.Module:
+        """The file with the record's edits. Raises SkipFile where there is nothing to do, else CodemodError."""
+        path = Path(self.context.filename or "").resolve().as_posix()
+        file = next((one for one in self._record.files if path.endswith(f"/{one}")), None)
+        if file is None:
+            raise SkipFile("the record does not name this file")
+
+        def belongs(edit: Edit) -> bool | None:
+            # Which release the tree is of is not known here: an edit for some releases may have no place.
+            return (True if edit.verl is None else None) if edit.file == file else False
+
+        workspace = Workspace.of({file: tree.code}, {}, "Uky", self._style)
+        done: Replayed = workspace.replay(self._record, belongs)
+        if done.made:
+            return cst.parse_module(workspace.texts[file])
+        failed: list[EditResult] = [one for one in done.results if not one.settled and not excused(one)]
+        if failed:
+            raise CodemodError(f"{self._record.id} has no place in this file as it is: {failed[0].outcome}")
+        raise SkipFile("it is done already" if any(_is_done(one) for one in done.results) else "nothing to do")
+
+
+def _is_done(result: EditResult) -> bool:
+    return isinstance(result.outcome, AlreadyDone)
