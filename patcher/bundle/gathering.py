@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.bundle.model import Missing, Section
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, language, phrase, show
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 
 if TYPE_CHECKING:
     from patcher.packages import Environment
@@ -197,7 +197,7 @@ def job(state: Mapping[str, Any]) -> Iterator[Section]:
 
 def said_in_words(reason: Any) -> str:
     """A sentence of the agent's in the reader's language."""
-    return show(heard(reason), language())
+    return show(decode(reason), language())
 
 
 def _why(error: UkyError | OSError) -> Phrase | str:

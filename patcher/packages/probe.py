@@ -8,7 +8,7 @@ from pathlib import Path
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.packages.agent.installed.folders import normalise
 from patcher.packages.agent.installed.metadata import is_pep440
 from patcher.packages.agent.installed.packages import packages_of
@@ -40,7 +40,7 @@ def probe(
     given = assumed(assume or {})
     interpreter, chosen_by = find_interpreter(python, named)
     packages, odd = packages_of(interpreter, frozenset(given))
-    problems, notes = [heard(said) for said in odd], [heard(said) for said in interpreter.notes]
+    problems, notes = [decode(said) for said in odd], [decode(said) for said in interpreter.notes]
     if root is not None and "verl" not in given:
         problems += _take_tree(root, packages)
     for name, version in given.items():

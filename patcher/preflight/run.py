@@ -10,7 +10,6 @@ from typing import Any
 
 from patcher.checks import LEVELS, Check, Level
 from patcher.i18n import phrase
-from patcher.i18n.decoding import heard
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey
@@ -58,7 +57,7 @@ def climb(
     redactor = Redactor(host.secrets.values())
 
     def hear(event: Mapping[str, Any], _: bytes) -> None:
-        take(_check(redactor.value(event)))
+        take(Check.decode(redactor.value(event)))
 
     args = arguments(host, survey, level, wish or Wish())
     connection.channel.ask("climb", on_event=hear, **args)
@@ -108,9 +107,3 @@ def _python(survey: Survey) -> Check:
     old = tuple(int(part) for part in found.version.split(".")[:2] if part.isdigit()) < (3, 10)
     fix = phrase("verl needs Python 3.10 or later") if old else ""
     return Check("python", "env", "fail" if old else "ok", time.monotonic() - started, told, fix)
-
-
-def _check(told: Mapping[str, Any]) -> Check:
-    return Check(
-        told["name"], told["level"], told["status"], told["seconds"], heard(told["detail"]), heard(told["fix"])
-    )

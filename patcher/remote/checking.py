@@ -14,7 +14,7 @@ from patcher.remote.host import HERE, Profile
 from patcher.remote.target import target
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
-from patcher.worktree.host import paths
+from patcher.worktree import places
 
 if TYPE_CHECKING:
     from patcher.tables.mistakes import Checker
@@ -107,18 +107,18 @@ def _text(check: Checker, path: tuple[str, ...], key: str, value: str | None) ->
 def check_path(path: str) -> None:
     """Raise Refusal for a path that can hold no tree on any host."""
     try:
-        paths.check(paths.absolute(path, _ANY_HOME), (_ANY_HOME,))
+        places.check(places.absolute(path, _ANY_HOME), (_ANY_HOME,))
     except Refusal as refusal:
-        raise paths.no_place(path, refusal.cause) from None
+        raise places.no_place(path, refusal.cause) from None
 
 
 def _try(check: Checker, at: tuple[str, ...], work: Callable[[], object]) -> None:
     """Note what `work` raises as a mistake at `at`."""
-    from patcher.i18n.decoding import heard
+    from patcher.i18n.codec import decode
 
     try:
         work()
     except UkyError as error:
         check.note(at, Phrases((error.title, error.cause), ": "))
     except Refusal as refusal:
-        check.note(at, Phrases((heard(refusal.title), heard(refusal.cause)), ": "))
+        check.note(at, Phrases((decode(refusal.title), decode(refusal.cause)), ": "))

@@ -13,9 +13,9 @@ from patcher.error_messages import said
 from patcher.errors import UsageError
 from patcher.i18n import Language, language, phrase, show
 from patcher.templating import environment
+from patcher.terminal.report_file import write_whole
 from patcher.visible import visible
 from patcher.worktree import files
-from patcher.worktree.whole import write_whole
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -15,7 +15,7 @@ from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.model import NamedPython
 from patcher.records.model import Style
 from patcher.worktree import files
-from patcher.worktree.within import leads_into
+from patcher.worktree.files import leads_into
 
 if TYPE_CHECKING:
     from patcher.tables.mistakes import Checker

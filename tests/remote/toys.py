@@ -19,7 +19,7 @@ VERBS = ("echo", "nap", "chatter", "die", "half", "process", "noise", "bug")
 _SOURCE = """
 from __future__ import annotations
 import os, signal, subprocess, time
-from patcher.agent.said import phrase
+from patcher.messages import phrase
 
 def echo(request):
     request.reply_body = request.body

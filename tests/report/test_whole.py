@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
+from patcher.terminal.report_file import write_whole
 from patcher.worktree import files
-from patcher.worktree.whole import write_whole
 
 
 def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:

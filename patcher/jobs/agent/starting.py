@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.jobs.agent import devices, folder, login, processes, sealing
 from patcher.jobs.agent.hook import FOLDER
 from patcher.jobs.agent.hooked import VARIABLE
-from patcher.messages import Refusal, Said, phrase, why
+from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
@@ -112,7 +112,7 @@ def _alone(root: str, wanted: str | None, host: str) -> None:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
 
 
-def _said(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
+def _said(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
     told = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
     if process["pid"] is None:
         return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Dict, NamedTuple
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.preflight.agent.running import Program
 
 Facts = Dict[str, Any]
@@ -86,7 +86,7 @@ RUNGS = (
 )
 
 
-def hindrance(program: Program, facts: Facts) -> Said | None:
+def hindrance(program: Program, facts: Facts) -> Message | None:
     """Why a program need not be started; None where nothing stands in its way."""
     failed = facts["failed"]
     if program.parts[0] == "rows" and ("data" in failed or not facts.get("data")):

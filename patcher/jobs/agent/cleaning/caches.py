@@ -10,7 +10,7 @@ from typing import Iterator, Mapping
 from patcher.jobs.agent import folder
 from patcher.jobs.agent.cleaning.model import Item, Items, identity_of, item, size_of
 from patcher.jobs.agent.cleaning.scene import Scene
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.worktree import locks
 
 _TRITON = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")
@@ -71,7 +71,7 @@ def _compiled(scene: Scene, variables: Mapping[str, str]) -> Iterator[Item]:
                 yield from _entries(scene, path, pattern, phrase("a compiler's cache within the tree"))
 
 
-def _entries(scene: Scene, above: str, pattern: re.Pattern[str], why: Said) -> Iterator[Item]:
+def _entries(scene: Scene, above: str, pattern: re.Pattern[str], why: Message) -> Iterator[Item]:
     above = os.path.join(scene.root, os.path.expanduser(above))
     if not _may_be_cache(scene, above):
         return
@@ -108,16 +108,7 @@ def _is_empty(path: str) -> bool:
 
 
 def _released(path: str) -> bool:
-    try:
-        fd = locks.open_lock(path, make=False)
-    except OSError:
-        return False
-    try:
-        return locks.try_lock(fd)
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
+    return locks.is_free(path)
 
 
 def _folders(root: str) -> Iterator[str]:
@@ -143,6 +134,6 @@ def _within_job(scene: Scene, path: str) -> bool:
     return os.path.realpath(path).startswith(os.path.realpath(scene.job["folder"]) + os.sep)
 
 
-def _item(kind: str, path: str, why: Said) -> Item:
+def _item(kind: str, path: str, why: Message) -> Item:
     identity = identity_of(path) or (0, 0)
     return item(kind, path, identity, why, identity=list(identity), size=size_of(path), owner="")

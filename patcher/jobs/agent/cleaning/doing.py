@@ -10,7 +10,7 @@ from patcher.jobs.agent.cleaning import caches, orphans, rays, removing
 from patcher.jobs.agent.cleaning.looking import listed
 from patcher.jobs.agent.cleaning.model import Item
 from patcher.jobs.agent.cleaning.scene import Scene, scene
-from patcher.messages import Said, phrase, why
+from patcher.messages import Message, phrase, why
 from patcher.remote.agent import place
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _end(request: Request, found: Scene, listed_ones: list[Item], grace: float) 
     return {one["pid"]: one["how"] for one in ended}, {one["pid"] for one in unstopped}
 
 
-def _take(root: str, job: str, one: Item) -> Said | None:
+def _take(root: str, job: str, one: Item) -> Message | None:
     """Remove a file or a folder that nobody holds. Why not, where it stays."""
     path = one["what"]
     if not os.path.lexists(path):

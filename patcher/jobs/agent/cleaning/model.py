@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Tuple
 
-from patcher.messages import Said
+from patcher.messages import Message
 
 Item = Dict[str, Any]
 """`kind`, `key` (what and which one: it changes when another takes its place), `what`, `why`, and facts of its kind."""
@@ -13,7 +13,7 @@ Items = List[Item]
 Identity = Tuple[int, int]
 
 
-def item(kind: str, what: str, which: tuple[Any, ...], why: Said, /, **facts: Any) -> Item:
+def item(kind: str, what: str, which: tuple[Any, ...], why: Message, /, **facts: Any) -> Item:
     """`which` tells it from another that takes its place later: a process's start, a file's inode."""
     key = ":".join(str(part) for part in (kind, what, *which))
     return dict(facts, kind=kind, key=key, what=what, why=why)

@@ -9,7 +9,7 @@ from patcher.jobs.agent import sealing
 from patcher.jobs.agent.cleaning.model import Item, Items, item
 from patcher.jobs.agent.cleaning.scene import Scene
 from patcher.jobs.agent.traces import SEGMENT, SHARED, SOCKET, SOCKETS, noted, own, sockets_by_path
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 
 
 def orphans(scene: Scene) -> tuple[Items, Items]:
@@ -55,11 +55,11 @@ def _pids(scene: Scene, kind: str, path: str, identity: tuple[int, int], bound: 
     return scene.held.get(bound.get(path) if kind == "socket" else identity, [])
 
 
-def _strange(pid: int) -> Said:
+def _strange(pid: int) -> Message:
     return phrase("process {pid} has it open, and is not this job's", pid=pid)
 
 
-def _one(kind: str, path: str, status: os.stat_result, why: Said) -> Item:
+def _one(kind: str, path: str, status: os.stat_result, why: Message) -> Item:
     identity = (status.st_dev, status.st_ino)
     return item(kind, path, identity, why, identity=list(identity), size=status.st_size)
 

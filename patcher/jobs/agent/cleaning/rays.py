@@ -9,7 +9,7 @@ from patcher.jobs.agent import processes, sealing
 from patcher.jobs.agent.cleaning.model import Item, Items, identity_of, item, size_of
 from patcher.jobs.agent.cleaning.scene import Scene
 from patcher.jobs.agent.traces import SESSION, noted, session_of
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 
 
 def sessions(scene: Scene) -> tuple[Items, Items]:
@@ -54,7 +54,7 @@ def is_free(scene: Scene, one: Item) -> bool:
     return again is not None and again["key"] == one["key"] and not used(scene).get(one["what"])
 
 
-def _one(path: str, why: Said) -> Item | None:
+def _one(path: str, why: Message) -> Item | None:
     """The folder, if it is one that Ray has made for this user."""
     identity = identity_of(path)
     if identity is None or not SESSION.fullmatch(os.path.basename(path)) or os.path.realpath(path) != path:

@@ -12,7 +12,7 @@ from patcher.jobs.agent.cleaning.holders import Port, ports
 from patcher.jobs.agent.cleaning.model import Items, item
 from patcher.jobs.agent.cleaning.scene import Scene
 from patcher.jobs.agent.processes import TICKS
-from patcher.messages import Refusal, Said, phrase
+from patcher.messages import Message, Refusal, phrase
 
 USUAL = {6379: "Ray", 8265: "Ray", 29500: "torch"}
 """Ports that a run asks for by default, and whose they are."""
@@ -41,7 +41,7 @@ def left(scene: Scene) -> tuple[Items, Items]:
     return mine, [one for one in others if not (one["key"] in seen or seen.add(one["key"]))]  # type: ignore[func-returns-value]
 
 
-def _process(scene: Scene, pid: int, why: Said, gpus: dict[int, list[tuple[int, int]]], at: list[int]) -> Any:
+def _process(scene: Scene, pid: int, why: Message, gpus: dict[int, list[tuple[int, int]]], at: list[int]) -> Any:
     process = scene.everything[pid]
     return item(
         "process",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from patcher.jobs.agent import folder, processes
 from patcher.jobs.agent.cleaning.holders import holders
 from patcher.jobs.agent.processes import Table
-from patcher.messages import Said
+from patcher.messages import Message
 
 
 class Scene(NamedTuple):
@@ -17,7 +17,7 @@ class Scene(NamedTuple):
     root: str
     job: dict[str, Any]
     everything: Table
-    claims: dict[int, Said]
+    claims: dict[int, Message]
     mine: frozenset[int]
     held: dict[Any, list[int]]
     """See `holders`."""

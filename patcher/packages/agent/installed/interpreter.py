@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from patcher.messages import Said, phrase, why
+from patcher.messages import Message, phrase, why
 from patcher.packages.agent.installed.layout import Interpreter, Unusable, from_files
 
 ASK_SECONDS = 20
@@ -79,6 +79,6 @@ def _ask(python: Path, seconds: float) -> Interpreter:
     return Interpreter(python, version, tuple(dict.fromkeys(users + site)))
 
 
-def _last_line(said: str) -> Said:
+def _last_line(said: str) -> Message:
     lines = said.strip().splitlines()
     return phrase("{line}", line=lines[-1]) if lines else phrase("it printed no paths")

@@ -7,15 +7,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.messages import Said, phrase, spoken, why
+from patcher.messages import Message, english, phrase, why
 from patcher.worktree import files
 
 
 class Unusable(Exception):  # noqa: N818
     """What is named is no interpreter that can be used, and why."""
 
-    def __init__(self, title: Said, cause: Said) -> None:
-        super().__init__(spoken(title))
+    def __init__(self, title: Message, cause: Message) -> None:
+        super().__init__(english(title))
         self.title = title
         self.cause = cause
 
@@ -30,8 +30,8 @@ class Interpreter:
     """Site folders in import order; their `.pth` files are still to be followed."""
     extra: tuple[Path, ...] = ()
     """Folders before the site folders, without `.pth` files (PYTHONPATH of the running interpreter)."""
-    problems: tuple[Said, ...] = ()
-    notes: tuple[Said, ...] = ()
+    problems: tuple[Message, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def from_files(python: Path) -> Interpreter | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.packages.agent.installed.folders import Metadata
 from patcher.worktree import files
 
@@ -41,7 +41,7 @@ def literal_version(package: Path) -> str | None:
     return None
 
 
-def stated_version(metadata: Metadata) -> tuple[str, Said | None]:
+def stated_version(metadata: Metadata) -> tuple[str, Message | None]:
     """The version by METADATA, else by the folder's name, and what is wrong with it (None if nothing is)."""
     for name in ("METADATA", "PKG-INFO"):
         try:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from patcher.messages import Said
+from patcher.messages import Message
 from patcher.packages.agent.installed.folders import search_path
 from patcher.packages.agent.installed.layout import Interpreter
 from patcher.packages.agent.installed.model import MODULES, Installed
@@ -14,7 +14,9 @@ from patcher.packages.agent.installed.resolve import resolve
 from patcher.worktree import files
 
 
-def packages_of(interpreter: Interpreter, but: frozenset[str] = frozenset()) -> tuple[dict[str, Installed], list[Said]]:
+def packages_of(
+    interpreter: Interpreter, but: frozenset[str] = frozenset()
+) -> tuple[dict[str, Installed], list[Message]]:
     """What is installed under it, by name, Python and CUDA included; and what is odd. Names of `but` are left out."""
     folders = search_path(interpreter.site, interpreter.extra)
     found: dict[str, Installed] = {}

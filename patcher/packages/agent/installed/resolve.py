@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.packages.agent.installed.folders import Folder, Metadata, editable_mappings, normalise
 from patcher.packages.agent.installed.metadata import (
     editable_source,
@@ -30,7 +30,7 @@ class _Place:
     claims: tuple[Metadata, ...]
 
 
-def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, list[Said]]:
+def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, list[Message]]:
     """The installation of `name` (one of `MODULES`) that an import finds, and sentences on what is odd about it."""
     module = MODULES[name]
     claims = {id(folder): _claims(name, module, folder) for folder in folders}
@@ -87,7 +87,7 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
     return places
 
 
-def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Said]]:
+def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Message]]:
     literal = literal_version(place.package)
     claim, problems = _choose(name, place, literal)
     version, problem = stated_version(claim) if claim else (literal or "", None)
@@ -110,7 +110,7 @@ def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[S
     return Installed(name, version, distribution, place.package, origin, note, renamed), problems
 
 
-def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[Said]]:
+def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[Message]]:
     """The distribution that the files belong to: of several, the one whose version the files themselves state."""
     if len(place.claims) <= 1:
         return next(iter(place.claims), None), []
@@ -122,7 +122,7 @@ def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | N
     return chosen, [phrase(several, name=name, folders=others, chosen=chosen.path.name, why=why)]
 
 
-def _half_removed(name: str, folders: Sequence[Folder]) -> list[Said]:
+def _half_removed(name: str, folders: Sequence[Folder]) -> list[Message]:
     tail = MODULES[name][1:]
     return [
         phrase("{path} is what an interrupted uninstall of {name} left behind", path=folder.path / broken, name=name)
