@@ -1,20 +1,13 @@
-"""What an exception says, in phrases, and what the operating system refused, as an error of ours."""
+"""What an exception says, in phrases. `str()` of it is what `str()` of the exception is."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from patcher.errors import TreeError, UkyError
+from patcher.errors import UkyError
 from patcher.i18n import Phrase, Phrases, listed, phrase
-from patcher.i18n.codec import decode, encode
-from patcher.worktree.os_errors import cause_and_advice
 
 
 def said(error: BaseException) -> Phrase | Phrases | str:
-    """The message of `error` with its translatable parts apart; plain text where it has none.
-
-    `str()` of it is what `str()` of the exception is.
-    """
+    """The message of `error` with its translatable parts apart; plain text where it has none."""
     from json import JSONDecodeError
 
     match error:
@@ -36,14 +29,3 @@ def said(error: BaseException) -> Phrase | Phrases | str:
         case (Phrase() as told,):
             return told
     return str(error)
-
-
-def tree_error(error: OSError, title: Phrase) -> TreeError:
-    """The error for what could not be done (`title`): where and why, and what to do next."""
-    cause, advice = cause_and_advice(error)
-    return TreeError(title, cause=decode(cause), advice=decode(advice))
-
-
-def encode_error(error: UkyError) -> dict[str, Any]:
-    """The messages of an error: its title, cause and advice."""
-    return {"title": encode(error.title), "cause": encode(error.cause), "advice": encode(error.advice)}

@@ -18,7 +18,6 @@ from typing import Any
 
 from patcher.cluster.cargo import OWN
 from patcher.cluster.trees import contents, identity
-from patcher.error_messages import encode_error
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import phrase
 from patcher.i18n.codec import encode
@@ -57,7 +56,7 @@ def answer(ask: Mapping[str, Any]) -> dict[str, Any]:
     try:
         told |= _tree(session, ask)
     except UkyError as error:
-        told["error"] = encode_error(error)
+        told["error"] = {"title": encode(error.title), "cause": encode(error.cause), "advice": encode(error.advice)}
     told["seconds"] = time.monotonic() - started
     return told
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from patcher.error_messages import tree_error
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, listed, names
 from patcher.i18n import Phrase, phrase
+from patcher.tree.os_errors import tree_error
 from patcher.worktree import files
 
 if TYPE_CHECKING:

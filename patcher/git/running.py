@@ -20,12 +20,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.error_messages import tree_error
 from patcher.errors import TreeError
 from patcher.git import settings as git_settings
 from patcher.git.head import symbolic_ref
 from patcher.git.process import Process
 from patcher.i18n import phrase
+from patcher.tree.os_errors import tree_error
 from patcher.worktree import files
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher import __version__
-from patcher.error_messages import said, tree_error
+from patcher.error_messages import said
 from patcher.errors import TreeError
 from patcher.i18n import phrase
 from patcher.tree.ledger import is_digest
 from patcher.tree.notes import SUFFIX
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import FOLDER, resolve
 from patcher.tree.source import digest
 from patcher.worktree import disk, files

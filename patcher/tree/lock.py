@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from patcher.error_messages import tree_error
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, listed, phrase
+from patcher.tree.os_errors import tree_error
 from patcher.worktree import disk, locks
 from patcher.worktree.locks import Lock
 

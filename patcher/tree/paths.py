@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from patcher.error_messages import tree_error
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, phrase
+from patcher.tree.os_errors import tree_error
 
 FOLDER = ".uky-patch"
 """The folder in the tree's root that holds the ledger, the lock and the pre-images."""

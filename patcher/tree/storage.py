@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.error_messages import tree_error
 from patcher.errors import TreeError
 from patcher.i18n import phrase
 from patcher.tree.ledger import DamagedLedgerError, Ledger, dump, parse
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import FOLDER
 from patcher.tree.source import digest
 from patcher.worktree import backup, disk, files

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.error_messages import said, tree_error
+from patcher.error_messages import said
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, phrase
 from patcher.tree import journal, lock, notes
 from patcher.tree.account import Account, account
 from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step
 from patcher.tree.ledger import Ledger, dump
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import resolve
 from patcher.tree.source import Change, digest
 from patcher.worktree import disk

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from patcher.error_messages import tree_error
 from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.tree import scan
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import parts, resolve
 from patcher.tree.reading import Reading, reading
 from patcher.tree.source import Source, digest

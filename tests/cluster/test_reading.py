@@ -8,7 +8,6 @@ import pytest
 
 from patcher.checks import Check
 from patcher.cluster.reading import node_of
-from patcher.error_messages import encode_error
 from patcher.errors import UsageError
 from patcher.i18n import Phrases, phrase, show
 from patcher.i18n.codec import decode, encode
@@ -59,7 +58,8 @@ def test_an_answer() -> None:
 def test_an_answer_without_a_usable_tree_has_its_reason_in_both_languages() -> None:
     error = UsageError(phrase("no interpreter in {path}", path="/x"), cause="there is no such file", advice="name one")
     told = {name: ANSWER[name] for name in ("hostname", "root", "imported", "python", "variables", "gpus", "disks")}
-    there = node_of(ASKED, {"event": "answer", "answer": {**told, "seconds": 0.1, "error": encode_error(error)}}).facts
+    said = {"title": encode(error.title), "cause": encode(error.cause), "advice": encode(error.advice)}
+    there = node_of(ASKED, {"event": "answer", "answer": {**told, "seconds": 0.1, "error": said}}).facts
     assert there is not None
     assert there.failed
     assert str(there.error) == "no interpreter in /x; there is no such file"
