@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from patcher.i18n import Phrase, Phrases
+from patcher.i18n.codec import decode, encode
 
 Status: TypeAlias = Literal["ok", "warn", "fail", "skip"]
 Level: TypeAlias = Literal["markers", "env", "data", "model", "engine", "job"]
@@ -23,3 +25,21 @@ class Check:
     seconds: float
     detail: Phrase | Phrases | str
     fix: Phrase | Phrases | str = ""
+
+    def encode(self) -> dict[str, Any]:
+        """Its values, as they cross a connection."""
+        return {
+            "name": self.name,
+            "level": self.level,
+            "status": self.status,
+            "seconds": self.seconds,
+            "detail": encode(self.detail),
+            "fix": encode(self.fix),
+        }
+
+    @classmethod
+    def decode(cls, told: Mapping[str, Any]) -> Check:
+        """The check that these values stand for. Raises KeyError where one is missing."""
+        return cls(
+            told["name"], told["level"], told["status"], told["seconds"], decode(told["detail"]), decode(told["fix"])
+        )

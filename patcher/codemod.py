@@ -14,7 +14,7 @@ from pathlib import Path
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from patcher.plan.replay import Workspace, EditResult, Replayed, excused
+from patcher.plan.replay import EditResult, Replayed, Workspace, excused
 from patcher.records.load import load
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit, Style

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.worktree.host.resolving import home_folder
+from patcher.worktree.places import home_folder
 
 
 def home() -> Path:

@@ -1,4 +1,14 @@
-"""Sentences, and refusals made of them, in a form that crosses the connection: a template and its fields."""
+"""Messages for people, and refusals made of them, as values that cross a connection or lie in a file.
+
+A message is a JSON value of one of these forms, nested as deep as needed:
+
+- `{"template": "{path}: {count} {count:file|files}", "fields": {"path": "verl", "count": 2}}`: a sentence with named
+  gaps; `{count:file|files}` is the word for the number. A field is a message, a text or a number.
+- `{"parts": ["No space left on device"], "separator": "; "}`: several in a row, or somebody else's sentence, such as
+  the operating system's. Each part is a message, or a text that is translated where the catalogue lists it.
+
+`patcher.i18n.codec` turns them into phrases in the reader's language, and back.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +16,19 @@ import os
 import re
 from typing import Any, Dict, Mapping
 
-Said = Dict[str, Any]
+Message = Dict[str, Any]
 _FORMS = re.compile(r"\{(\w+):([\w' -]+)\|([\w' -]+)\}")
 
 
-def phrase(template: str, **fields: Any) -> Said:
+def phrase(template: str, **fields: Any) -> Message:
     """A sentence with named gaps; it is put into the reader's language where it is shown."""
     plain = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in fields.items()}
     return {"template": template, "fields": plain}
+
+
+def listed(text: str) -> Message:
+    """Somebody else's sentence, translated where the catalogue lists it."""
+    return {"parts": [text], "separator": "; "}
 
 
 def numbered(template: str, fields: Mapping[str, Any]) -> str:
@@ -21,25 +36,28 @@ def numbered(template: str, fields: Mapping[str, Any]) -> str:
     return _FORMS.sub(lambda found: found[2 if str(fields.get(found[1])) == "1" else 3], template)
 
 
-def spoken(said: Said) -> str:
-    """The sentence in English."""
-    fields = {name: spoken(value) if isinstance(value, dict) else value for name, value in said["fields"].items()}
-    return numbered(said["template"], fields).format(**fields)
+def english(message: Message) -> str:
+    """The message in English, for logs and programs."""
+    if "parts" in message:
+        parts = [english(part) if isinstance(part, dict) else str(part) for part in message["parts"]]
+        return str(message["separator"]).join(part for part in parts if part)
+    fields = {name: english(value) if isinstance(value, dict) else value for name, value in message["fields"].items()}
+    return numbered(message["template"], fields).format(**fields)
 
 
 class Refusal(Exception):  # noqa: N818
     """What cannot be done here, and why. `kind` is for programs: one word of a closed set per verb."""
 
     def __init__(
-        self, kind: str, title: Said, cause: Said | list[Said] | None = None, advice: Said | None = None
+        self, kind: str, title: Message, cause: Message | list[Message] | None = None, advice: Message | None = None
     ) -> None:
-        super().__init__(spoken(title))
+        super().__init__(english(title))
         self.kind = kind
         self.title = title
         self.cause = cause
         self.advice = advice
 
 
-def why(error: OSError) -> Said:
+def why(error: OSError) -> Message:
     """The operating system's own sentence."""
-    return phrase("{reason}", reason=error.strerror or str(error))
+    return phrase("{reason}", reason=listed(error.strerror or str(error)))

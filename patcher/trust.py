@@ -13,8 +13,8 @@ from pathlib import Path
 from patcher.errors import TreeError
 from patcher.i18n import phrase
 from patcher.worktree import files
+from patcher.worktree.files import lies_in
 from patcher.worktree.json_text import parse_json
-from patcher.worktree.within import lies_in
 
 _ACTIVATED = ("VIRTUAL_ENV", "CONDA_PREFIX")
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from patcher.cluster.cargo import OWN
-from patcher.cluster.saying import say, say_check, say_error
 from patcher.cluster.trees import contents, identity
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import phrase
+from patcher.i18n.codec import encode
 from patcher.remote.agent import disks, gpus
 from patcher.remote.agent.facts import Fact, gather
 from patcher.remote.agent.variables import shown
@@ -56,7 +56,7 @@ def answer(ask: Mapping[str, Any]) -> dict[str, Any]:
     try:
         told |= _tree(session, ask)
     except UkyError as error:
-        told["error"] = say_error(error)
+        told["error"] = {"title": encode(error.title), "cause": encode(error.cause), "advice": encode(error.advice)}
     told["seconds"] = time.monotonic() - started
     return told
 
@@ -94,7 +94,7 @@ def _tree(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     if ask["verb"] != "look":
         told["round"] = _round(session, ask)
     found = records_status(session)
-    told["records"] = {one.id: {"kind": one.kind, "detail": say(one.detail)} for one in found.outcomes}
+    told["records"] = {one.id: {"kind": one.kind, "detail": encode(one.detail)} for one in found.outcomes}
     told["versions"] = session.versions
     told["checks"] = _checks(session, ask)
     told["files"] = contents(tree.root)
@@ -110,7 +110,7 @@ def _round(session: Session, ask: Mapping[str, Any]) -> dict[str, Any]:
     order = Order(request, allow_dirty=ask["allow_dirty"], merge=ask["merge"])
     done = (apply if ask["verb"] == "apply" else preview)(session, order)
     return {
-        "failed": {one.id: say(one.detail) for one in done.plan.failed},
+        "failed": {one.id: encode(one.detail) for one in done.plan.failed},
         "would_change": done.would_change,
         "written": done.written,
     }
@@ -129,7 +129,7 @@ def _checks(session: Session, ask: Mapping[str, Any]) -> list[dict[str, Any]]:
 
         wish = PreflightOptions(ask.get("data"), ask.get("model"), ask.get("budget"))
         checks = climb_to(session, level, local(session), wish, lambda _: None)
-    return [say_check(one) for one in checks if one.level != "markers" or one.status in ("warn", "fail")]
+    return [one.encode() for one in checks if one.level != "markers" or one.status in ("warn", "fail")]
 
 
 def _own_folders() -> tuple[Path, ...]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
+from patcher.checks import Check
 from patcher.cluster.model import Clock, Facts, Identity, Node, Room, Round, State
-from patcher.cluster.saying import hear_check
 from patcher.i18n import NOTHING, Phrases, phrase
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 
 
 def node_of(told: Mapping[str, Any], end: Mapping[str, Any]) -> Node:
@@ -62,16 +62,16 @@ def facts_of(answer: Mapping[str, Any]) -> Facts:
         seconds=answer["seconds"],
         files=answer.get("files", {}),
         records={name: told["kind"] for name, told in answer.get("records", {}).items()},
-        checks=tuple(hear_check(told) for told in answer.get("checks", ())),
+        checks=tuple(Check.decode(told) for told in answer.get("checks", ())),
         identity=Identity(**identity) if identity else None,
         round=_round(found) if found else None,
-        error=Phrases(tuple(heard(error[part]) for part in ("title", "cause") if error[part])) if error else NOTHING,
-        fix=heard(error["advice"]) if error else NOTHING,
+        error=Phrases(tuple(decode(error[part]) for part in ("title", "cause") if error[part])) if error else NOTHING,
+        fix=decode(error["advice"]) if error else NOTHING,
     )
 
 
 def _round(told: Mapping[str, Any]) -> Round:
-    failed = {name: heard(detail) for name, detail in told["failed"].items()}
+    failed = {name: decode(detail) for name, detail in told["failed"].items()}
     return Round(failed, tuple(told["would_change"]), tuple(told["written"]))
 
 

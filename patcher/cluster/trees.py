@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from patcher.remote.agent import disks
-from patcher.worktree.host import disk
-from patcher.worktree.host.hashing import digests
+from patcher.worktree import disk
+from patcher.worktree.hashing import digests
 
 FOLDERS = ("verl", "recipe")
 """The packages of a fork that workers import."""
@@ -22,7 +22,7 @@ def contents(root: Path) -> dict[str, str]:
     paths = [
         f"{folder}/{path}"
         for folder in FOLDERS
-        for path in disk.files(str(root / folder))
+        for path in disk.files_below(str(root / folder))
         if "__pycache__/" not in path and not path.endswith(".pyc")
     ]
     found, failed = digests(str(root), paths)

@@ -17,8 +17,8 @@ from patcher.errors import TreeError
 from patcher.git.checkout import Checkout
 from patcher.git.series import Stored
 from patcher.i18n import phrase
+from patcher.tree.os_errors import tree_error
 from patcher.tree.source import digest
-from patcher.tree.trouble import tree_error
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 

@@ -5,7 +5,7 @@ Git finds the checkout itself, and so refuses one that belongs to somebody else,
 objects and branches, a configuration with the few of the tree's settings that count (`patcher.git.settings`), and
 no hooks. What the user has set up for himself counts as always, his content filters among it: ~/.gitconfig,
 /etc/gitconfig, `GIT_CONFIG_COUNT`. Variables that lead git elsewhere (`GIT_DIR`, `GIT_INDEX_FILE`, `GIT_SSH`) do not
-reach it. This is why GitPython cannot be used: it hands every variable on.
+reach it. `docs/architecture.md` says why this is not done with GitPython.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from patcher.git import settings as git_settings
 from patcher.git.head import symbolic_ref
 from patcher.git.process import Process
 from patcher.i18n import phrase
-from patcher.tree.trouble import tree_error
+from patcher.tree.os_errors import tree_error
 from patcher.worktree import files
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, Phrases
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.secrets.redacting import Redactor
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def take_away(
     args = _args(connection, found.job, caches, running)
     told = connection.channel.ask("clean_do", on_event=on_event, keys=keys, grace=grace, **args)
     done = {one["key"]: one["how"] for one in told["done"]}
-    return Cleaned(done, {one["key"]: heard(one["why"]) for one in told["left"]})
+    return Cleaned(done, {one["key"]: decode(one["why"]) for one in told["left"]})
 
 
 def _args(connection: Connection, job: str | None, caches: bool, running: bool) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _things(told: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
             one["kind"],
             one["key"],
             one["what"],
-            heard(one["why"]),
+            decode(one["why"]),
             owner=one.get("owner", ""),
             command=redactor.text(one.get("command") or one.get("name", "")),
             age=one.get("age"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from patcher.migrate.manifest import manifest_of
 from patcher.migrate.model import Cargo, Difference
 from patcher.remote.connection import Connection
-from patcher.worktree.host.manifest import pack
+from patcher.worktree.manifest import pack
 
 
 def compare(connection: Connection, cargo: Cargo) -> Difference:

@@ -14,7 +14,7 @@ from patcher.homes import state_folder
 from patcher.i18n import phrase
 from patcher.migrate.model import Step, StepName
 from patcher.secrets.redacting import Redactor
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 from patcher.tree.ledger import now
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json

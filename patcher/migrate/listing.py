@@ -15,9 +15,8 @@ from patcher.migrate.model import Item, LeftOut, Listing
 from patcher.profiles import NAMES
 from patcher.profiles.agent.rendered import is_rendered
 from patcher.profiles.model import Text
-from patcher.worktree import files
-from patcher.worktree.host import hashing
-from patcher.worktree.host.hashing import Digest
+from patcher.worktree import files, hashing
+from patcher.worktree.hashing import Digest
 
 OWN = ".uky-patch"
 HOST_OWN = frozenset(("git_ignore.py",))

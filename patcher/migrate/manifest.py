@@ -5,7 +5,7 @@ from __future__ import annotations
 from patcher import __version__
 from patcher.migrate.model import Cargo
 from patcher.tree.ledger import now
-from patcher.worktree.host.manifest import Entry, Manifest
+from patcher.worktree.manifest import Entry, Manifest
 
 
 def manifest_of(cargo: Cargo) -> Manifest:

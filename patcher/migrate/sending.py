@@ -17,7 +17,7 @@ from patcher.migrate.model import Cargo, Difference, Item, Progress, Sent, Way
 from patcher.profiles.model import Text
 from patcher.remote.channel import Answer, RefusedError
 from patcher.remote.connection import Connection
-from patcher.worktree.host import hashing
+from patcher.worktree import hashing
 
 SLOW = 0.005
 """Seconds of a round trip from which on a line counts as slow, and what is sent is compressed."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.checks import Check, Status
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.migrate.agent.marks import marked_lines
 from patcher.migrate.manifest import manifest_of
 from patcher.tree.notes import SUFFIX
-from patcher.worktree.host.manifest import pack
+from patcher.worktree.manifest import pack
 
 if TYPE_CHECKING:
     from patcher.migrate.model import Cargo
@@ -48,7 +48,7 @@ def _checks(
     cargo: Cargo, expected: Mapping[str, Mapping[str, int]], answer: Mapping[str, Any], host: str, seconds: float
 ) -> Iterator[Check]:
     fix = phrase("uky-patch migrate {host} --from transfer", host=host)
-    wrong: dict[str, Phrase] = {path: heard(reason) for path, reason in answer["wrong"].items()}
+    wrong: dict[str, Phrase] = {path: decode(reason) for path, reason in answer["wrong"].items()}
     total = len(cargo.items)
     told = phrase(
         "{count} of {total} {total:hash|hashes} {count:matches|match}",
@@ -71,7 +71,7 @@ def _ledger(cargo: Cargo, told: Any, wrong: Mapping[str, Phrase], fix: Phrase) -
         wanted = sorted({name for file in cargo.round.plan.files.values() for name in file.records})
     bad = {path: reason for path, reason in wrong.items() if path.startswith(_ORIGINALS)}
     if isinstance(told, dict):
-        detail: Phrase = heard(told)
+        detail: Phrase = decode(told)
     elif told is None and wanted is not None:
         detail = phrase("is not there")
     elif wanted is None and told is not None:

@@ -11,8 +11,8 @@ from typing import Literal
 from patcher.errors import EnvironmentProbeError, RecordError
 from patcher.i18n import Phrases
 from patcher.i18n import phrase as sentence
-from patcher.i18n.decoding import heard
-from patcher.messages import Said, phrase
+from patcher.i18n.codec import decode
+from patcher.messages import Message, phrase
 from patcher.packages.agent.interpreter import ASK_SECONDS, SITE_NAMES, Interpreter, Unusable, executable, read
 
 ChosenBy = Literal["option", "settings", "activation", "default"]
@@ -42,7 +42,7 @@ def find_interpreter(python: Path | None, named: NamedPython | None = None) -> t
             return _read(python), "option"
         except Unusable as error:
             advice = "Give --python an interpreter, a virtual environment or its bin folder."
-            raise EnvironmentProbeError(heard(error.title), cause=heard(error.cause), advice=advice) from error
+            raise EnvironmentProbeError(decode(error.title), cause=decode(error.cause), advice=advice) from error
     if named is not None:
         return _as_named(named), "settings"
     problems = []
@@ -73,12 +73,12 @@ def _as_named(named: NamedPython) -> Interpreter:
     except Unusable as error:
         raise RecordError(
             sentence("{place}: python names no interpreter that can be used", place=named.place),
-            cause=Phrases((heard(error.title), heard(error.cause)), ": "),
+            cause=Phrases((decode(error.title), decode(error.cause)), ": "),
             advice=sentence("Write the path of the interpreter that trains there, or name it with --python."),
         ) from error
 
 
-def _with(found: Interpreter, problems: tuple[Said, ...], notes: tuple[Said, ...]) -> Interpreter:
+def _with(found: Interpreter, problems: tuple[Message, ...], notes: tuple[Message, ...]) -> Interpreter:
     return Interpreter(
         found.python, found.version, found.site, found.extra, problems + found.problems, found.notes + notes
     )

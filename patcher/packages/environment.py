@@ -9,7 +9,7 @@ from pathlib import Path
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.packages.agent.folders import MODULES, is_pep440, literal_version, normalise
 from patcher.packages.agent.installed import Installed, packages_of
 from patcher.packages.chosen_interpreter import ChosenBy, NamedPython, find_interpreter
@@ -62,7 +62,7 @@ def probe(
     given = assumed(assume or {})
     interpreter, chosen_by = find_interpreter(python, named)
     packages, odd = packages_of(interpreter, frozenset(given))
-    problems, notes = [heard(said) for said in odd], [heard(said) for said in interpreter.notes]
+    problems, notes = [decode(said) for said in odd], [decode(said) for said in interpreter.notes]
     if root is not None and "verl" not in given:
         problems += _take_tree(root, packages)
     for name, version in given.items():

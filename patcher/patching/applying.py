@@ -32,7 +32,6 @@ from patcher.session.pre_images import PreImages
 from patcher.session.survey import Survey, Tampering, record_file_names, survey
 from patcher.tree import Change, Ledger
 from patcher.tree.account import Account
-from patcher.tree.keeping import keep_release
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
 from patcher.tree.source import digest
 
@@ -191,7 +190,7 @@ def keep_other_release(session: Session, found: Survey) -> str:
     """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
     if not found.forgotten:
         return ""
-    return keep_release(session.tree.storage, found.forgotten, found.replaced.before)
+    return session.tree.storage.keep_release(found.forgotten, found.replaced.before)
 
 
 def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...], account: Account | None = None) -> Round:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
-from patcher.i18n import NOTHING, Phrase, Phrases
-from patcher.i18n.decoding import heard
+from patcher.i18n import NOTHING
+from patcher.i18n.codec import decode, encode
 from patcher.plan.outcome import SETTLED, Kind, Plan, RecordOutcome, Spot
 from patcher.session.consistent_read import look
 from patcher.session.pre_images import PreImages
@@ -138,27 +138,15 @@ def _key(session: Session) -> str:
 
 def _pack(outcome: RecordOutcome) -> list[Any]:
     spots = [[spot.file, spot.line] for spot in outcome.spots]
-    texts = [_pack_text(outcome.detail), _pack_text(outcome.note), outcome.title, outcome.title_zh]
+    texts = [encode(outcome.detail), encode(outcome.note), outcome.title, outcome.title_zh]
     return [outcome.id, outcome.kind, texts, list(outcome.files), spots, outcome.skipped]
 
 
 def _unpack(item: list[Any]) -> RecordOutcome:
     name, kind, (detail, note, title, title_zh), files, spots, skipped = item
     where = tuple(Spot(file, line) for file, line in spots)
-    told = (title, title_zh, heard(note) or NOTHING)
-    return RecordOutcome(name, kind, heard(detail), tuple(files), where, *told, skipped=bool(skipped))
-
-
-def _pack_text(text: object) -> Any:
-    match text:
-        case Phrase(template, fields):
-            return {"template": template, "fields": {name: _pack_text(value) for name, value in fields.items()}}
-        case Phrases(parts, separator):
-            return {"parts": [_pack_text(part) for part in parts], "separator": separator}
-        case int():
-            return text
-        case _:
-            return str(text)
+    told = (title, title_zh, decode(note) or NOTHING)
+    return RecordOutcome(name, kind, decode(detail), tuple(files), where, *told, skipped=bool(skipped))
 
 
 def _marks_in_tree(

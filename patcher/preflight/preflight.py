@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from patcher import jobs
 from patcher.checks import LEVELS, Check, Level
 from patcher.i18n import Phrases, phrase
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.jobs.link import linked
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
 from patcher.profiles import deciding, where_on
@@ -124,7 +124,7 @@ def _python(survey: Survey) -> Check:
 
 def _check(told: Mapping[str, Any]) -> Check:
     return Check(
-        told["name"], told["level"], told["status"], told["seconds"], heard(told["detail"]), heard(told["fix"])
+        told["name"], told["level"], told["status"], told["seconds"], decode(told["detail"]), decode(told["fix"])
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from patcher.errors import HostError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.i18n.decoding import heard as heard  # Others import it from here.
+from patcher.i18n.codec import decode as decode  # Others import it from here.
 from patcher.remote import payload
 from patcher.remote.agent import frames
 from patcher.remote.agent.serving import BEAT
@@ -131,7 +131,7 @@ class Channel:
                 case {"result": dict(result)}:
                     return Answer(result, content)
                 case {"refusal": {"kind": str(kind), "title": title, "cause": cause, "advice": advice}}:
-                    raise RefusedError(kind, *understood(lambda: (heard(title), heard(cause), heard(advice))))
+                    raise RefusedError(kind, *understood(lambda: (decode(title), decode(cause), decode(advice))))
                 case {"bug": str(trace)}:
                     raise RuntimeError(f"the agent failed at {verb}:\n{trace}")
                 case _:

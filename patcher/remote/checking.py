@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from patcher.errors import UkyError
 from patcher.i18n import Phrases, phrase
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.messages import Refusal
 from patcher.remote.host import HERE, Profile
 from patcher.remote.target import target
@@ -17,7 +17,7 @@ from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
 from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Mistakes, Shape, choice, mapping, matching, text, texts, whole
-from patcher.worktree.host import paths
+from patcher.worktree import places
 
 TEXTS = ("python", "data", "models", "output")
 _ANY_HOME = "/\N{REPLACEMENT CHARACTER}/\N{REPLACEMENT CHARACTER}"
@@ -46,9 +46,9 @@ def check_host(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> N
 def check_path(path: str) -> None:
     """Raise Refusal for a path that can hold no tree on any host."""
     try:
-        paths.check(paths.absolute(path, _ANY_HOME), (_ANY_HOME,))
+        places.check(places.absolute(path, _ANY_HOME), (_ANY_HOME,))
     except Refusal as refusal:
-        raise paths.no_place(path, refusal.cause) from None
+        raise places.no_place(path, refusal.cause) from None
 
 
 def _is_target(value: str) -> None:
@@ -66,7 +66,7 @@ def _hold(work: Callable[[], object]) -> None:
     except UkyError as error:
         raise ValueError(Phrases((error.title, error.cause), ": ")) from None
     except Refusal as refusal:
-        raise ValueError(Phrases((heard(refusal.title), heard(refusal.cause)), ": ")) from None
+        raise ValueError(Phrases((decode(refusal.title), decode(refusal.cause)), ": ")) from None
 
 
 def _is_line(value: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from patcher.remote.channel import understood
 from patcher.remote.opening import place_of
 from patcher.remote.survey import Gpu, GpuProcess, Interpreter, Package, Place, Survey
@@ -68,8 +68,8 @@ def survey_of(told: Mapping[str, Any]) -> Survey:
         memory=told["memory"],
         limits=told["limits"],
         clock=told["clock"],
-        missing={name: heard(reason) for name, reason in told["missing"].items()},
-        passed=tuple(heard(reason) for reason in pythons["passed"]),
+        missing={name: decode(reason) for name, reason in told["missing"].items()},
+        passed=tuple(decode(reason) for reason in pythons["passed"]),
         inodes=disk.get("inodes"),
         tmp=found.get("tmp", {}).get("free"),
         filesystem=found.get("mount", ("", ""))[0],
@@ -87,7 +87,7 @@ def survey_of(told: Mapping[str, Any]) -> Survey:
 
 def _interpreter(told: Mapping[str, Any]) -> Interpreter:
     packages = {name: Package(**package) for name, package in told["packages"].items()}
-    problems = tuple(heard(problem) for problem in told["problems"])
+    problems = tuple(decode(problem) for problem in told["problems"])
     return Interpreter(told["python"], told["version"], packages, told["origin"], problems)
 
 

@@ -12,7 +12,7 @@ from patcher.check.matrix import Cell, Matrix
 from patcher.i18n import Language
 from patcher.report.matrix import mark, mark_as_is, missing_lines, spans
 from patcher.templating import environment
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 
 if TYPE_CHECKING:
     from patcher.check.pairs import Order

@@ -18,7 +18,7 @@ from patcher.records.settings import Override, Reasons, Setting, load_settings
 from patcher.report.edits import in_words
 from patcher.report.records import conditions, text_of
 from patcher.templating import environment
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "MIGRATION.md": ("migration.md.j2", "en"),

@@ -12,7 +12,7 @@ from patcher.data import shipped
 from patcher.errors import UsageError, message_of
 from patcher.i18n import Language, language, phrase, show
 from patcher.templating import environment
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 from patcher.visible import visible
 from patcher.worktree import files
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from patcher import __version__
 from patcher.analysis.model import FindingKind
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 
 if TYPE_CHECKING:
     from patcher.analysis.model import Finding, Severity

@@ -13,7 +13,7 @@ from patcher.records.symptom_parse import load_symptoms
 from patcher.records.symptoms import Symptom, Words
 from patcher.report.symptoms import conditions, fixes, said_by, words
 from patcher.templating import environment
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "docs/symptoms.md": ("symptoms.md.j2", "en"),

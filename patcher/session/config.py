@@ -15,7 +15,7 @@ from patcher.i18n import Phrases, phrase
 from patcher.packages.chosen_interpreter import NamedPython
 from patcher.rewrite.edits import Style
 from patcher.worktree import files
-from patcher.worktree.within import leads_into
+from patcher.worktree.files import leads_into
 
 if TYPE_CHECKING:
     from patcher.tables.mistakes import KeyPath

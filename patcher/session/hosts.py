@@ -131,6 +131,6 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
 
 
 def _usage(refusal: Refusal) -> UsageError:
-    from patcher.i18n.decoding import heard
+    from patcher.i18n.codec import decode
 
-    return UsageError(heard(refusal.title), cause=heard(refusal.cause), advice=heard(refusal.advice))
+    return UsageError(decode(refusal.title), cause=decode(refusal.cause), advice=decode(refusal.advice))

@@ -1,8 +1,7 @@
-"""A verl tree on the disk: the only package that writes one."""
+"""A verl tree on the disk here: what is patched in it, and the transactions that change it through the engine."""
 
-from patcher.tree.change import Change
 from patcher.tree.ledger import Ledger
-from patcher.tree.source import Source
+from patcher.tree.source import Change, Source
 from patcher.tree.tree import Tree
 
 __all__ = ["Change", "Ledger", "Source", "Tree"]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, phrase
-from patcher.tree import disk, notes
+from patcher.tree import notes
 from patcher.tree.ledger import AppliedRecord, DamagedLedgerError, Ledger, PatchedFile, is_digest
 from patcher.tree.paths import FOLDER, resolve
 from patcher.tree.source import digest
+from patcher.worktree import disk
 
 if TYPE_CHECKING:
     from patcher.tree.notes import Note

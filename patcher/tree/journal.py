@@ -7,6 +7,7 @@ replaced and go after, to `staged`, and only those that the journal names: nothi
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 from collections.abc import Iterable
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from patcher import __version__
 from patcher.errors import TreeError, message_of
 from patcher.i18n import phrase
-from patcher.tree import disk
 from patcher.tree.ledger import is_digest
 from patcher.tree.notes import SUFFIX
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import FOLDER, resolve
 from patcher.tree.source import digest
-from patcher.tree.trouble import tree_error
+from patcher.worktree import disk, files
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -81,12 +82,8 @@ class ChangedMeanwhileError(Exception):
 def write(storage: Storage, journal: Journal) -> None:
     """Write the journal in one step; when this returns it is on the disk."""
     data = {"format": FORMAT, "tool": __version__, **asdict(journal)}
-    draft = storage.staged / "journal"
-    disk.create(draft, json.dumps(data, indent=1).encode())
-    disk.sync(draft)
     disk.sync(storage.staged)
-    disk.replace(draft, storage.journal)
-    disk.sync(storage.folder)
+    files.replace(storage.journal, json.dumps(data, indent=1).encode(), draft=storage.staged / "journal")
 
 
 def read(storage: Storage) -> Journal | None:
@@ -167,7 +164,8 @@ def carry_out(
                 raise ChangedMeanwhileError(step.path)
             kept.append(step.path)
             continue
-        _drop_bytecode(place)
+        with contextlib.suppress(PermissionError):  # It does no harm but in the second in which it was made.
+            disk.remove_bytecode(place)
         folders.add(place.parent)
     _carry_out_ledger(storage, journal, side)
     for folder in folders:
@@ -262,29 +260,15 @@ def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
         disk.remove(storage.ledger)
     elif current != wanted:
         content, _ = disk.read(storage.staged / f"ledger.{side}")
-        draft = storage.staged / "ledger"
-        disk.remove(draft)
-        disk.create(draft, content)
-        disk.sync(draft)
-        disk.replace(draft, storage.ledger)
+        files.replace(storage.ledger, content, draft=storage.staged / "ledger")
 
 
 def _digest_at(place: Path) -> str | None:
     try:
         return digest(disk.read(place)[0])
-    except (FileNotFoundError, NotADirectoryError, disk.IrregularFileError):
+    except (FileNotFoundError, NotADirectoryError, files.IrregularFileError):
         return None
     except OSError as error:
         if error.errno == errno.ELOOP:
             return None
         raise
-
-
-def _drop_bytecode(place: Path) -> None:
-    """Remove what Python has compiled from the file; its own check goes by second and size alone."""
-    if place.suffix != ".py":
-        return
-    cache = place.parent / "__pycache__"
-    for name in disk.names(cache):
-        if name.startswith(f"{place.stem}.") and name.endswith(".pyc"):
-            disk.remove_if_allowed(cache / name)

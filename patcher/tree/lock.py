@@ -1,22 +1,17 @@
-"""One writer at a time: flock on `.uky-patch/lock`, with a note that says who holds it."""
+"""One writer at a time: the lock `.uky-patch/lock`, and who holds it."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, listed, phrase
-from patcher.tree import disk
-from patcher.tree.ledger import now
-from patcher.tree.trouble import tree_error
-from patcher.worktree import locks
-from patcher.worktree.json_text import parse_json
+from patcher.tree.os_errors import tree_error
+from patcher.worktree import disk, locks
+from patcher.worktree.locks import Lock
 
 if TYPE_CHECKING:
     from patcher.tree.storage import Storage
@@ -37,27 +32,16 @@ class Owner:
     @property
     def told(self) -> Phrase:
         return phrase(
-            "{purpose} (process {pid} on {host}, since {since})", **{**asdict(self), "purpose": listed(self.purpose)}
+            "{purpose} (process {pid} on {host}, since {since})",
+            purpose=listed(self.purpose),
+            pid=self.pid,
+            host=self.host,
+            since=self.since,
         )
 
 
 OnWait: TypeAlias = Callable[["Owner | None"], None]
 """Called once when the lock is held by someone else; None: by a reader, or by one who has left no note yet."""
-
-
-@dataclass(slots=True)
-class Lock:
-    """A lock that is held until `release`, or until the process ends."""
-
-    fd: int
-    exclusive: bool
-
-    def release(self) -> None:
-        try:
-            if self.exclusive:
-                _sign(self.fd, None)
-        finally:
-            disk.close(self.fd)
 
 
 def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -> Lock:
@@ -66,28 +50,27 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
     Raises:
         TreeError: it is still held after `wait` seconds, or cannot be made.
     """
-    deadline = time.monotonic() + wait
     try:
         while True:
-            fd = _open(storage)
+            storage.exists()
+            disk.make_folder(storage.folder)
             try:
-                _await(fd, storage, deadline, on_wait, exclusive=True)
-                if locks.is_at(fd, storage.lock):  # Else its holder has reverted everything and removed it.
-                    _sign(fd, Owner(os.getpid(), os.uname().nodename, purpose, now()))
-                    return Lock(fd, exclusive=True)
-            except BaseException:
-                disk.close(fd)
-                raise
-            disk.close(fd)
+                return locks.take(
+                    storage.lock, locks.signature(purpose), wait=wait, on_wait=lambda note: on_wait(_owner(note))
+                )
+            except FileNotFoundError:
+                continue  # The folder went between the two calls: a full revert has just ended.
+    except locks.LockHeldError as error:
+        raise _held(storage, error) from error
     except locks.LockUnsupportedError as error:
-        _forget(storage)
+        _remove_empty(storage)
         raise TreeError(
             phrase("{path}: cannot be locked", path=storage.lock),
             cause="this file system offers no flock, so two runs could write at once",
             advice="Mount it with flock (Lustre: `-o flock`), or work on a copy of the tree on a local disk.",
         ) from error
     except OSError as error:
-        _forget(storage)
+        _remove_empty(storage)
         raise tree_error(error, phrase("{path}: cannot be written to", path=storage.root)) from error
 
 
@@ -97,65 +80,33 @@ def shared(storage: Storage, *, wait: float, on_wait: OnWait) -> Lock | None:
     Raises:
         TreeError: a writer still holds it after `wait` seconds.
     """
-    deadline = time.monotonic() + wait
-    while True:
-        try:
-            fd = disk.open_lock(storage.lock, make=False)
-        except OSError:
-            return None
-        try:
-            _await(fd, storage, deadline, on_wait, exclusive=False)
-            if locks.is_at(fd, storage.lock):
-                return Lock(fd, exclusive=False)
-        except locks.LockUnsupportedError:
-            disk.close(fd)
-            return None
-        except BaseException:
-            disk.close(fd)
-            raise
-        disk.close(fd)
-
-
-def _open(storage: Storage) -> int:
-    while True:
-        storage.exists()
-        disk.make_folder(storage.folder)
-        try:
-            return disk.open_lock(storage.lock, make=True)
-        except FileNotFoundError:
-            continue  # The folder went between the two calls: a full revert has just ended.
-
-
-def _await(fd: int, storage: Storage, deadline: float, on_wait: OnWait, *, exclusive: bool) -> None:
-    wait = max(0.0, deadline - time.monotonic())
     try:
-        locks.await_lock(fd, wait, exclusive=exclusive, on_wait=lambda: on_wait(_owner(fd)))
+        return locks.take(storage.lock, None, wait=wait, on_wait=lambda note: on_wait(_owner(note)))
     except locks.LockHeldError as error:
-        owner = _owner(fd)
-        raise TreeError(
-            phrase("{root}: in use by another run of uky-patch", root=storage.root),
-            cause=phrase("held by {owner}", owner=owner.told)
-            if owner
-            else phrase("held by a run that reads it, or has only just begun"),
-            advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
-        ) from error
-
-
-def _sign(fd: int, owner: Owner | None) -> None:
-    # The note is a courtesy: the lock holds without it.
-    with contextlib.suppress(OSError):
-        disk.overwrite(fd, json.dumps(asdict(owner)).encode() if owner else b"")
-
-
-def _owner(fd: int) -> Owner | None:
-    try:
-        note = parse_json(disk.peek(fd))
-        return Owner(int(note["pid"]), str(note["host"]), str(note["purpose"]), str(note["since"]))
-    except (ValueError, KeyError, TypeError, OSError):
+        raise _held(storage, error) from error
+    except OSError:
         return None
 
 
-def _forget(storage: Storage) -> None:
+def _held(storage: Storage, error: locks.LockHeldError) -> TreeError:
+    owner = _owner(error.owner)
+    return TreeError(
+        phrase("{root}: in use by another run of uky-patch", root=storage.root),
+        cause=phrase("held by {owner}", owner=owner.told)
+        if owner
+        else phrase("held by a run that reads it, or has only just begun"),
+        advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
+    )
+
+
+def _owner(note: Mapping[str, Any]) -> Owner | None:
+    try:
+        return Owner(int(note["pid"]), str(note["host"]), str(note["purpose"]), str(note["since"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _remove_empty(storage: Storage) -> None:
     """Remove what was made in vain; the error that led here is the one to report."""
     with contextlib.suppress(OSError):
         if disk.names(storage.folder) == [storage.lock.name]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patcher import __version__
-from patcher.tree import disk
 from patcher.tree.ledger import FORMAT, Ledger, is_digest, pack, unpack
+from patcher.worktree import disk
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, phrase
-from patcher.tree import disk
-from patcher.tree.trouble import tree_error
+from patcher.tree.os_errors import tree_error
 
 FOLDER = ".uky-patch"
 """The folder in the tree's root that holds the ledger, the lock and the pre-images."""
@@ -40,7 +40,7 @@ def resolve(root: Path, path: str) -> Path:
         TreeError: the path is malformed, leads out of the tree, or into `.git` or the tool's own folder.
     """
     try:
-        place = disk.real(root.joinpath(*parts(path)))
+        place = Path(os.path.realpath(root.joinpath(*parts(path))))
     except OSError as error:
         raise tree_error(error, phrase("{path}: cannot be looked up", path=path)) from error
     if root not in place.parents:

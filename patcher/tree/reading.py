@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError
-from patcher.tree import disk, lock
+from patcher.tree import lock
 from patcher.tree.account import Account, account
+from patcher.worktree import disk
 
 if TYPE_CHECKING:
     from patcher.tree.journal import Recovery
     from patcher.tree.ledger import Ledger
     from patcher.tree.storage import Storage
+    from patcher.worktree.locks import Lock
 
 _Stamp: TypeAlias = "tuple[tuple[int, int, int] | None, ...]"
 
@@ -29,7 +31,7 @@ class Reading:
     """What an interrupted run had left, and how it was ended before this reading began."""
     unfinished: TreeError | None = None
     """Why what an interrupted run has left could not be ended: the files may be old and new."""
-    _held: lock.Lock | None = None
+    _held: Lock | None = None
     _stamp: _Stamp = ()
 
     @property
@@ -71,7 +73,7 @@ def reading(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> Iterator[
             held.release()
 
 
-def _take(storage: Storage, wait: float, on_wait: lock.OnWait) -> tuple[_Stamp, lock.Lock | None]:
+def _take(storage: Storage, wait: float, on_wait: lock.OnWait) -> tuple[_Stamp, Lock | None]:
     held = lock.shared(storage, wait=wait, on_wait=on_wait) if storage.exists() else None
     return ((), held) if held is not None else (_stamp(storage), None)
 

@@ -26,6 +26,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """What a caller asks of a transaction: new content for a file that is there now with the digest `expect_sha`."""
+
+    path: str
+    expect_sha: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Codec:
     """How a file's text becomes its bytes."""
 

@@ -9,6 +9,7 @@ lock          flock, and a note of its owner  staged/                  the chang
 from __future__ import annotations
 
 import errno
+import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,12 +17,11 @@ from pathlib import Path
 
 from patcher.errors import TreeError
 from patcher.i18n import phrase
-from patcher.tree import disk
-from patcher.tree.keeping import move_aside
-from patcher.tree.ledger import DamagedLedgerError, Ledger, parse
+from patcher.tree.ledger import DamagedLedgerError, Ledger, dump, parse
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import FOLDER
 from patcher.tree.source import digest
-from patcher.tree.trouble import tree_error
+from patcher.worktree import backup, disk, files
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ class Storage:
             return None
         except OSError as error:
             trouble = tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/ledger.json"))
-            if error.errno == errno.ELOOP or isinstance(error, disk.IrregularFileError):
+            if error.errno == errno.ELOOP or isinstance(error, files.IrregularFileError):
                 raise DamagedLedgerError(trouble.title, cause=trouble.cause, advice=trouble.advice) from error
             raise trouble from error
 
     def set_ledger_aside(self) -> None:
         """Move whatever is in the ledger's place to a name of its own, where it stays."""
         if disk.status(self.ledger) is not None:
-            move_aside(self.root, self.ledger)
+            backup.move_aside(self.root, self.ledger)
 
     def pre_image(self, sha256: str) -> bytes:
         """The bytes of the original that has this digest.
@@ -126,6 +126,32 @@ class Storage:
         except TreeError:
             return False
         return True
+
+    def keep_release(self, ledger: Ledger, release: str) -> str:
+        """Copy `ledger`, its pre-images and their notes to a folder that is laid out like a tree's own, named after
+        `release`; the same ones twice are one folder. Returns that folder's path below the root.
+
+        Raises:
+            TreeError: they cannot be written.
+        """
+        written = dump(ledger)
+        name = f"verl-{re.sub(r'[^0-9A-Za-z.+-]', '_', release) or 'unknown'}.{digest(written)[:12]}"
+        try:
+            folder = Path(backup.make_folder(self.root)) / name
+            inner = folder / FOLDER
+            for place in (folder, inner, inner / "originals"):
+                disk.make_folder(place)
+            for original in {file.original for file in ledger.files.values()}:
+                for found in (original, f"{original}.json"):
+                    if disk.status(self.originals / found) is not None:
+                        backup.write(inner / "originals" / found, disk.read(self.originals / found)[0])
+            backup.write(inner / "ledger.json", written)
+            for place in (inner, folder):
+                disk.sync(place)
+        except OSError as error:
+            title = phrase("{path}: the pre-images cannot be kept, so nothing was changed", path=self.folder)
+            raise tree_error(error, title) from error
+        return f"{backup.FOLDER}/{name}"
 
     def make(self) -> None:
         """Make the folder, and the folders in it, for a change. The caller holds the lock."""

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.errors import TreeError, message_of
 from patcher.i18n import Phrase, phrase
-from patcher.tree import disk, journal, lock, notes
+from patcher.tree import journal, lock, notes
 from patcher.tree.account import Account, account
 from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step
 from patcher.tree.ledger import Ledger, dump
+from patcher.tree.os_errors import tree_error
 from patcher.tree.paths import resolve
-from patcher.tree.source import digest
-from patcher.tree.trouble import cause_and_advice, tree_error
+from patcher.tree.source import Change, digest
+from patcher.worktree import disk
 
 if TYPE_CHECKING:
-    from patcher.tree.change import Change
     from patcher.tree.storage import Storage
 
 _MARGIN = 1 << 20
@@ -108,7 +108,7 @@ class Transaction:
             new = storage.staged / f"{number}.new"
             disk.create(new, target.change.content, like=target.found)
             disk.copy_attributes(target.place, new)
-            disk.keep(target.place, storage.staged / f"{number}.old")
+            disk.link(target.place, storage.staged / f"{number}.old")
             fresh.append(new)
         for name, (content, like) in made.items():
             disk.create(storage.staged / name, content, like=like)
@@ -133,9 +133,12 @@ class Transaction:
             untouched = error.path if isinstance(error, ChangedMeanwhileError) else None
             journal.carry_out(self.storage, plan, "old", strict=False, untouched=untouched)
         except OSError as second:
+            title = phrase("{path}: stopped half-way", path=self.storage.root)
             raise TreeError(
-                phrase("{path}: stopped half-way", path=self.storage.root),
-                cause=phrase("{why}; before that: {error}", why=cause_and_advice(second)[0], error=message_of(error)),
+                title,
+                cause=phrase(
+                    "{why}; before that: {error}", why=tree_error(second, title).cause, error=message_of(error)
+                ),
                 advice="No file is damaged. Remove the cause; the next command finishes this run or takes it back.",
             ) from error
 

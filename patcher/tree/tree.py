@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.tree import disk, scan
-from patcher.tree.paths import resolve
+from patcher.tree import scan
+from patcher.tree.os_errors import tree_error
+from patcher.tree.paths import parts, resolve
 from patcher.tree.reading import Reading, reading
 from patcher.tree.source import Source, digest
 from patcher.tree.storage import Storage
-from patcher.tree.trouble import tree_error
+from patcher.worktree import backup, disk
 
 if TYPE_CHECKING:
     from patcher.tree.ledger import Ledger
@@ -44,7 +46,7 @@ class Tree:
         Raises:
             UsageError: `root` holds no `verl/`.
         """
-        place = disk.real(root)
+        place = Path(os.path.realpath(root))
         if holds_verl(place):
             return cls(place)
         advice = phrase("Name a fork's checkout, or the folder above the package verl, with --root.")
@@ -66,7 +68,7 @@ class Tree:
         Raises:
             UsageError: there is none.
         """
-        place = disk.real(start)
+        place = Path(os.path.realpath(start))
         for folder in (place, *place.parents):
             if holds_verl(folder):
                 return cls(folder)
@@ -118,14 +120,17 @@ class Tree:
         return self.storage.pre_image(sha256)
 
     def keep(self, path: str, content: bytes) -> str:
-        """Lay by what a file holds now, before it is replaced; see `patcher.tree.keeping`. Returns where.
+        """Lay by what a file holds now, before it is replaced; see `patcher.worktree.backup`. Returns where.
 
         Raises:
             TreeError: it cannot be written.
         """
-        from patcher.tree.keeping import keep
-
-        return keep(self.root, path, content)
+        parts(path)
+        try:
+            return backup.keep_copy(self.root, path, content)
+        except OSError as error:
+            title = phrase("{path}: its changes cannot be kept, so nothing was changed", path=path)
+            raise tree_error(error, title) from error
 
     def state(self, ledger: Ledger) -> dict[str, State]:
         """Each file that the ledger names against what is there now.

@@ -114,6 +114,17 @@ def inside(root: str | os.PathLike[str], path: str | os.PathLike[str]) -> str:
     return real
 
 
+def lies_in(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
+    """Whether `path` is `folder` or below it: as it is written, or by where its links lead."""
+    real = os.path.join(os.path.realpath(folder), "")
+    return any(os.path.join(place, "").startswith(real) for place in (os.path.abspath(path), os.path.realpath(path)))
+
+
+def leads_into(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
+    """Whether `path` with all links resolved is `folder` or below it."""
+    return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(folder), ""))
+
+
 def open_binary(path: str | os.PathLike[str], *, follow: bool = True, buffering: int = -1) -> BinaryIO:
     """A stream of a regular file's bytes, for those who read parts of a file that may be large.
 
@@ -149,18 +160,35 @@ def open_stream(path: str | os.PathLike[str]) -> int:
     return fd
 
 
-def replace(path: str | os.PathLike[str], content: bytes, *, mode: int | None = None) -> None:
+def replace(
+    path: str | os.PathLike[str],
+    content: bytes,
+    *,
+    mode: int | None = None,
+    draft: str | os.PathLike[str] | None = None,
+    durable: bool = True,
+) -> None:
     """Put a new file with `content` at `path` in one step. What was there, also a symlink, is replaced itself.
 
-    The content is on the disk before the name is. `mode`: the permission bits; by default what the umask leaves of
-    rw-rw-rw-.
+    The content is on the disk before the name is; the name is too when this returns, if `durable`. `mode`: the
+    permission bits; by default what the umask leaves of rw-rw-rw-, in a file that
+    belongs to the owner of its folder if root makes it. `draft`: the path that the file has until then, for
+    callers who clear what a killed run has left; what is there goes first. By default it is a name beside `path` that
+    nobody else takes.
 
     Raises:
         OSError: it cannot be written; then what was at `path` is still there.
     """
     place = os.fspath(path)
     folder, name = os.path.split(place)
-    beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    if draft is None:
+        beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    else:
+        beside = os.fspath(draft)
+        try:
+            os.unlink(beside)
+        except FileNotFoundError:
+            pass
     fd = os.open(beside, _CREATE, 0o666 if mode is None else 0o600)
     try:
         try:
@@ -169,6 +197,8 @@ def replace(path: str | os.PathLike[str], content: bytes, *, mode: int | None = 
                 rest = rest[os.write(fd, rest) :]
             if mode is not None:
                 os.fchmod(fd, mode)
+            else:
+                inherit_owner(beside)
             sync(fd)
         finally:
             os.close(fd)
@@ -179,7 +209,40 @@ def replace(path: str | os.PathLike[str], content: bytes, *, mode: int | None = 
         except OSError:
             pass
         raise
-    sync_folder(folder or ".")
+    if durable:
+        sync_folder(folder or ".")
+
+
+def create_whole(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o644) -> bool:
+    """Put a new file with `content` at `path` in one step, unless something is there. Whether it was put there.
+
+    Raises:
+        OSError: it cannot be written, or the file system has no hard links.
+    """
+    folder, name = os.path.split(os.fspath(path))
+    beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    replace(beside, content, mode=mode, durable=False)
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(beside)
+    return True
+
+
+def inherit_owner(path: str | os.PathLike[str]) -> None:
+    """Have what root has made belong to the owner of its folder, who could not change it otherwise.
+
+    On many network file systems root has no more rights than the user `nobody`: then it stays as it is.
+    """
+    if os.geteuid() == 0:
+        above = os.stat(os.path.dirname(os.fspath(path)) or ".")
+        if above.st_uid or above.st_gid:
+            try:
+                os.chown(path, above.st_uid, above.st_gid, follow_symlinks=False)
+            except PermissionError:
+                pass
 
 
 def sync(fd: int) -> None:

@@ -14,8 +14,8 @@ from patcher.migrate.model import Difference
 from patcher.migrate.sending import send
 from patcher.remote.channel import RefusedError
 from patcher.tree import Tree
-from patcher.worktree.host import inside, manifest
-from patcher.worktree.host.manifest import Entry, Manifest
+from patcher.worktree import backup, manifest, path_guard
+from patcher.worktree.manifest import Entry, Manifest
 from tests.agent.direct import direct
 from tests.migrate.toys import cargo, contents, fork, git, write
 
@@ -125,7 +125,7 @@ def test_a_symlink_within_the_tree_gives_way_to_the_folder(root: Path, there: Pa
     assert "verl" in found.retire
     assert (there / "verl/a.py").read_text() == "a"
     assert (there / "elsewhere/a.py").read_text() == "theirs"
-    (kept,) = (path for path in (there / inside.KEPT).iterdir() if path.is_dir())
+    (kept,) = (path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
     assert (kept / "verl").is_symlink()
 
 
@@ -133,7 +133,7 @@ def test_a_file_in_the_way_of_a_folder_is_moved_aside(root: Path, there: Path) -
     write(there, {"verl": "a file"})
     found = bring(root, there)
     assert found.overwritten == ("verl",)
-    (kept,) = (path for path in (there / inside.KEPT).iterdir() if path.is_dir())
+    (kept,) = (path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
     assert (kept / "verl").read_text() == "a file"
     assert (there / "verl/a.py").exists()
 
@@ -160,13 +160,13 @@ def test_what_has_a_second_name_elsewhere_does_not_change_there(root: Path, ther
 
 
 def test_notes_of_an_apply_there_do_not_outlive_the_files_they_speak_of(root: Path, there: Path) -> None:
-    notes = [f"{inside.OWN}/{name}" for name in ("ledger.json", "originals/abc", "journal.json", "staged/1.new")]
+    notes = [f"{path_guard.OWN}/{name}" for name in ("ledger.json", "originals/abc", "journal.json", "staged/1.new")]
     write(there, dict.fromkeys(notes, "{}"))
     found = bring(root, there)
     assert set(notes[:2]) <= set(found.retire)
     assert found.overwritten == ()
     assert not any((there / path).exists() for path in notes)
-    (kept,) = (path for path in (there / inside.KEPT).iterdir() if path.is_dir())
+    (kept,) = (path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
     assert all((kept / path).exists() for path in notes)
 
 

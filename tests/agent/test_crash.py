@@ -1,4 +1,7 @@
-"""The agent killed at any instant: every file is whole, and the next run finishes the work."""
+"""The agent killed at any instant: every file is whole, and the next run finishes the work.
+
+The faults and kills are those of `tests.tree.test_crash`: one engine, the tree here and the tree on a host.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from patcher.migrate.comparing import compare
 from patcher.migrate.model import Item
 from patcher.migrate.sending import send
 from patcher.remote.channel import RefusedError
-from patcher.worktree.host import inside
-from patcher.worktree.host.replacing import JOURNAL
-from tests.agent.direct import direct, faults
+from patcher.worktree import backup, path_guard
+from patcher.worktree.placement import JOURNAL
+from tests.agent.direct import direct
 from tests.migrate.toys import cargo, contents, fork, git, write
+from tests.tree.faults import faults, killed_at, sigkilled_at, wait_for
 from tests.tree.faults import fork as forked
-from tests.tree.faults import wait_for
 
 OLD = {
     "verl/changed.py": "old = 1\n",
@@ -102,7 +105,7 @@ class World:
         assert not swept or not (self.there / "verl/gone").exists()
         assert os.access(self.there / "verl/mode.sh", os.X_OK)
         kept = {}
-        for folder in (self.there / inside.KEPT).iterdir():
+        for folder in (self.there / backup.FOLDER).iterdir():
             kept.update(contents(folder) if folder.is_dir() else {})
         assert kept["verl/theirs.py"] == b"theirs = 2\n"
         assert kept["verl/gone/only.py"] == b"old = 3\n"
@@ -137,18 +140,14 @@ def calls(world: World) -> int:
     return len(stand_in.calls)
 
 
-def test_an_agent_killed_at_any_call_leaves_whole_files_and_the_next_run_ends_the_work(world) -> None:
+@pytest.mark.parametrize("kill", [killed_at, sigkilled_at])
+def test_an_agent_killed_at_any_call_leaves_whole_files_and_the_next_run_ends_the_work(world, kill) -> None:
     total = calls(world())
     assert total > 60
     ends = set()
     for at in range(total):
         fresh = world()
-
-        def die() -> None:
-            with faults(at, lambda: os.kill(os.getpid(), signal.SIGKILL)):  # noqa: B023
-                fresh.bring()  # noqa: B023
-
-        assert wait_for(forked(die)) == -signal.SIGKILL, f"call {at}"
+        assert kill(at, fresh.bring), f"call {at} of {total} was not reached"
         fresh.assert_whole()
         begun = (fresh.there / JOURNAL).exists()
         ends.add(begun)
@@ -159,7 +158,7 @@ def test_an_agent_killed_at_any_call_leaves_whole_files_and_the_next_run_ends_th
     assert ends == {True, False}
 
 
-@pytest.mark.parametrize("error", ["ENOSPC", "EDQUOT", "EACCES", "EIO"])
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "EPERM"])
 def test_a_call_that_fails_leaves_the_old_tree_or_one_that_the_next_run_finishes(world, error: str) -> None:
     def strike() -> None:
         raise OSError(getattr(errno, error), os.strerror(getattr(errno, error)))
@@ -177,11 +176,11 @@ def test_a_call_that_fails_leaves_the_old_tree_or_one_that_the_next_run_finishes
             if refused.kind != "unfinished":
                 assert contents(fresh.there) == fresh.old, f"call {at}"
                 if error in ("ENOSPC", "EDQUOT"):
-                    assert not (fresh.there / inside.INCOMING).exists()
+                    assert not (fresh.there / path_guard.INCOMING).exists()
         fresh.bring()
         fresh.assert_new(swept=stand_in.calls[at] != "rmdir")
-    expected = {"ENOSPC": "disk-full", "EDQUOT": "quota", "EACCES": "permission", "EIO": "io"}
-    assert {expected[error], "unfinished"} <= kinds
+    expected = {"ENOSPC": "disk-full", "EDQUOT": "quota", "EROFS": "read-only", "EIO": "io"}
+    assert {expected.get(error, "permission"), "unfinished"} <= kinds
 
 
 def test_work_that_is_finished_later_is_finished_by_a_comparison_alone(world) -> None:
@@ -220,7 +219,7 @@ def _killed(world: World, at: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-@pytest.mark.parametrize("mounted", ["verl", inside.KEPT])
+@pytest.mark.parametrize("mounted", ["verl", backup.FOLDER])
 def test_a_tree_that_spans_file_systems_is_filled_whenever_the_agent_is_killed(tmp_path: Path, mounted: str) -> None:
     root, there = fork(tmp_path / "here", {"verl/a.py": "a", "verl/gone.py": "g"}), tmp_path / "there"
     (there / mounted).mkdir(parents=True)
@@ -240,7 +239,7 @@ def test_a_tree_that_spans_file_systems_is_filled_whenever_the_agent_is_killed(t
             code = wait_for(forked(lambda: _strike(at, bring)))  # noqa: B023
             bring()
             assert contents(there) == contents(root)
-            newest = max(path for path in (there / inside.KEPT).iterdir() if path.is_dir())
+            newest = max(path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
             assert contents(newest) == {"verl/a.py": b"theirs", "verl/gone.py": b"g"}
             shutil.rmtree(newest)
             if code == 0:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from patcher.messages import phrase, spoken
+from patcher.messages import english, phrase
 from patcher.remote.agent.facts import Fact, Untold, gather, run
 
 
@@ -22,7 +22,7 @@ def test_a_fact_that_hangs_is_told_as_missing_and_the_rest_is_there() -> None:
         }
     )
     assert found == {"quick": 7, "slower": 8}
-    assert spoken(missing["hangs"]) == "no answer within 0.3 s"
+    assert english(missing["hangs"]) == "no answer within 0.3 s"
     assert time.monotonic() - begun < 2
 
 
@@ -34,7 +34,7 @@ def test_what_cannot_be_told_says_why() -> None:
         raise PermissionError(13, "Permission denied")
 
     _, missing = gather({"tmux": Fact(untold, 1), "disk": Fact(unreadable, 1)})
-    assert {name: spoken(reason) for name, reason in missing.items()} == {
+    assert {name: english(reason) for name, reason in missing.items()} == {
         "tmux": "there is no tmux",
         "disk": "Permission denied",
     }
@@ -49,11 +49,11 @@ def test_a_program_that_hangs_is_left_after_its_limit() -> None:
     begun = time.monotonic()
     with pytest.raises(Untold) as untold:
         run([sys.executable, "-c", "import time; time.sleep(60)"], 0.3)
-    assert "no answer within 0.3 s" in spoken(untold.value.reason)
+    assert "no answer within 0.3 s" in english(untold.value.reason)
     assert time.monotonic() - begun < 5
 
 
 def test_a_program_that_is_not_there() -> None:
     with pytest.raises(Untold) as untold:
         run(["/no/such/program"], 1)
-    assert spoken(untold.value.reason) == "/no/such/program: No such file or directory"
+    assert english(untold.value.reason) == "/no/such/program: No such file or directory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.messages import spoken
+from patcher.messages import english
 from patcher.remote.agent.facts import Output, Untold
 from patcher.remote.agent.gpus import parse_driver, parse_gpus, parse_kernel_module, parse_processes
 
@@ -99,7 +99,7 @@ def test_a_gpu_that_is_lost_does_not_hide_the_others() -> None:
 def test_why_there_is_none_is_told_in_its_own_words(output: Output) -> None:
     with pytest.raises(Untold) as untold:
         parse_gpus(output)
-    said = spoken(untold.value.reason)
+    said = english(untold.value.reason)
     assert said.startswith(f"nvidia-smi: {(output.out + output.err).splitlines()[0].strip()}")
     with pytest.raises(Untold):
         parse_driver(output)
@@ -108,7 +108,7 @@ def test_why_there_is_none_is_told_in_its_own_words(output: Output) -> None:
 def test_silence_is_told_too() -> None:
     with pytest.raises(Untold) as untold:
         parse_gpus(out("", 255))
-    assert "255" in spoken(untold.value.reason)
+    assert "255" in english(untold.value.reason)
 
 
 @pytest.mark.parametrize(

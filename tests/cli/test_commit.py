@@ -17,7 +17,7 @@ import pytest
 from patcher.errors import TreeError
 from patcher.git import owed
 from patcher.git.process import Process
-from patcher.tree import disk
+from patcher.worktree import disk
 from tests import tools
 from tests.cli.conftest import SERVER, Uky
 from tests.tree.faults import Faults, fork, wait_for

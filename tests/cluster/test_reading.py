@@ -8,10 +8,9 @@ import pytest
 
 from patcher.checks import Check
 from patcher.cluster.reading import node_of
-from patcher.cluster.saying import hear_check, say, say_check, say_error
 from patcher.errors import UsageError
 from patcher.i18n import Phrases, phrase, show
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode, encode
 
 ASKED = {
     "id": "ab12",
@@ -59,7 +58,8 @@ def test_an_answer() -> None:
 def test_an_answer_without_a_usable_tree_has_its_reason_in_both_languages() -> None:
     error = UsageError(phrase("no interpreter in {path}", path="/x"), cause="there is no such file", advice="name one")
     told = {name: ANSWER[name] for name in ("hostname", "root", "imported", "python", "variables", "gpus", "disks")}
-    there = node_of(ASKED, {"event": "answer", "answer": {**told, "seconds": 0.1, "error": say_error(error)}}).facts
+    said = {"title": encode(error.title), "cause": encode(error.cause), "advice": encode(error.advice)}
+    there = node_of(ASKED, {"event": "answer", "answer": {**told, "seconds": 0.1, "error": said}}).facts
     assert there is not None
     assert there.failed
     assert str(there.error) == "no interpreter in /x; there is no such file"
@@ -91,8 +91,8 @@ def test_a_crash(python: str, crashed: str, told: str) -> None:
 def test_sentences_cross_whole() -> None:
     inner = phrase("not installed: {names}", names="torch")
     sentence = phrase("{nodes}: {files}", nodes="n1", files=Phrases((inner, "as it is", "")))
-    back = heard(say(sentence))
+    back = decode(encode(sentence))
     assert str(back) == str(sentence) == "n1: not installed: torch; as it is"
     assert show(back, "zh") == show(sentence, "zh")
     check = Check("x", "env", "fail", 0.5, inner, "mend it")
-    assert hear_check(say_check(check)) == check
+    assert Check.decode(check.encode()) == check

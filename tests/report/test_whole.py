@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.terminal.whole import write_whole
+from patcher.terminal.report_file import write_whole
 from patcher.worktree import files
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patcher.i18n import Phrase, phrase, show
-from patcher.i18n.decoding import heard
+from patcher.i18n.codec import decode
 from tests.terminal.hostile import TEXTS, steering
 
 EVIL = (
@@ -70,18 +70,18 @@ def test_a_sentence_in_a_sentence_keeps_its_lines() -> None:
 
 @pytest.mark.parametrize("template", EVIL)
 def test_a_template_that_does_more_than_name_values_is_shown_as_it_is(template: str) -> None:
-    assert show(heard({"template": template, "fields": {"x": "5", "y": 9}}), "en") == template
+    assert show(decode({"template": template, "fields": {"x": "5", "y": 9}}), "en") == template
 
 
 @pytest.mark.parametrize("template", ["{x} of {y}", "{x!r}", "{x:>9}", "{y:.1f}", "{y:,}", "{{{x}}}"])
 def test_plain_ones_are_filled(template: str) -> None:
-    told = heard({"template": template, "fields": {"x": "5", "y": 9}})
+    told = decode({"template": template, "fields": {"x": "5", "y": 9}})
     assert str(told) == template.format(x="5", y=9)
 
 
 @given(VALUES)
 def test_whatever_comes_is_told(value: Any) -> None:
-    told = heard(value)
+    told = decode(value)
     for tongue in ("en", "zh"):
         assert isinstance(show(told, tongue), str)  # type: ignore[arg-type]
     str(told)
@@ -92,7 +92,7 @@ def test_sentences_in_sentences_do_not_fill_the_memory() -> None:
     for _ in range(15):
         value = {"template": "{x}" * 100, "fields": {"x": value}}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert len(str(heard(value))) < 1 << 20
+    assert len(str(decode(value))) < 1 << 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
@@ -100,5 +100,5 @@ def test_deep_ones_are_text() -> None:
     value: Any = "x"
     for _ in range(500):
         value = {"template": "{x}", "fields": {"x": value}}
-    assert isinstance(heard(value), Phrase)
-    assert isinstance(str(heard(value)), str)
+    assert isinstance(decode(value), Phrase)
+    assert isinstance(str(decode(value)), str)

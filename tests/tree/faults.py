@@ -1,4 +1,7 @@
-"""Faults at chosen system calls: `Faults` stands in for `os` in `patcher.tree.disk` and in what it opens files with."""
+"""Faults at chosen system calls: `Faults` stands in for `os` where the worktree engine changes the disk.
+
+The same faults strike the tree here and, as `tests.agent.direct` runs the agent in this process, the tree on a host.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from patcher.tree import disk
-from patcher.worktree import files, locks
+from patcher.worktree import disk, files, locks
 
 CHANGING = frozenset(
-    "write pwrite fsync replace link unlink mkdir rmdir ftruncate fchmod fchown chown setxattr".split()  # noqa: SIM905
+    "write pwrite fsync ftruncate setxattr utime chmod fchmod chown fchown "  # noqa: SIM905
+    "replace link symlink unlink mkdir rmdir".split()
 )
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.tree import Tree, disk
+from patcher.tree import Tree
+from patcher.worktree import disk
 from tests.tree.faults import count, faults, fork, killed_at, sigkilled_at, wait_for
 from tests.tree.toys import FILES, PATCHED, apply, assert_settled, assert_whole, contents, plant, revert
 

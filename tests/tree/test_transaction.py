@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.tree import Change, Ledger, Tree, disk
+from patcher.tree import Change, Ledger, Tree
 from patcher.tree.ledger import PatchedFile
 from patcher.tree.source import digest
-from patcher.worktree import locks
+from patcher.worktree import disk, files, locks
 from tests.tree.faults import faults, fork, wait_for
 from tests.tree.toys import FILES, MARK, TARGETS, apply, assert_settled, contents, edit, everything, plant, revert
 
@@ -193,7 +193,7 @@ def test_a_damaged_pre_image_is_not_used(tree):
     assert tree.state(tree.ledger()) == dict.fromkeys(TARGETS, "as-applied")
 
 
-def test_every_file_is_synced_before_the_journal_names_it(tree):
+def test_every_file_is_synced_before_the_journal_names_it(tree, monkeypatch):
     """A power cut: what the journal relies on must be on the disk before the journal is."""
     log: list[tuple[str, str]] = []
 
@@ -213,17 +213,13 @@ def test_every_file_is_synced_before_the_journal_names_it(tree):
             return call if callable(real) else real
 
     own = tree.root / ".uky-patch"
-    before, disk.os = disk.os, Watched()
-    try:
-        apply(tree)
-    finally:
-        disk.os = before
+    monkeypatch.setattr(disk, "os", Watched())
+    monkeypatch.setattr(files, "os", Watched())
+    apply(tree)
+    monkeypatch.undo()
     written = log.index(("replace", str(own / "journal.json")))
-    {str(own / "lock"), str(own / ".gitignore")}
-    created = {path for action, path in log[:written] if action == "create"} - {
-        str(own / "lock"),
-        str(own / ".gitignore"),
-    }
+    before = {str(own / "lock"), str(own / ".gitignore")}
+    created = {path for action, path in log[:written] if action == "create"} - before
     synced = {path for action, path in log[:written] if action == "fsync"}
     assert created <= synced
     assert {str(own / "staged"), str(tree.root)} <= synced

@@ -110,3 +110,21 @@ def test_a_pipe_that_somebody_writes_to_is_read(tmp_path: Path) -> None:
     os.close(writing)
     assert files.read_stream(f"/dev/fd/{reading}", 5) == b"12345"
     os.close(reading)
+
+
+def test_a_file_is_put_where_nothing_is(tmp_path: Path) -> None:
+    assert files.create_whole(tmp_path / "a", b"first")
+    assert not files.create_whole(tmp_path / "a", b"second")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert not files.create_whole(tmp_path / "link", b"third")
+    assert (tmp_path / "a").read_bytes() == b"first"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "link"]
+
+
+def test_a_draft_that_a_killed_run_left_goes_first(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_bytes(b"somebody's")
+    (tmp_path / "draft").symlink_to(tmp_path / "outside")
+    files.replace(tmp_path / "a", b"new", draft=tmp_path / "draft")
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert (tmp_path / "outside").read_bytes() == b"somebody's"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "outside"]

@@ -71,18 +71,56 @@ def test_a_stranger_s_lock_in_a_folder_for_all_is_refused(tmp_path: Path) -> Non
 
 
 def test_no_lock_is_waited_for_without_a_limit(tmp_path: Path) -> None:
-    first, second = locks.open_lock(tmp_path / "lock"), locks.open_lock(tmp_path / "lock")
-    told: list[bool] = []
-    try:
-        assert locks.try_lock(first)
+    told: list[locks.Note] = []
+    with locks.take(tmp_path / "lock", locks.signature("first"), wait=0.0) as first:
+        assert not locks.is_free(tmp_path / "lock")
         started = time.monotonic()
-        with pytest.raises(locks.LockHeldError):
-            locks.await_lock(second, 0.1, on_wait=lambda: told.append(True))
+        with pytest.raises(locks.LockHeldError) as held:
+            locks.take(tmp_path / "lock", locks.signature("second"), wait=0.1, on_wait=told.append)
         assert time.monotonic() - started < 10
-        assert told == [True]
-        assert locks.is_at(first, tmp_path / "lock")
-        (tmp_path / "lock").unlink()
-        assert not locks.is_at(first, tmp_path / "lock")
+        assert [note["purpose"] for note in (*told, held.value.owner)] == ["first", "first"]
+    assert locks.is_free(tmp_path / "lock")
+    assert (tmp_path / "lock").read_bytes() == b""
+    first.release()
+
+
+def test_readers_share_and_keep_a_writer_out(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        locks.take(tmp_path / "lock", None, wait=0.0)
+    locks.take(tmp_path / "lock", {}, wait=0.0).release()
+    with locks.take(tmp_path / "lock", None, wait=0.0), locks.take(tmp_path / "lock", None, wait=0.0):
+        assert not locks.is_free(tmp_path / "lock")
+        with pytest.raises(locks.LockHeldError):
+            locks.take(tmp_path / "lock", {}, wait=0.0)
+
+
+def test_a_lock_that_its_holder_removed_is_taken_anew(tmp_path: Path) -> None:
+    first = locks.take(tmp_path / "lock", {}, wait=0.0)
+    second = locks.take(tmp_path / "lock", {}, wait=5.0, on_wait=lambda _: first.remove())
+    fd = locks.open_lock(tmp_path / "lock", make=False)
+    try:
+        assert not locks.try_lock(fd)
+        assert locks.is_at(fd, tmp_path / "lock")
+        second.remove()
+        assert not locks.is_at(fd, tmp_path / "lock")
     finally:
-        os.close(first)
-        os.close(second)
+        os.close(fd)
+
+
+def test_an_orphan_is_waited_for_and_nobody_else(tmp_path: Path) -> None:
+    orphan = locks.take(tmp_path / "lock", {"run": "lost"}, wait=0.0)
+    with pytest.raises(locks.LockHeldError):
+        locks.take(tmp_path / "lock", {}, wait=5.0, on_held=locks.end_orphans(["another"]))
+    wait = locks.end_orphans(["lost"])
+    seen: list[locks.Note] = []
+
+    def on_held(owner: locks.Note, fd: int) -> None:
+        wait(owner, fd)
+        seen.append(owner)
+        if owner:  # It takes its note out first, and lets go a moment later.
+            (tmp_path / "lock").write_bytes(b"")
+        else:
+            orphan.release()
+
+    locks.take(tmp_path / "lock", {"run": "next"}, wait=5.0, on_held=on_held).release()
+    assert seen == [{"run": "lost"}, {}]

@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from patcher.assets.agent import parquet_program
-from patcher.messages import Refusal, Said, phrase
-from patcher.worktree import files
+from patcher.messages import Message, Refusal, phrase
+from patcher.worktree import disk
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -63,13 +63,9 @@ def tiny(request: Request) -> dict[str, Any]:
 
 def _put_in_place(temporary: str, target: str, source: str) -> None:
     try:
-        written = files.open_regular(temporary)
-        try:
-            files.sync(written)
-        finally:
-            os.close(written)
-        os.chmod(temporary, os.stat(source).st_mode & 0o777)
-        os.replace(temporary, target)
+        disk.sync(temporary)
+        disk.set_mode(temporary, os.stat(source).st_mode & 0o777)
+        disk.replace(temporary, target)
     except OSError as error:
         cause = phrase("{reason}", reason=error.strerror or str(error))
         raise Refusal("unwritable", phrase("{path}: cannot be written", path=target), cause) from error
@@ -148,7 +144,7 @@ def _crashed(python: str, code: int, err: bytes) -> Refusal:
 def _refused(python: str, task: dict[str, Any], told: dict[str, Any]) -> Refusal:
     """The program's `problem` as an error."""
     kind = str(told["problem"])
-    cause: Said | None = phrase("{reason}", reason=told["text"]) if told.get("text") else None
+    cause: Message | None = phrase("{reason}", reason=told["text"]) if told.get("text") else None
     if kind == "reader":
         title = phrase("{python}: has no pyarrow", python=python)
         return Refusal(kind, title, cause, phrase("Install pyarrow there: verl reads its data with it."))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +30,7 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
         folder.mkdir(parents=True, exist_ok=True)
         for draft in drafts:
             path = folder / f"{draft.id}.toml"
-            if _create(path, draft.text.encode()):
+            if files.create_whole(path, draft.text.encode()):
                 written.append(path)
             else:
                 (unchanged if _holds(path, draft.text.encode()) else differing).append(path)
@@ -50,20 +48,3 @@ def _holds(path: Path, content: bytes) -> bool:
         return files.read(path, files.SETTINGS_BYTES, follow=True) == content
     except OSError:
         return False
-
-
-def _create(path: Path, content: bytes) -> bool:
-    """Put a whole file in place; False if there is one already."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        os.link(name, path)
-    except FileExistsError:
-        return False
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from patcher.jobs.agent import processes, stopping
 from patcher.jobs.agent.leftovers import Item, Items, Snapshot, find_leftovers, is_free, take_snapshot
-from patcher.messages import Said, phrase, why
+from patcher.messages import Message, phrase, why
 from patcher.remote.agent import place
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _end_processes(request: Request, found: Snapshot, listed: Items, grace: floa
     return {one["pid"]: one["how"] for one in ended}, {one["pid"] for one in unstopped}
 
 
-def _remove_item(root: str, job: str, one: Item) -> Said | None:
+def _remove_item(root: str, job: str, one: Item) -> Message | None:
     """Remove a file or a folder that nobody holds. Why not, where it stays; None where it is gone."""
     path = one["what"]
     if not os.path.lexists(path):

@@ -11,8 +11,7 @@ from typing import Any, BinaryIO, Dict
 from patcher.jobs.agent import processes
 from patcher.messages import Refusal, phrase, why
 from patcher.remote.agent.place import JOBS
-from patcher.worktree import files
-from patcher.worktree.host import disk
+from patcher.worktree import disk, files
 from patcher.worktree.json_text import parse_json
 
 SOCKET = "tmux"

@@ -4,7 +4,7 @@ A thing counts as the job's only by proof:
 
 - a process, where it carries the job's mark or descends from one that does (`processes.claims`);
 - shared memory, a socket or a session of Ray, where a proven process holds it, or where the sealed notes of this job
-  name it (`sealing.noted`);
+  name it (`traces_key.noted`);
 - a cache, where it lies in the tree, outside of the sources, under a name that a compiler gives.
 
 What others hold and stands in the job's way (GPU memory, a port, another Ray) is listed apart, with the reason.
@@ -20,9 +20,9 @@ import stat
 import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.jobs.agent import devices, folder, processes, sealing, traces
+from patcher.jobs.agent import devices, folder, processes, traces, traces_key
 from patcher.jobs.agent.processes import TICKS, Table
-from patcher.messages import Refusal, Said, phrase
+from patcher.messages import Message, Refusal, phrase
 from patcher.remote.agent import variables
 from patcher.worktree import locks
 
@@ -72,7 +72,7 @@ class Snapshot(NamedTuple):
     root: str
     job: dict[str, Any]
     table: Table
-    claims: dict[int, Said]
+    claims: dict[int, Message]
     """Why each living process is the job's, whichever user it belongs to."""
     own: frozenset[int]
     """Those of them that belong to this user."""
@@ -126,13 +126,13 @@ def find_leftovers(found: Snapshot, args: dict[str, Any]) -> tuple[Items, Items]
     return items, alone
 
 
-def _item(kind: str, what: str, which: Sequence[Any], reason: Said, /, **facts: Any) -> Item:
+def _item(kind: str, what: str, which: Sequence[Any], reason: Message, /, **facts: Any) -> Item:
     """`which` tells it from another that takes its place later: a process's start, a file's device and inode."""
     key = ":".join(str(part) for part in (kind, what, *which))
     return dict(facts, kind=kind, key=key, what=what, why=reason)
 
 
-def _path_item(kind: str, path: str, reason: Said, **facts: Any) -> Item:
+def _path_item(kind: str, path: str, reason: Message, **facts: Any) -> Item:
     identity = _identity(path) or (0, 0)
     return _item(kind, path, identity, reason, identity=list(identity), **facts)
 
@@ -186,7 +186,7 @@ def _in_the_way(found: Snapshot, gpus: GpuUse, listening: list[Port]) -> Iterato
             yield _process(found, pid, reason, {})
 
 
-def _process(found: Snapshot, pid: int, reason: Said, gpus: GpuUse, ports: Sequence[int] = ()) -> Item:
+def _process(found: Snapshot, pid: int, reason: Message, gpus: GpuUse, ports: Sequence[int] = ()) -> Item:
     process = found.table[pid]
     uptime = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
     return _item(
@@ -252,7 +252,7 @@ def _find_shared(found: Snapshot) -> tuple[Items, Items]:
     """
     notes = {
         (note["path"], note["device"], note["inode"]): note["pid"]
-        for note in sealing.noted(found.job["folder"], "shm", "socket")
+        for note in traces_key.noted(found.job["folder"], "shm", "socket")
     }
     bound = traces.sockets_by_path()
     own: Items = []
@@ -289,7 +289,7 @@ def _find_sessions(found: Snapshot) -> tuple[Items, Items]:
     """Folders of Ray's sessions that the job has made; and those of them in which somebody else's process works."""
     reasons = {
         note["path"]: phrase("process {pid} of the job worked in it", pid=note["pid"])
-        for note in sealing.noted(found.job["folder"], "session")
+        for note in traces_key.noted(found.job["folder"], "session")
         if _identity(note["path"]) == (note["device"], note["inode"])
     }
     for pid in sorted(found.own):
@@ -359,7 +359,7 @@ def _compiled(found: Snapshot, settings: Mapping[str, str]) -> Iterator[Item]:
                 yield from _cache_entries(found, path, entry, phrase("a compiler's cache within the tree"))
 
 
-def _cache_entries(found: Snapshot, above: str, entry: str, reason: Said) -> Iterator[Item]:
+def _cache_entries(found: Snapshot, above: str, entry: str, reason: Message) -> Iterator[Item]:
     above = os.path.join(found.root, os.path.expanduser(above))
     if not _may_be_cache(found, above):
         return
@@ -392,16 +392,7 @@ def _is_empty_file(path: str) -> bool:
 
 
 def _is_released(path: str) -> bool:
-    try:
-        fd = locks.open_lock(path, make=False)
-    except OSError:
-        return False
-    try:
-        return locks.try_lock(fd)
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
+    return locks.is_free(path)
 
 
 def _folders(root: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, NamedTuple
 
 from patcher.jobs.agent.runner import start_of
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 
 MARK = "UKY_PATCH_JOB"
 """The variable that every process of a job has in its environment, with the job's id as its value."""
@@ -135,7 +135,7 @@ def of_job(job: dict[str, Any], everything: Table) -> list[Process]:
     return [everything[pid] for pid in sorted(claims(job, everything)) if owner_of(pid) == mine]
 
 
-def claims(job: dict[str, Any], everything: Table) -> dict[int, Said]:
+def claims(job: dict[str, Any], everything: Table) -> dict[int, Message]:
     """Why each process is the job's, whoever's it is: its mark, the job's session, or a process that started it.
 
     A record proves nothing by itself: it may be made up, copied, or from before the machine was started anew. So each

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.jobs.agent import devices, folder, login, processes, traces_key
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.jobs.agent.stacks_hook import FOLDER
-from patcher.messages import Refusal, Said, phrase, why
+from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
@@ -112,7 +112,7 @@ def _require_idle(root: str, wanted: str | None, host: str) -> None:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
 
 
-def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Said:
+def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
     told = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
     if process["pid"] is None:
         return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **told)

@@ -12,7 +12,7 @@ from patcher.jobs.agent import folder
 from patcher.jobs.agent.starting import KEPT
 from patcher.messages import Refusal, phrase, why
 from patcher.remote.agent import place
-from patcher.worktree import files
+from patcher.worktree import disk, files
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -39,10 +39,8 @@ def keep(request: Request) -> dict[str, Any]:
         told = dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"])
         files.replace(os.path.join(to, "working.json"), json.dumps(told, indent=1).encode())
         link = os.path.join(above, "latest.new")
-        if os.path.lexists(link):
-            os.unlink(link)
-        os.symlink(os.path.basename(to), link)
-        os.replace(link, os.path.join(above, "latest"))
+        disk.symlink(os.path.basename(to), link)
+        disk.replace(link, os.path.join(above, "latest"))
     except OSError as error:
         cause = phrase("{file}: {reason}", file=str(error.filename or to), reason=why(error))
         raise Refusal("unwritable", phrase("the configuration that worked cannot be kept"), cause) from error

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Iterable
 
 from patcher.messages import Refusal, phrase
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree.host import disk, hashing, inside, manifest, replacing, trouble
-from patcher.worktree.host.manifest import Entry, Manifest
+from patcher.worktree import disk, hashing, manifest, os_errors, path_guard, placement
+from patcher.worktree.manifest import Entry, Manifest
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
-LEDGER = inside.OWN + "/ledger.json"
-ORIGINALS = inside.OWN + "/originals"
+LEDGER = path_guard.OWN + "/ledger.json"
+ORIGINALS = path_guard.OWN + "/originals"
 
 
 class Difference:
@@ -51,7 +51,7 @@ def compare(request: Request) -> dict[str, Any]:
     _check(wanted)
     locked = request.kept.get("begun") is not None
     if locked:
-        replacing.settle(root)
+        placement.recover(root)
     last = manifest.read(root)
     found = differ(root, wanted, last)
     earlier = request.kept.get("cargo")
@@ -64,7 +64,7 @@ def compare(request: Request) -> dict[str, Any]:
         "send": [number[path] for path in found.send],
         "modes": [number[path] for path in found.modes],
         "retire": found.retire,
-        "overwritten": [path for path in found.overwritten if not path.startswith(inside.OWN + "/")],
+        "overwritten": [path for path in found.overwritten if not path.startswith(path_guard.OWN + "/")],
         "same": found.same,
     }
 
@@ -72,9 +72,9 @@ def compare(request: Request) -> dict[str, Any]:
 def _check(wanted: Manifest) -> None:
     folders = set()
     for path, entry in wanted.files.items():
-        inside.check(path)
+        path_guard.check(path)
         if entry.link is not None:
-            inside.check_link(path, entry.link)
+            path_guard.check_link(path, entry.link)
         folders.add(os.path.dirname(path))
     for folder in folders:
         while folder:
@@ -86,7 +86,7 @@ def _check(wanted: Manifest) -> None:
 def differ(root: str, wanted: Manifest, last: Manifest | None, only: Iterable[str] | None = None) -> Difference:
     """Compare by content. `only`: of what is wanted these paths alone. Raises Refusal for what is in the way."""
     before = last.files if last else {}
-    ground = inside.Ground(root)
+    ground = path_guard.PathGuard(root)
     found = Difference()
     look = _Look(root, before)
     obstacles: set[str] = set()
@@ -160,7 +160,7 @@ class _Look:
 
 def _retire(root: str, wanted: Manifest, before: dict[str, Entry], found: Difference, obstacles: set[str]) -> None:
     """What goes: files of the last manifest, what stands in the way of a folder, the records' notes of another time."""
-    ground = inside.Ground(root)
+    ground = path_guard.PathGuard(root)
     look = _Look(root, before)
     going: list[str] = []
     for path in sorted({path for path in before if path not in wanted.files} | obstacles | _notes(root, wanted)):
@@ -180,7 +180,7 @@ def _retire(root: str, wanted: Manifest, before: dict[str, Entry], found: Differ
 
 def _notes(root: str, wanted: Manifest) -> set[str]:
     """The ledger and pre-images that are there of patches which the cargo does not know."""
-    there = {ORIGINALS + "/" + path for path in disk.files(os.path.join(root, ORIGINALS))}
+    there = {ORIGINALS + "/" + path for path in disk.files_below(os.path.join(root, ORIGINALS))}
     if disk.status(os.path.join(root, LEDGER)) is not None:
         there.add(LEDGER)
     return {path for path in there if path not in wanted.files}
@@ -188,7 +188,7 @@ def _notes(root: str, wanted: Manifest) -> set[str]:
 
 def _refuse_foreign(root: str, folders: list[str], going: set[str]) -> None:
     for folder in folders:
-        for below in disk.files(os.path.join(root, folder)):
+        for below in disk.files_below(os.path.join(root, folder)):
             path = folder + "/" + below
             if path not in going and not path.endswith(".pyc"):
                 cause = phrase("on the host it is a folder, and {path} in it was not sent by uky-patch", path=path)
@@ -198,7 +198,7 @@ def _refuse_foreign(root: str, folders: list[str], going: set[str]) -> None:
 
 def _keeps_modes(root: str) -> bool:
     """Whether the file system keeps permission bits: our own folder was made for its owner alone."""
-    ours = disk.status(os.path.join(root, inside.HOST))
+    ours = disk.status(os.path.join(root, path_guard.HOST))
     return ours is None or ours.st_uid != os.geteuid() or not stat.S_IMODE(ours.st_mode) & 0o077
 
 
@@ -210,9 +210,9 @@ def _tells_the_same(last: Manifest | None, wanted: Manifest) -> bool:
 def _settle_down(root: str, wanted: Manifest | None) -> None:
     """All is there already: clear what came in for nothing, and write down whose the tree is."""
     try:
-        replacing.discard(root)
+        placement.discard(root)
         if wanted is not None:
-            disk.make_folders(os.path.join(root, inside.HOST), mode=0o700)
+            disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
             manifest.save(root, wanted)
     except OSError as error:
-        raise trouble.refused(error, root, 0) from error
+        raise os_errors.refusal(error, root, 0) from error

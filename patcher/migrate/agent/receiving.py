@@ -15,8 +15,7 @@ from patcher.migrate.agent.comparing import Cargo
 from patcher.remote.agent import rsync
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree.host import disk, hashing, inside, replacing, trouble
-from patcher.worktree.host.treelock import TreeLock
+from patcher.worktree import disk, hashing, os_errors, path_guard, placement
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -34,14 +33,14 @@ def prepare(request: Request) -> dict[str, Any]:
     began = time.monotonic()
     root, cargo = root_of(request), _cargo(request)
     files = [path for path in cargo.difference.send if cargo.wanted.files[path].link is None]
-    incoming = os.path.join(root, inside.INCOMING)
+    incoming = os.path.join(root, path_guard.INCOMING)
     try:
         waiting = _waiting(incoming, files, cargo)
         _want_room(root, cargo, [path for path in files if path not in waiting])
-        disk.make_folders(os.path.join(root, inside.HOST), mode=0o700)
+        disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
         disk.make_folders(incoming)
-        disk.make_folders(os.path.join(root, inside.PARTIAL))
-        ignore = os.path.join(root, inside.OWN, ".gitignore")
+        disk.make_folders(os.path.join(root, path_guard.PARTIAL))
+        ignore = os.path.join(root, path_guard.OWN, ".gitignore")
         if disk.status(ignore) is None:
             disk.create(ignore, b"*\n")
     except OSError as error:
@@ -50,7 +49,7 @@ def prepare(request: Request) -> dict[str, Any]:
     return {
         "root": root,
         "incoming": incoming,
-        "partial": os.path.join(root, inside.PARTIAL),
+        "partial": os.path.join(root, path_guard.PARTIAL),
         "waiting": sorted(number[path] for path in waiting),
         "basis": any(path not in cargo.difference.absent for path in files),
         "rsync": rsync.installed() if request.args.get("rsync") else None,
@@ -71,7 +70,7 @@ def unpack(request: Request) -> dict[str, Any]:
                 if member.name not in awaited or not member.isreg():
                     raise Refusal("path", phrase("{path}: refused", path=ascii(member.name)))
                 content = archive.extractfile(member)
-                place = os.path.join(root, inside.INCOMING, member.name)
+                place = os.path.join(root, path_guard.INCOMING, member.name)
                 disk.make_folders(os.path.dirname(place))
                 offset = int(member.pax_headers.get("UKY.offset", "0"))
                 disk.append(place, offset, content.read() if content else b"")
@@ -99,9 +98,9 @@ def receive(request: Request) -> dict[str, Any]:
     """Check what came in and put it into the tree. Answers what was moved aside, and where to."""
     root, cargo = root_of(request), _cargo(request)
     try:
-        disk.make_folders(os.path.join(root, inside.HOST), mode=0o700)
-        with TreeLock(root, wait=_PATIENCE):
-            replacing.settle(root)
+        disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+        with placement.locked(root, wait=_PATIENCE):
+            placement.recover(root)
             return _receive(request, root, cargo)
     except OSError as error:
         raise _refused(error, root, cargo) from error
@@ -115,7 +114,7 @@ def _receive(request: Request, root: str, cargo: Cargo) -> dict[str, Any]:
     bad = _mismatches(root, sent, cargo)
     if bad:
         for path in bad:
-            disk.remove(os.path.join(root, inside.INCOMING, path))
+            disk.remove(os.path.join(root, path_guard.INCOMING, path))
         request.emit(mismatch=bad)
         paths = ", ".join(ascii(path) for path in bad[:_SHOWN]) + (", …" if len(bad) > _SHOWN else "")
         advice = phrase("Run the command again: it sends these files anew.")
@@ -131,7 +130,7 @@ def _receive(request: Request, root: str, cargo: Cargo) -> dict[str, Any]:
         _finish_incoming(root, path, cargo, copied=path in set(found.modes))
     gone = set(away)
     keep = [path for path in found.overwritten if path not in gone]
-    kept = replacing.replace(root, put, keep, away, cargo.wanted)
+    kept = placement.commit(root, put, keep, away, cargo.wanted)
     return {"aside": kept, "moved": sorted({*keep, *away})}
 
 
@@ -145,7 +144,7 @@ def _cargo(request: Request) -> Cargo:
 def _waiting(incoming: str, files: list[str], cargo: Cargo) -> set[str]:
     """Which files are whole in the folder for what comes in. What belongs to another transfer is removed."""
     awaited, there = set(files), []
-    for path in list(disk.files(incoming)):
+    for path in list(disk.files_below(incoming)):
         if path in awaited:
             there.append(path)
         else:
@@ -155,7 +154,7 @@ def _waiting(incoming: str, files: list[str], cargo: Cargo) -> set[str]:
 
 
 def _mismatches(root: str, paths: list[str], cargo: Cargo) -> list[str]:
-    digests, _ = hashing.digests(os.path.join(root, inside.INCOMING), paths)
+    digests, _ = hashing.digests(os.path.join(root, path_guard.INCOMING), paths)
     wanted = cargo.wanted.files
     return [path for path in paths if path not in digests or digests[path].sha256 != wanted[path].sha256]
 
@@ -163,7 +162,7 @@ def _mismatches(root: str, paths: list[str], cargo: Cargo) -> list[str]:
 def _finish_incoming(root: str, path: str, cargo: Cargo, *, copied: bool) -> None:
     """Have the incoming file as it is to be, but for its place: links made, permission bits and owner set."""
     entry = cargo.wanted.files[path]
-    incoming, place = os.path.join(root, inside.INCOMING, path), os.path.join(root, path)
+    incoming, place = os.path.join(root, path_guard.INCOMING, path), os.path.join(root, path)
     if copied or entry.link is not None:
         disk.make_folders(os.path.dirname(incoming))
     if copied:
@@ -175,17 +174,14 @@ def _finish_incoming(root: str, path: str, cargo: Cargo, *, copied: bool) -> Non
     if os.geteuid() == 0:
         like = disk.status(place) or os.stat(root)
         if (like.st_uid, like.st_gid) != (0, 0):
-            try:
-                disk.give(incoming, like.st_uid, like.st_gid)
-            except PermissionError:
-                pass  # Root is nobody on many network file systems.
+            disk.give(incoming, like.st_uid, like.st_gid)
 
 
 def _unfinished_apply(root: str) -> list[str]:
     """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
-    own = os.path.join(root, inside.OWN)
-    found = [inside.OWN + "/staged/" + path for path in disk.files(os.path.join(own, "staged"))]
-    return found + [inside.OWN + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
+    own = os.path.join(root, path_guard.OWN)
+    found = [path_guard.OWN + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
+    return found + [path_guard.OWN + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
 
 
 def _want_rights(root: str, put: list[str], away: list[str]) -> None:
@@ -201,7 +197,7 @@ def _needed(cargo: Cargo, paths: list[str]) -> int:
 
 
 def _want_room(root: str, cargo: Cargo, paths: list[str]) -> None:
-    room = trouble.free(root)
+    room = disk.free_bytes(root)
     needed = _needed(cargo, paths)
     if room is not None and room < needed:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), root)
@@ -209,9 +205,9 @@ def _want_room(root: str, cargo: Cargo, paths: list[str]) -> None:
 
 def _refused(error: OSError, root: str, cargo: Cargo) -> Refusal:
     """A full disk is given back the room of what came in."""
-    if trouble.kind(error) in trouble.FULL:
+    if os_errors.kind(error) in os_errors.FULL:
         try:
-            replacing.discard(root)
+            placement.discard(root)
         except OSError:
             pass
-    return trouble.refused(error, root, _needed(cargo, cargo.difference.send))
+    return os_errors.refusal(error, root, _needed(cargo, cargo.difference.send))

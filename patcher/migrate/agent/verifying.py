@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from patcher.messages import Said, phrase, why
+from patcher.messages import Message, phrase, why
 from patcher.migrate.agent.marks import marked_lines
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import files
-from patcher.worktree.host import hashing, manifest
+from patcher.worktree import files, hashing, manifest
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def verify(request: Request) -> dict[str, Any]:
     }
 
 
-def _wrong(root: str, wanted: dict[str, manifest.Entry]) -> dict[str, Said]:
+def _wrong(root: str, wanted: dict[str, manifest.Entry]) -> dict[str, Message]:
     found, failed = hashing.digests(root, (path for path, entry in wanted.items() if entry.link is None))
     wrong = {path: _missing(error) for path, error in failed.items()}
     for path, entry in wanted.items():
@@ -47,7 +46,7 @@ def _wrong(root: str, wanted: dict[str, manifest.Entry]) -> dict[str, Said]:
     return wrong
 
 
-def _link(place: str, target: str) -> Said | None:
+def _link(place: str, target: str) -> Message | None:
     try:
         there = os.readlink(place)
     except OSError as error:
@@ -55,7 +54,7 @@ def _link(place: str, target: str) -> Said | None:
     return None if there == target else phrase("leads to {target}", target=there)
 
 
-def _missing(error: OSError) -> Said:
+def _missing(error: OSError) -> Message:
     return phrase("is not there") if isinstance(error, (FileNotFoundError, NotADirectoryError)) else why(error)
 
 

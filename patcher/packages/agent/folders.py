@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.worktree import files
 
 MODULES: Mapping[str, str] = {
@@ -202,7 +202,7 @@ def literal_version(package: Path) -> str | None:
     return None
 
 
-def stated_version(metadata: Metadata) -> tuple[str, Said | None]:
+def stated_version(metadata: Metadata) -> tuple[str, Message | None]:
     """The version by METADATA, else by the folder's name, and what is wrong with it (None if nothing is)."""
     for name in ("METADATA", "PKG-INFO"):
         try:

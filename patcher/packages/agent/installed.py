@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.packages.agent.folders import (
     MODULES,
     Folder,
@@ -53,7 +53,9 @@ class Installed:
     """Whether metadata of `distribution` is there, and none under the name itself, which is what programs ask for."""
 
 
-def packages_of(interpreter: Interpreter, but: frozenset[str] = frozenset()) -> tuple[dict[str, Installed], list[Said]]:
+def packages_of(
+    interpreter: Interpreter, but: frozenset[str] = frozenset()
+) -> tuple[dict[str, Installed], list[Message]]:
     """What is installed under it, by name, Python and CUDA included; and what is odd. Names of `but` are left out."""
     folders = search_path(interpreter.site, interpreter.extra)
     found: dict[str, Installed] = {}
@@ -104,7 +106,7 @@ class _Place:
     claims: tuple[Metadata, ...]
 
 
-def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, list[Said]]:
+def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, list[Message]]:
     """The installation of `name` (one of `MODULES`) that an import finds, and sentences on what is odd about it."""
     module = MODULES[name]
     claims = {id(folder): _claims(name, module, folder) for folder in folders}
@@ -161,7 +163,7 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
     return places
 
 
-def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Said]]:
+def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Message]]:
     literal = literal_version(place.package)
     claim, problems = _choose(name, place, literal)
     version, problem = stated_version(claim) if claim else (literal or "", None)
@@ -184,7 +186,7 @@ def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[S
     return Installed(name, version, distribution, place.package, origin, note, renamed), problems
 
 
-def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[Said]]:
+def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | None, list[Message]]:
     """The distribution that the files belong to: of several, the one whose version the files themselves state."""
     if len(place.claims) <= 1:
         return next(iter(place.claims), None), []
@@ -196,7 +198,7 @@ def _choose(name: str, place: _Place, literal: str | None) -> tuple[Metadata | N
     return chosen, [phrase(several, name=name, folders=others, chosen=chosen.path.name, why=why)]
 
 
-def _half_removed(name: str, folders: Sequence[Folder]) -> list[Said]:
+def _half_removed(name: str, folders: Sequence[Folder]) -> list[Message]:
     tail = MODULES[name][1:]
     return [
         phrase("{path} is what an interrupted uninstall of {name} left behind", path=folder.path / broken, name=name)

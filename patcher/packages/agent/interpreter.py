@@ -10,15 +10,15 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from patcher.messages import Said, phrase, spoken, why
+from patcher.messages import Message, english, phrase, why
 from patcher.worktree import files
 
 
 class Unusable(Exception):  # noqa: N818
     """What is named is no interpreter that can be used, and why."""
 
-    def __init__(self, title: Said, cause: Said) -> None:
-        super().__init__(spoken(title))
+    def __init__(self, title: Message, cause: Message) -> None:
+        super().__init__(english(title))
         self.title = title
         self.cause = cause
 
@@ -33,8 +33,8 @@ class Interpreter:
     """Site folders in import order; their `.pth` files are still to be followed."""
     extra: tuple[Path, ...] = ()
     """Folders before the site folders, without `.pth` files (PYTHONPATH of the running interpreter)."""
-    problems: tuple[Said, ...] = ()
-    notes: tuple[Said, ...] = ()
+    problems: tuple[Message, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def from_files(python: Path) -> Interpreter | None:
@@ -192,6 +192,6 @@ def _ask(python: Path, seconds: float) -> Interpreter:
     return Interpreter(python, version, tuple(dict.fromkeys(users + site)))
 
 
-def _last_line(said: str) -> Said:
+def _last_line(said: str) -> Message:
     lines = said.strip().splitlines()
     return phrase("{line}", line=lines[-1]) if lines else phrase("it printed no paths")

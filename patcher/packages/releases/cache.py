@@ -8,11 +8,9 @@ after the cache was copied, the file's hash decides.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import platform
 import shutil
 import stat
 import tempfile
@@ -105,19 +103,11 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
 
     Without locks on the file system several processes may fetch the same; the last one's folder stays.
     """
-    fd = locks.open_lock(path)
+    told = phrase("waiting for another process that fetches {name}", name=name)
     try:
-        locks.await_lock(
-            fd,
-            PATIENCE,
-            on_wait=lambda: progress(phrase("waiting for another process that fetches {name}", name=name), 0, None),
-        )
-        with contextlib.suppress(OSError):  # The note is a courtesy: the lock holds without it.
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()} {platform.node()}".encode(), 0)
-        yield
+        lock = locks.take(path, locks.signature("fetch"), wait=PATIENCE, on_wait=lambda _: progress(told, 0, None))
     except locks.LockHeldError as error:
-        pid, _, host = os.pread(fd, 256, 0).decode("utf-8", "replace").partition(" ")
+        pid, host = (str(error.owner.get(part, "")) for part in ("pid", "host"))
         by = phrase("held by process {pid} on {host}", pid=pid, host=host)
         raise ReleaseError(
             phrase(
@@ -130,8 +120,9 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
         ) from error
     except locks.LockUnsupportedError:
         yield
-    finally:
-        os.close(fd)
+        return
+    with lock:
+        yield
 
 
 _FORMAT = 1

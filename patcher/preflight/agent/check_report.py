@@ -11,7 +11,7 @@ import traceback
 from types import TracebackType
 from typing import IO, Any, Mapping, NoReturn
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 
 ARGS: dict[str, Any] = {}
 """What the program was given; filled before it starts."""
@@ -29,7 +29,7 @@ class StopHere(Exception):  # noqa: N818
 class Check:
     """One check: `with Check("torch") as check: …; check.ok(…)`. An exception inside fails, with its last words."""
 
-    def __init__(self, name: str, *, needed: bool = True, fix: Said | None = None) -> None:
+    def __init__(self, name: str, *, needed: bool = True, fix: Message | None = None) -> None:
         """Where the check is `needed`, the program ends with its failure. `fix` answers an exception."""
         self.name = name
         self._needed = needed
@@ -37,18 +37,18 @@ class Check:
         self._told = False
         self._began = time.monotonic()
 
-    def ok(self, detail: Said, fix: Said | None = None, **values: Any) -> None:
+    def ok(self, detail: Message, fix: Message | None = None, **values: Any) -> None:
         self._tell("ok", detail, fix, values)
 
-    def warn(self, detail: Said, fix: Said | None = None, **values: Any) -> None:
+    def warn(self, detail: Message, fix: Message | None = None, **values: Any) -> None:
         self._tell("warn", detail, fix, values)
 
-    def fail(self, detail: Said, fix: Said | None = None, **values: Any) -> NoReturn:
+    def fail(self, detail: Message, fix: Message | None = None, **values: Any) -> NoReturn:
         """Ends the block of this check; the whole program where the check is needed."""
         self._tell("fail", detail, fix, values)
         raise StopHere
 
-    def skip(self, detail: Said) -> None:
+    def skip(self, detail: Message) -> None:
         self._tell("skip", detail, None, {})
 
     def __enter__(self) -> Check:
@@ -67,7 +67,7 @@ class Check:
             raise StopHere from error
         return True
 
-    def _tell(self, status: str, detail: Said, fix: Said | None, values: Mapping[str, Any]) -> None:
+    def _tell(self, status: str, detail: Message, fix: Message | None, values: Mapping[str, Any]) -> None:
         self._told = True
         seconds = time.monotonic() - self._began
         say({"check": self.name, "status": status, "detail": detail, "fix": fix, "seconds": seconds, "values": values})
@@ -78,7 +78,7 @@ def say(message: Mapping[str, Any]) -> None:
     STREAM["verdicts"].flush()
 
 
-def last_words(error: BaseException) -> Said:
+def last_words(error: BaseException) -> Message:
     """An exception's kind, its words, and the innermost line that is not Python's own."""
     said = _one_line(error)
     cause = error

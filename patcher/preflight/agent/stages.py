@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Dict, NamedTuple
 
-from patcher.messages import Refusal, Said, phrase
+from patcher.messages import Message, Refusal, phrase
 from patcher.preflight.agent import machine
 from patcher.preflight.agent.run_programs import Launch, Program, run_programs
 from patcher.preflight.agent.verdicts import Verdict
@@ -99,7 +99,7 @@ STAGES = (
 )
 
 
-def reason_to_skip(program: Program, facts: Facts) -> Said | None:
+def reason_to_skip(program: Program, facts: Facts) -> Message | None:
     """Why a program need not be started; None where nothing stands in its way."""
     failed = facts["failed"]
     if program.parts[0] == "rows" and ("data" in failed or not facts.get("data")):

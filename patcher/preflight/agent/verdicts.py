@@ -10,7 +10,7 @@ import re
 import signal
 from typing import Any, Dict
 
-from patcher.messages import Said, phrase, why
+from patcher.messages import Message, phrase, why
 
 _LINE_PREFIX = r"(?:\([^)]*pid=\d+\)\s*)?(?:ERROR\s[\d: -]*(?:\[[^\]]*\])?\s*)?"
 """What each process of vLLM writes before a line."""
@@ -30,7 +30,7 @@ def first_error(output: str) -> str:
     return ""
 
 
-def fix_of(said: str) -> Said:
+def fix_of(said: str) -> Message:
     for pattern, fix in (
         (r"(Free|Available) memory on|out of memory|No available memory", _MEMORY),
         (r"trust_remote_code", phrase("allow the model's own code: actor_rollout_ref.model.trust_remote_code=True")),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase, why
 from patcher.profiles.agent import rendered
-from patcher.worktree import files
+from patcher.worktree import disk, files
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def _write(root: str, found: list[dict[str, Any]], memory: dict[str, Any]) -> No
                 os.makedirs(os.path.dirname(beside), 0o700, exist_ok=True)
                 temporary = f"{beside}.{len(laid)}"
                 laid.append((temporary, one))
-                _lay(temporary, one["content"], one["mode"])
+                disk.create_anew(temporary, one["content"], mode=one["mode"])
         for temporary, one in laid:
-            os.replace(temporary, one["place"])
+            disk.replace(temporary, one["place"])
         for one in found:
             if one["chmod"]:
                 os.chmod(one["place"], one["mode"])
@@ -115,26 +115,11 @@ def _write(root: str, found: list[dict[str, Any]], memory: dict[str, Any]) -> No
         raise _unusable(found[0]["path"] if not laid else laid[-1][1]["path"], error) from error
 
 
-def _lay(temporary: str, content: bytes, mode: int) -> None:
-    """Write a file anew; one that an agent left which was killed goes first."""
-    try:
-        os.unlink(temporary)
-    except FileNotFoundError:
-        pass
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        os.fchmod(file.fileno(), mode)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _remember(root: str, memory: dict[str, Any]) -> None:
     place = os.path.join(root, _MEMORY)
     os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
-    temporary = f"{place}.new"
-    _lay(temporary, json.dumps(memory, indent=1, sort_keys=True).encode("ascii") + b"\n", 0o600)
-    os.replace(temporary, place)
+    content = json.dumps(memory, indent=1, sort_keys=True).encode("ascii") + b"\n"
+    files.replace(place, content, mode=0o600, draft=f"{place}.new")
 
 
 def _place(root: str, path: str) -> str:

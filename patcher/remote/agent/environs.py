@@ -7,7 +7,7 @@ import pwd
 import threading
 from collections.abc import Mapping
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.remote.agent.facts import Untold, run
 
 SECONDS = 1.2
@@ -56,7 +56,7 @@ class Login:
     def __init__(self) -> None:
         self._asking = threading.Lock()
         self._known: dict[str, str] | None = None
-        self.reason: Said | None = None
+        self.reason: Message | None = None
         """Why they cannot be told."""
 
     def __call__(self) -> dict[str, str]:

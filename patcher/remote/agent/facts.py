@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from patcher.messages import Said, phrase, why
+from patcher.messages import Message, phrase, why
 
 _DYING = 0.3
 """Seconds that a killed program gets to be gone."""
@@ -27,7 +27,7 @@ class Fact(NamedTuple):
 class Untold(Exception):  # noqa: N818
     """Something cannot be told here, and why."""
 
-    def __init__(self, reason: Said) -> None:
+    def __init__(self, reason: Message) -> None:
         super().__init__(reason["template"])
         self.reason = reason
 
@@ -40,7 +40,7 @@ class Output(NamedTuple):
     err: str
 
 
-def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Said]]:
+def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Message]]:
     """What was found, by name, and why the rest was not. Never takes longer than the largest limit.
 
     A fact that hangs (a dead mount) is left behind in its thread, which ends with the process.
@@ -51,7 +51,7 @@ def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Said]]:
         threading.Thread(target=_find, args=(name, fact.find, answers), daemon=True).start()
     open_until = {name: begun + fact.seconds for name, fact in facts.items()}
     found: dict[str, Any] = {}
-    missing: dict[str, Said] = {}
+    missing: dict[str, Message] = {}
     while open_until:
         try:
             name, value, reason, bug = answers.get(timeout=max(0.0, min(open_until.values()) - time.monotonic()))

@@ -8,7 +8,7 @@ import re
 import shutil
 from typing import Any
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Output, Untold, run
 
@@ -117,7 +117,7 @@ def _nvidia_smi() -> str:
     return found
 
 
-def _complaint(output: Output) -> Said:
+def _complaint(output: Output) -> Message:
     said = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
     if said:
         return phrase("nvidia-smi: {said}", said=said[:300])

@@ -8,13 +8,13 @@ import shutil
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
-from patcher.messages import Refusal, Said, phrase
+from patcher.messages import Message, Refusal, phrase
 from patcher.packages.agent.installed import packages_of
 from patcher.packages.agent.interpreter import Unusable, executable, read
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Fact, gather
 from patcher.worktree import files
-from patcher.worktree.within import lies_in
+from patcher.worktree.files import lies_in
 
 SECONDS = 2.5
 """For all of the candidates from one source: a dead mount costs its own source alone."""
@@ -44,7 +44,7 @@ class Look(NamedTuple):
 
     chosen: dict[str, Any] | None
     others: list[dict[str, Any]]
-    passed: list[Said]
+    passed: list[Message]
 
 
 def look(
@@ -215,7 +215,7 @@ def _rank(interpreter: Mapping[str, Any]) -> int:
     return 3 if len(has) == 3 else 2 if "vllm" in has else 1 if "torch" in has else 0
 
 
-def _unusable(named: str, cause: Said, advice: Said | None = None) -> Refusal:
+def _unusable(named: str, cause: Message, advice: Message | None = None) -> Refusal:
     usual = phrase("Name an interpreter, the folder of an environment, or a conda environment with --python.")
     title = phrase("there is no usable Python {python} on the host", python=named)
     return Refusal("python", title, cause, advice or usual)

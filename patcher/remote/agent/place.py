@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from typing import TYPE_CHECKING, Any, Iterable
 
-from patcher.messages import Refusal, phrase
-from patcher.worktree.host.lock import Held, Lock, Note, take
-from patcher.worktree.host.resolving import resolved, unwritable
+from patcher.messages import Refusal, phrase, why
+from patcher.worktree import locks
+from patcher.worktree.locks import Lock, LockHeldError, LockUnsupportedError, Note
+from patcher.worktree.places import resolved, unwritable
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -20,6 +22,8 @@ JOBS = os.path.join(OURS, "jobs")
 _INNER = ("incoming", "partial", "aside", "jobs", "working")
 """Folders in it that are written to and cleared: a link in their place would lead that to somebody's files."""
 _SHOWN = 8
+_PATIENCE = 100.0
+"""Seconds to wait for an agent that has lost its client: it ends what it is doing, and then itself."""
 
 
 def begin(request: Request) -> dict[str, Any]:
@@ -85,7 +89,7 @@ class Begun:
                 self._lock.remove()
         except OSError:
             pass
-        self._lock.close()
+        self._lock.release()
         _remove(self._made)
 
 
@@ -96,7 +100,7 @@ def _open(request: Request, root: str) -> Begun:
     note["since"] = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     try:
         lock = _lock(root, made, note, args.get("over", ()))
-    except Held as held:
+    except LockHeldError as held:
         _remove(made)
         request.emit(owner=held.owner)
         raise _locked(root, held.owner) from None
@@ -119,11 +123,24 @@ def _lock(root: str, made: list[str], note: Note, over: Iterable[str]) -> Lock:
         for inner in _INNER:
             _want_no_link(root, os.path.join(ours, inner))
         try:
-            return take(os.path.join(ours, "lock"), note, over)
+            return _take(os.path.join(ours, "lock"), note, over)
         except FileNotFoundError:  # One that ended just now has removed what it had made in vain.
             if not again:
                 raise
     raise AssertionError
+
+
+def _take(path: str, note: Note, over: Iterable[str]) -> Lock:
+    signed = dict(note, node=platform.node(), pid=os.getpid())
+    try:
+        return locks.take(path, signed, wait=_PATIENCE, on_held=locks.end_orphans(list(over)))
+    except LockUnsupportedError as error:
+        advice = phrase("Mount it with flock (Lustre: -o flock), or name a folder on another disk.")
+        cause = phrase(
+            "the file system has no locks ({reason}), so two migrations could write at once", reason=why(error)
+        )
+        os.unlink(path)
+        raise Refusal("unlockable", phrase("{path}: cannot be locked", path=path), cause, advice) from error
 
 
 def _want_no_link(root: str, folder: str) -> None:

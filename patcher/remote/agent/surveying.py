@@ -16,8 +16,7 @@ from patcher.messages import phrase
 from patcher.remote.agent import cgroups, disks, environs, gpus, interpreters, libcuda, place
 from patcher.remote.agent.facts import Fact, Untold, gather, run
 from patcher.remote.agent.serving import Request
-from patcher.worktree import files
-from patcher.worktree.host import resolving
+from patcher.worktree import files, places
 from patcher.worktree.json_text import parse_json
 
 _SHORT = 1.2
@@ -37,7 +36,7 @@ def survey(request: Request) -> dict[str, Any]:
     `python` is the interpreter that the user names, if any. Raises Refusal of kind `python` where it is not usable.
     """
     root = request.kept.get("root")
-    home = resolving.home_folder()
+    home = places.home_folder()
     own, login = environs.own(), environs.Login()
     at = root or home
     facts = {

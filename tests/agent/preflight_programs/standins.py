@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patcher.messages import spoken
+from patcher.messages import english
 from patcher.preflight.agent.run_programs import Launch, Program, run_programs
 from patcher.preflight.agent.stages import environment
 
@@ -36,7 +36,7 @@ class Told:
 
     def said(self, name: str) -> str:
         detail = self[name]["detail"]
-        return spoken(detail)
+        return english(detail)
 
 
 def tree(folder: Path, **packages: str) -> Path:

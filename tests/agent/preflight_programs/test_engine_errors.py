@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.messages import spoken
+from patcher.messages import english
 from patcher.preflight.agent import verdicts
 from patcher.preflight.agent.verdicts import first_error, fix_of
 
@@ -38,9 +38,9 @@ def test_an_engine_that_waits_for_a_process_that_has_failed_is_told_by_that_fail
     output = "(EngineCore pid=7) ValueError: Available memory on node 0 is less than requested memory\n"
     verdict = verdicts.verdict_of_overtime(120.0, False, "zmq/sugar/poll.py:106 in poll", output)
     assert verdict["status"] == "fail"
-    assert "less than requested memory" in spoken(verdict["detail"])
+    assert "less than requested memory" in english(verdict["detail"])
 
 
 def test_an_engine_that_says_nothing_of_a_failure_hangs() -> None:
     verdict = verdicts.verdict_of_overtime(120.0, False, "zmq/sugar/poll.py:106 in poll", "loading weights took 3 s\n")
-    assert spoken(verdict["detail"]).startswith("hangs")
+    assert english(verdict["detail"]).startswith("hangs")

@@ -10,7 +10,7 @@ import subprocess
 import sysconfig
 import tempfile
 
-from patcher.messages import Said, phrase
+from patcher.messages import Message, phrase
 from patcher.preflight.agent.check_report import ARGS, Check
 
 LOADED = (3, 6)
@@ -56,7 +56,7 @@ def build(compiler: str, places: list[str], library: str) -> str:
         return "" if done.returncode == 0 else (lines or done.stderr.splitlines() or [str(done.returncode)])[0].strip()
 
 
-def fix_of(said: str, triton: tuple[int, ...]) -> Said:
+def fix_of(said: str, triton: tuple[int, ...]) -> Message:
     if "Python.h" in said:
         return phrase("install Python's headers: apt-get install python3-dev, or conda's python")
     if triton < LOADED:

@@ -1,15 +1,13 @@
-"""Paths that came over the line, and whether they stay inside the tree. They are judged here again."""
+"""Whether a path that came over the connection stays inside the tree: judged again where it is written to."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from patcher.messages import Refusal, Said, phrase
-from patcher.worktree.host import disk
+from patcher.messages import Message, Refusal, phrase
+from patcher.worktree import backup, disk
 
-KEPT = ".uky-patch-kept"
-"""The folder in the tree's root for what was moved aside."""
 OWN = ".uky-patch"
 HOST = ".uky-patch/host"
 INCOMING = HOST + "/incoming"
@@ -23,7 +21,7 @@ def check(path: str) -> None:
     if "\0" in path or not path or any(part in ("", ".", "..") for part in parts):
         raise _outside(path, phrase("it is not below the tree's root"))
     names = [part.lower() for part in parts]
-    if ".git" in names or names[0] == KEPT:
+    if ".git" in names or names[0] == backup.FOLDER:
         raise _outside(path, phrase("nothing is sent there"))
     if OWN in names and not (names[0] == OWN and len(parts) > 1 and OWN not in names[1:]):
         raise _outside(path, phrase("nothing is sent there"))
@@ -38,11 +36,11 @@ def check_link(path: str, target: str) -> None:
         raise _outside(path, phrase("it is a symlink to {target}", target=ascii(target)))
 
 
-def _outside(path: str, cause: Said) -> Refusal:
+def _outside(path: str, cause: Message) -> Refusal:
     return Refusal("path", phrase("{path}: refused", path=ascii(path)), cause)
 
 
-class Ground:
+class PathGuard:
     """The folders of a tree as they are on this machine: what stands where a folder is to be."""
 
     def __init__(self, root: str) -> None:

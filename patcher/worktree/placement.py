@@ -1,12 +1,17 @@
-"""Put files in the place of others, all of them in the end: a journal says what is under way until it is done.
+"""Put the files that came in into the tree on a host, all of them in the end, under a journal.
 
-What is kept aside gets its second name, and new folders are made, before the journal is written; after it there are
-renames only, each of which is done or not. So a process that is killed leaves each file whole, and whoever opens the
-tree next finishes the work.
+What is kept gets its second name, and new folders are made, before the journal is written. After it there are renames
+only, each of which is done or not. So a process that is killed leaves each file whole, and whoever opens the tree next
+finishes the work. The tree here has its own journal (`patcher.tree.journal`), because an apply can also be taken back.
+
+`.uky-patch/host/incoming/`     the files that came in          `journal.json`    what is under way
+`.uky-patch/host/aside/`        second names of what is kept    `manifest.next`   becomes `manifest.json` at the end
+`.uky-patch/host/partial/`      for rsync's pieces              `reserve`         room for the folders' new entries
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -14,52 +19,82 @@ import stat
 from typing import Any, Iterable, Iterator
 
 from patcher.messages import Refusal, phrase
-from patcher.worktree import files
-from patcher.worktree.host import disk, inside, keeping, manifest, trouble
-from patcher.worktree.host.manifest import Manifest
+from patcher.worktree import backup, disk, files, locks, manifest, os_errors, path_guard
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.manifest import Manifest
 
-JOURNAL = inside.HOST + "/journal.json"
-_NEXT = inside.HOST + "/manifest.next"
-_RESERVE = inside.HOST + "/reserve"
+JOURNAL = path_guard.HOST + "/journal.json"
+_NEXT = path_guard.HOST + "/manifest.next"
+_RESERVE = path_guard.HOST + "/reserve"
 _ROOM = 8192
-"""Bytes to hold free for each folder that gets entries."""
+"""Bytes to hold free for each folder that gets entries. A guess: two blocks of 4 KiB, for a folder that grows."""
 _FORMAT = 1
 
 
-def replace(root: str, put: list[str], keep: list[str], away: list[str], wanted: Manifest) -> str | None:
-    """Put the incoming files at `put` into the tree, those at `keep` having got a second name; move those at `away`.
+@contextlib.contextmanager
+def locked(root: str, *, wait: float) -> Iterator[None]:
+    """Hold the tree's own lock, `.uky-patch/lock`: the one that `uky-patch apply` takes where it runs on that machine.
 
-    Gives the dated folder that `keep` and `away` are in now, None where there are none.
+    Where the file system has no flock, `apply` refuses to run, and nobody else writes to the tree.
+
+    Raises:
+        Refusal: somebody still holds it after `wait` seconds.
+        OSError: the file cannot be made.
+    """
+    try:
+        lock = locks.take(os.path.join(root, path_guard.OWN, "lock"), locks.signature("migrate"), wait=wait)
+    except locks.LockUnsupportedError:
+        yield
+        return
+    except locks.LockHeldError as error:
+        cause = phrase("held by a run that reads it, or has only just begun")
+        if {"purpose", "pid", "since"} <= set(error.owner):
+            told = {name: str(error.owner[name]) for name in ("purpose", "pid", "since")}
+            cause = phrase("held by {purpose} (process {pid} there, since {since})", **told)
+        advice = phrase("Wait until it has ended, and run the command again.")
+        title = phrase("uky-patch is at work in the tree on the host")
+        raise Refusal("tree-in-use", title, cause, advice) from None
+    with lock:
+        yield
+
+
+def commit(root: str, put: list[str], keep: list[str], away: list[str], wanted: Manifest) -> str | None:
+    """Put the incoming files at `put` into the tree, and `wanted` in the manifest's place.
+
+    The files at `keep`, which are replaced, and those at `away`, which go, are moved to a dated folder. Returns that
+    folder's path below the root; None where there is nothing to keep.
 
     Raises:
         OSError: nothing has changed.
         Refusal: the work has begun and cannot be finished now.
     """
     made: list[str] = []
-    kept = keeping.dated(root) if keep or away else None
+    kept = backup.dated(root) if keep or away else None
     try:
         new = list(_new_folders(root, set(put)))
         folders = {os.path.dirname(path) for path in put if not path.startswith(tuple(name + "/" for name in new))}
-        ground = inside.Ground(root)
+        ground = path_guard.PathGuard(root)
         for folder in sorted(folders):
             if not ground.obstacle(folder + "/x" if folder else "x"):
                 disk.make_folders(os.path.join(root, folder), made)
-        held = [path for path in keep if not keeping.second_name(root, path)]
+        held = [path for path in keep if not backup.link_aside(root, path)]
         disk.reserve(os.path.join(root, _RESERVE), _ROOM * (len(folders) + len(away) + 8))
-        disk.create(os.path.join(root, _NEXT), manifest.render(wanted), sync=True)
+        disk.create_anew(os.path.join(root, _NEXT), manifest.render(wanted))
         journal = {"format": _FORMAT, "kept": kept, "away": held + away, "new": new, "put": put}
-        disk.create(os.path.join(root, JOURNAL + ".new"), json.dumps(journal).encode("ascii"), sync=True)
-        disk.move(os.path.join(root, JOURNAL + ".new"), os.path.join(root, JOURNAL))
+        place = os.path.join(root, JOURNAL)
+        files.replace(place, json.dumps(journal).encode("ascii"), draft=place + ".new")
     except BaseException:
-        _take_back(root, made)
+        _roll_back(root, made)
         raise
     _finish(root, journal)
     return kept
 
 
-def settle(root: str) -> bool:
-    """Finish what was begun, or clear what has not: whether there was anything to finish. Raises Refusal."""
+def recover(root: str) -> bool:
+    """Finish what an interrupted run has begun, or clear what it had only prepared.
+
+    Returns whether there was anything to finish. Raises Refusal where it cannot be finished now.
+    """
     place = os.path.join(root, JOURNAL)
     try:
         content = files.read(place, files.DATA_BYTES)
@@ -67,7 +102,7 @@ def settle(root: str) -> bool:
         try:
             _clear(root)
         except OSError as error:
-            raise trouble.refused(error, root, 0) from error
+            raise os_errors.refusal(error, root, 0) from error
         return False
     except OSError as error:
         raise _unfinished(error) from error
@@ -88,18 +123,19 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
         disk.remove(os.path.join(root, _RESERVE))
         kept = journal["kept"]
         if kept is not None:
-            keeping.open_folder(root, kept)
-        away = [path for path in journal["away"] if keeping.move(root, kept, path)]
+            backup.open_dated(root, kept)
+        away = [path for path in journal["away"] if backup.move(root, kept, path)]
         for folder in journal["new"]:
-            _put_folder(root, folder)
-        ground = _Ready(root, kept)
+            _move_folder(root, folder)
+        room = _RoomMaker(root, kept)
         for path in journal["put"]:
-            incoming = os.path.join(root, inside.INCOMING, path)
+            incoming = os.path.join(root, path_guard.INCOMING, path)
             if disk.status(incoming) is not None:
-                ground.make(path)
+                room.make(path)
                 disk.move(incoming, os.path.join(root, path))
-        _forget_bytecode(root, (*journal["put"], *away))
-        _sweep(root, away)
+        for path in (*journal["put"], *away):
+            disk.remove_bytecode(os.path.join(root, path))
+        _remove_empty_folders(root, away)
         if disk.status(os.path.join(root, _NEXT)) is not None:
             disk.move(os.path.join(root, _NEXT), os.path.join(root, manifest.PATH))
         disk.remove(os.path.join(root, JOURNAL))
@@ -114,7 +150,7 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
 
 def discard(root: str) -> None:
     """Remove what came in and was not put to use."""
-    for name in (inside.INCOMING, inside.PARTIAL):
+    for name in (path_guard.INCOMING, path_guard.PARTIAL):
         disk.remove_all(os.path.join(root, name))
 
 
@@ -123,45 +159,50 @@ def _clear(root: str) -> None:
     for name in (_RESERVE, _NEXT, JOURNAL + ".new", manifest.PATH + ".new"):
         if disk.status(os.path.join(root, name)) is not None:
             disk.remove(os.path.join(root, name))
-    disk.remove_all(os.path.join(root, keeping.ASIDE))
+    disk.remove_all(os.path.join(root, backup.ASIDE))
 
 
-def _take_back(root: str, made: list[str]) -> None:
+def _roll_back(root: str, made: list[str]) -> None:
     try:
+        disk.remove(os.path.join(root, JOURNAL))  # First: who finds it needs what is cleared next.
         _clear(root)
         for folder in reversed(made):
-            disk.remove_folder(folder)
+            disk.remove_folder_if_allowed(folder)
     except OSError:
         pass  # The error that led here is the one to tell.
 
 
 def _new_folders(root: str, put: set[str], folder: str = "") -> Iterator[str]:
     """The outermost folders that came in whole and are not in the tree in any form: they can be put there at once."""
-    incoming = os.path.join(root, inside.INCOMING)
+    incoming = os.path.join(root, path_guard.INCOMING)
     for name in disk.folders(os.path.join(incoming, folder)):
         path = folder + "/" + name if folder else name
         there = disk.status(os.path.join(root, path))
         if there is None:
-            if all(file in put for file in disk.files(incoming, path)):
+            if all(file in put for file in disk.files_below(incoming, path)):
                 yield path
         elif stat.S_ISDIR(there.st_mode):
             yield from _new_folders(root, put, path)
 
 
-def _put_folder(root: str, folder: str) -> None:
+def _move_folder(root: str, folder: str) -> None:
     """Put a folder into the tree, if it is still to be put and nothing has come in its way: else file by file."""
-    incoming, place = os.path.join(root, inside.INCOMING, folder), os.path.join(root, folder)
+    incoming, place = os.path.join(root, path_guard.INCOMING, folder), os.path.join(root, folder)
     above = os.path.dirname(place)
     if disk.status(incoming) is not None and disk.status(place) is None and os.path.realpath(above) == above:
         try:
-            disk.rename(incoming, place)
+            disk.replace(incoming, place)
         except OSError as error:
             if error.errno not in (errno.EXDEV, errno.ENOENT):
                 raise
 
 
-class _Ready:
-    """Makes place for files. What has come in the way since the comparison is moved aside like the rest."""
+class _RoomMaker:
+    """Makes room for files: their folders, and nothing where they go.
+
+    What has come in the way since the comparison is moved to the dated folder like the rest, for example a file `verl`
+    where `verl/trainer.py` is to be.
+    """
 
     def __init__(self, root: str, kept: str | None) -> None:
         self._root = root
@@ -171,7 +212,7 @@ class _Ready:
     def make(self, path: str) -> None:
         folder = os.path.dirname(path)
         if folder not in self._made:
-            obstacle = inside.Ground(self._root).obstacle(path)
+            obstacle = path_guard.PathGuard(self._root).obstacle(path)
             if obstacle:
                 self._aside(obstacle)
             disk.make_folders(os.path.join(self._root, folder))
@@ -179,7 +220,7 @@ class _Ready:
         place = os.path.join(self._root, path)
         there = disk.status(place)
         if there is not None and stat.S_ISDIR(there.st_mode):
-            for inner in disk.files(place):
+            for inner in disk.files_below(place):
                 if inner.endswith(".pyc"):
                     disk.remove(os.path.join(place, inner))
             if not disk.remove_empty(place):
@@ -187,38 +228,20 @@ class _Ready:
 
     def _aside(self, path: str) -> None:
         if self._kept is None:
-            self._kept = keeping.dated(self._root)
-            keeping.open_folder(self._root, self._kept)
-        keeping.move(self._root, self._kept, path)
+            self._kept = backup.dated(self._root)
+            backup.open_dated(self._root, self._kept)
+        backup.move(self._root, self._kept, path)
 
 
-def _forget_bytecode(root: str, paths: Iterable[str]) -> None:
-    """Remove what Python has compiled of files that are replaced or gone."""
-    stems: dict[str, set[str]] = {}
-    for path in paths:
-        folder, name = os.path.split(path)
-        if name.endswith(".py"):
-            stems.setdefault(folder, set()).add(name[:-3])
-    for folder, names in stems.items():
-        cache = os.path.join(root, folder, "__pycache__")
-        try:
-            compiled = os.listdir(cache) if not os.path.islink(cache) else []
-        except OSError:
-            continue
-        for name in compiled:
-            if name.endswith(".pyc") and name.split(".")[0] in names:
-                disk.remove(os.path.join(cache, name))
-
-
-def _sweep(root: str, away: Iterable[str]) -> None:
+def _remove_empty_folders(root: str, away: Iterable[str]) -> None:
     """Remove the folders that are empty now."""
     for folder in sorted({os.path.dirname(path) for path in away}, reverse=True):
         while folder:
             place = os.path.join(root, folder)
             if os.path.islink(place):
                 break
-            disk.remove_folder(os.path.join(place, "__pycache__"))
-            if not disk.remove_folder(place):
+            disk.remove_folder_if_allowed(os.path.join(place, "__pycache__"))
+            if not disk.remove_folder_if_allowed(place):
                 break
             folder = os.path.dirname(folder)
 

@@ -1,7 +1,8 @@
-"""Sentences that came from elsewhere (an agent, a node, a ledger's note), as phrases.
+"""The one codec of messages: phrases here, and the values of `patcher.messages` that cross a connection or a file.
 
-Who sends a template decides what formatting does: `{x.__class__}` looks into objects, `{x:>1000000000}` takes a
-gigabyte. So a template is only used where it has plain gaps, and is shown as it is where it has anything else.
+`patcher.messages` documents the format. What `decode` is given came from elsewhere (an agent on a host, a node, a note
+in a tree). Who sends a template decides what formatting does: `{x.__class__}` looks into objects, `{x:>1000000000}`
+takes a gigabyte. So a template is used only where it has plain gaps, and is shown as it is where it has anything else.
 """
 
 from __future__ import annotations
@@ -18,16 +19,32 @@ _LONGEST = 100_000
 """Characters. A sentence in a sentence in a sentence, each with its gap a hundred times, would fill any memory."""
 
 
-def heard(told: Any, depth: int = _DEPTH) -> Any:
-    """A sentence as a phrase; several of them in a row; plain values as they are, anything else as an ellipsis."""
+def encode(value: object) -> Any:
+    """A phrase, or several in a row, as a message; texts and numbers as they are, anything else as its text."""
+    match value:
+        case Phrase(template, fields):
+            return {"template": template, "fields": {name: encode(field) for name, field in fields.items()}}
+        case Phrases(parts, separator):
+            return {"parts": [encode(part) for part in parts if part], "separator": separator}
+        case str() | int() | float() | None:
+            return value
+        case _:
+            return str(value)
+
+
+def decode(told: Any, depth: int = _DEPTH) -> Any:
+    """A message as a phrase, a list of them as several in a row; plain values as they are, None as no text.
+
+    Anything else, and what is nested deeper than `depth`, is an ellipsis.
+    """
     match told:
         case {"template": str(template), "fields": dict(fields)} if depth:
-            found = Phrase(template, {str(name): heard(value, depth - 1) for name, value in fields.items()})
+            found = Phrase(template, {str(name): decode(value, depth - 1) for name, value in fields.items()})
             return found if _fits(found) else phrase("{reason}", reason=template[:_LONGEST])
         case {"parts": list(parts), "separator": str(separator)} if depth:
-            return Phrases(tuple(heard(part, depth - 1) for part in parts), separator)
+            return Phrases(tuple(decode(part, depth - 1) for part in parts), separator)
         case list() if depth:
-            return Phrases(tuple(heard(part, depth - 1) for part in told))
+            return Phrases(tuple(decode(part, depth - 1) for part in told))
         case None:
             return ""
         case str() | int() | float():

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from patcher.messages import Refusal, phrase, why
 from patcher.worktree import files
-from patcher.worktree.host import disk
 from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
@@ -69,7 +68,7 @@ def _entry(sha256: str, mode: int, size: int, link: str | None = None) -> Entry:
 
 
 def pack(manifest: Manifest) -> bytes:
-    """For the line."""
+    """As it crosses the connection."""
     return zlib.compress(render(manifest), 1)
 
 
@@ -97,5 +96,4 @@ def read(root: str) -> Manifest | None:
 def save(root: str, manifest: Manifest) -> None:
     """Replace the manifest in one step."""
     place = os.path.join(root, PATH)
-    disk.create(place + ".new", render(manifest), sync=True)
-    disk.move(place + ".new", place)
+    files.replace(place, render(manifest), draft=place + ".new")

@@ -1,4 +1,4 @@
-"""Reports are written whole or not at all."""
+"""A report in a file: written whole or not at all."""
 
 from __future__ import annotations
 
