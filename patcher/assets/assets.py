@@ -8,9 +8,9 @@ from typing import Any
 
 from patcher.errors import HostError
 from patcher.i18n import phrase
-from patcher.profiles.layout import TRAIN
+from patcher.profiles.layout import TRAIN, Layout, layout
 from patcher.remote.channel import Answer
-from patcher.session.host import Reached, named_host, reached
+from patcher.session.hosts import ReachedHost, host_for_session, reach_host
 from patcher.session.session import Session
 
 OnRead = Callable[[int, int], None]
@@ -19,7 +19,7 @@ OnRead = Callable[[int, int], None]
 
 def report(session: Session, host: str | None, file: str | None) -> Mapping[str, Any]:
     """Rows, columns and first row of a data set; train.parquet of the host without a name. Raises HostError."""
-    with reached(session, named_host(session, host)) as found:
+    with reach_host(session, host_for_session(session, host)) as found:
         return _ask(found, "data-report", file).values
 
 
@@ -27,13 +27,13 @@ def tiny(
     session: Session, host: str | None, file: str | None, rows: int, to: str | None, *, force: bool
 ) -> Mapping[str, Any]:
     """Write the first rows of a data set to a file beside it. Raises HostError."""
-    with reached(session, named_host(session, host)) as found:
+    with reach_host(session, host_for_session(session, host)) as found:
         return _ask(found, "data-tiny", file, rows=rows, to=to, force=force).values
 
 
 def newest(session: Session, host: str | None, folder: str | None) -> Mapping[str, Any]:
     """The newest model in a folder; where the host's profile says, without one. Raises HostError."""
-    with reached(session, named_host(session, host)) as found:
+    with reach_host(session, host_for_session(session, host)) as found:
         return found.connection.channel.ask("model-newest", bases=_bases(found, folder)).values
 
 
@@ -43,21 +43,26 @@ def warm(session: Session, host: str | None, folder: str | None, on_read: OnRead
     def hear(event: Mapping[str, Any], _: bytes) -> None:
         on_read(event["read"], event["total"])
 
-    with reached(session, named_host(session, host)) as found:
+    with reach_host(session, host_for_session(session, host)) as found:
         return found.connection.channel.ask("model-warm", bases=_bases(found, folder), on_event=hear).values
 
 
-def _ask(found: Reached, verb: str, file: str | None, **args: Any) -> Answer:
+def _ask(found: ReachedHost, verb: str, file: str | None, **args: Any) -> Answer:
     if found.python is None:
         raise HostError(
             phrase("{host}: there is no Python to read data with", host=found.host.name),
             advice=phrase("Name one with --python: an interpreter or an environment."),
         )
-    folder = str(Path.cwd()) if found.host.here and file is not None else found.layout.data
+    folder = str(Path.cwd()) if found.host.here and file is not None else _layout(found).data
     return found.connection.channel.ask(verb, file=file or TRAIN, folder=folder, python=found.python, **args)
 
 
-def _bases(found: Reached, folder: str | None) -> list[str]:
+def _bases(found: ReachedHost, folder: str | None) -> list[str]:
     if folder is None:
-        return [found.layout.paths["QWEN_VL_3B_BASE"], found.layout.models]
+        where = _layout(found)
+        return [where.paths["QWEN_VL_3B_BASE"], where.models]
     return [str(Path.cwd() / folder) if found.host.here and not folder.startswith("~") else folder]
+
+
+def _layout(found: ReachedHost) -> Layout:
+    return layout(found.host, found.survey.home, found.survey.folder.path)

@@ -22,7 +22,7 @@ from patcher.i18n import language, phrase
 from patcher.jobs.log_or_host import Meant, log_or_host, no_log
 from patcher.jobs.logs import opened
 from patcher.remote.host import HERE, Host
-from patcher.session.host import named_host, root_of
+from patcher.session.hosts import host_for_session
 
 if TYPE_CHECKING:
     from patcher.diagnose.model import Diagnosis
@@ -44,7 +44,7 @@ def target(session: Session, what: str | None, job: str | None, given: Mapping[s
         raise UsageError("--job names a job of a host, and a log was given")
     if meant.log != "-" and not Path(meant.log).exists():
         raise no_log(session, meant.log, "uky-patch bundle")
-    return replace(meant, host=named_host(session, None))
+    return replace(meant, host=host_for_session(session, None))
 
 
 @contextmanager
@@ -73,10 +73,10 @@ def bundled(session: Session, host: Host, asked: Asked, output: Path | None) -> 
 def collected(session: Session, host: Host, asked: Asked) -> Iterator[Found]:
     """All that there is, for as long as the log can be read. Raises as `bundled` does."""
     from patcher.remote.connection import connect
-    from patcher.remote.opening import begin
-    from patcher.remote.probing import survey
+    from patcher.remote.survey import survey_host
+    from patcher.remote.tree_folder import open_tree_folder
 
-    root = root_of(session)
+    root = session.root_if_any
     if host.here:
         python = host.python or str(environment_here(session).python)
         host = replace(host, path=str(root) if root is not None else None, python=python)
@@ -84,9 +84,9 @@ def collected(session: Session, host: Host, asked: Asked) -> Iterator[Found]:
         raise UsageError(phrase("no verl tree here, so the one on {host} cannot be told", host=host.name))
     with connect(host) as connection:
         if root is not None:
-            begin(connection, root.name, None)
+            open_tree_folder(connection, root.name, None)
             asked = _with_job(connection, root, asked)
-        machine = survey(connection, host)
+        machine = survey_host(connection, host)
         state = _state(connection, asked, machine)
         with opened(connection, asked, state) as (log, hidden):
             diagnosis = _diagnosed(session, log)

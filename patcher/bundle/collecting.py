@@ -19,7 +19,6 @@ from patcher.i18n import phrase
 from patcher.jobs.logs import Log, command_in, sections_of
 from patcher.remote.agent.variables import of_process, told
 from patcher.secrets.known import values_here
-from patcher.session.host import root_of
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def found(session: Session, asked: Asked, learnt: Learnt) -> Found:
         sections += sections_of(log, diagnosis, asked, facts)
     if diagnosis is not None:
         sections += _diagnosis_sections(diagnosis, log)
-    tree_sections, lacking, machines = gathering.tree(session) if root_of(session) is not None else ([], [], [])
+    tree_sections, lacking, machines = gathering.tree(session) if session.root_if_any is not None else ([], [], [])
     missing += lacking
     sections += tree_sections
     _tree_facts(tree_sections, facts)

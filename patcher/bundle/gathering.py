@@ -94,9 +94,8 @@ def versions(survey: Survey, session: Session, *, here: bool) -> dict[str, Any]:
 def environment_here(session: Session) -> Environment:
     """What is installed here, also where there is no tree."""
     from patcher.packages import probe
-    from patcher.session.host import root_of
 
-    return session.environment if root_of(session) is not None else probe(session.python, None, session.assume)
+    return session.environment if session.root_if_any is not None else probe(session.python, None, session.assume)
 
 
 def tree(session: Session) -> tuple[list[Section], list[Missing], list[str]]:
@@ -158,7 +157,7 @@ def _records(session: Session) -> Section:
 
 def settings(versions_of: Mapping[str, str], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the versions make of the variables that are set, and which ones a run script would set or leave out."""
-    from patcher.profiles.deciding import ignored, variables
+    from patcher.profiles.version_settings import ignored, variables
 
     notes: list[Any] = []
     wanted = variables("standard", versions_of, notes)

@@ -23,7 +23,7 @@ from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.agent.folder import JOBS
 from patcher.jobs.log_or_host import no_log
-from patcher.profiles.expectations import expected
+from patcher.profiles.phase_durations import usual_seconds
 
 if TYPE_CHECKING:
     from patcher.diagnose.evidence import Evidence
@@ -181,7 +181,7 @@ def _silent(log: str, evidence: Evidence) -> bool | None:
 
 def limit_of(evidence: Evidence) -> float:
     """Seconds without a word after which a run stands still."""
-    return expected("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
+    return usual_seconds("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
 
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -213,11 +213,9 @@ def _outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, Rec
     if not session.has_tree_at_hand:
         return {}
     from patcher.patching.status import standing
-    from patcher.session.session import Session
 
     known = {name: version for name, version in versions.items() if name != "verl"}
-    asked = Session(session.root_option, session.python, {**known, **session.assume}, session.folders, session.output)
-    asked.lookup = lambda _: None
+    asked = replace(session, assume={**known, **session.assume}, given_lookup=lambda _: None)
     with contextlib.suppress(UkyError):
         return {outcome.id: outcome for outcome in standing(asked).outcomes}
     return {}

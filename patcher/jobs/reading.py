@@ -100,6 +100,6 @@ class Reading:
 
 def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:
     """How many seconds a phase takes, low and high, in a run of this profile."""
-    from patcher.profiles.expectations import EXPECTED
+    from patcher.profiles.phase_durations import USUAL_SECONDS
 
-    return next((spans[phase] for name, spans in EXPECTED.items() if name == profile), None)
+    return next((spans[phase] for name, spans in USUAL_SECONDS.items() if name == profile), None)

@@ -13,7 +13,7 @@ from patcher.error_messages import said
 from patcher.errors import TreeError
 from patcher.homes import state_folder
 from patcher.i18n import phrase
-from patcher.migrate.model import Step, StepName
+from patcher.migrate.order import Step, StepName
 from patcher.secrets.redacting import Redactor
 from patcher.tree.ledger import now
 from patcher.worktree import files
@@ -87,7 +87,7 @@ class Journal:
         write_whole(self.file, f"{text}\n")
 
 
-def journal(root: Path, host: str) -> Journal:
+def journal_for(root: Path, host: str) -> Journal:
     """The journal of the tree at `root` on its way to `host`."""
     key = hashlib.sha256(f"{root}\0{host}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return Journal(state_folder() / "migrations" / f"{key}.json")

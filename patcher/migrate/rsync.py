@@ -7,20 +7,21 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
-from patcher.migrate.model import OnBytes
-from patcher.remote.agent.rsync import installed
-from patcher.remote.ssh import Ssh
+from patcher.migrate.agent.rsync import installed
+from patcher.remote.connection import Ssh
 
+OnBytes: TypeAlias = Callable[[int], None]
+"""Told how many more bytes have come."""
 OLDEST = (3, 1)
 """Has `--info=progress2` and protects its arguments from the remote shell."""
 SILENCE = 120
 """Seconds without a byte after which rsync gives up."""
-_MOST_SAID = 4000
+_LONGEST_MESSAGE = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class RsyncEnd:
     """How rsync ended: its exit code, negative for the signal that killed it, and what it said."""
 
     code: int
@@ -76,7 +77,7 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
-def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on_bytes: OnBytes) -> End:
+def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on_bytes: OnBytes) -> RsyncEnd:
     """Send the files at `names`, below `paths.source`. Names go over standard input, places as rsync's own data."""
     command = _command(ssh, paths, compress=compress)
     env = {name: value for name, value in os.environ.items() if not name.startswith("RSYNC_")} | {"LC_ALL": "C"}
@@ -91,13 +92,13 @@ def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on
                 process.terminate()
                 raise
         said.seek(0)
-        return End(process.returncode, said.read(_MOST_SAID).decode("utf-8", "replace").strip())
+        return RsyncEnd(process.returncode, said.read(_LONGEST_MESSAGE).decode("utf-8", "replace").strip())
 
 
 def _command(ssh: Ssh, paths: Paths, *, compress: bool) -> list[str]:
     # The name of the host is given to ssh by us and not by rsync, which would take parts of it for a place or an
     # option. In the name's stead rsync has the word that comes first on the remote command line: `exec rsync …`.
-    shell = " ".join(_quoted(part) for part in (*ssh.rider(), "--", ssh.host.target))
+    shell = " ".join(_quoted(part) for part in (*ssh.shared_command(), "--", ssh.host.target))
     return [
         "rsync",
         "--times",

@@ -13,13 +13,13 @@ from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.i18n.decoding import heard
 from patcher.patching.unrecorded import Mark, marks_in_texts, marks_in_tree
 from patcher.plan.outcome import SETTLED, Plan, RecordOutcome, Spot
-from patcher.session.consistent_read import look
 from patcher.session.pre_images import PreImages
 from patcher.session.session import Session
+from patcher.session.tree_access import read_consistently
 from patcher.tree import Ledger
 
 if TYPE_CHECKING:
-    from patcher.session.survey import Survey
+    from patcher.session.snapshot import TreeSnapshot
     from patcher.tree.account import Account
 
 _FORM = 2
@@ -42,7 +42,7 @@ class Standing:
 
 def standing(session: Session) -> Standing:
     """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
-    return look(session.tree, lambda reading: _standing(session, reading.account))
+    return read_consistently(session.tree, lambda reading: _standing(session, reading.account))
 
 
 def _standing(session: Session, account: Account) -> Standing:
@@ -65,11 +65,11 @@ def _place(mark: Mark) -> tuple[str, int]:
     return mark.file, mark.line
 
 
-def _planned(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
+def _planned(session: Session, ledger: Ledger) -> tuple[Plan, TreeSnapshot]:
     from patcher.plan.plan import plan
-    from patcher.session.survey import record_file_names, survey
+    from patcher.session.snapshot import read_snapshot, record_file_names
 
-    found = survey(session, ledger, record_file_names(session))
+    found = read_snapshot(session, ledger, record_file_names(session))
     return plan(session.records, session.request(), found.situation), found
 
 

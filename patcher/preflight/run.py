@@ -67,10 +67,10 @@ def climb(
 
 def arguments(host: Host, survey: Survey, level: Level, wish: Wish) -> dict[str, Any]:
     """What the agent is asked; its own side of it is in `patcher.preflight.agent.climbing`."""
-    from patcher.profiles import where_on
+    from patcher.profiles.layout import layout_on
 
     assert survey.interpreter is not None
-    where = where_on(host, survey, Path(survey.place.path))
+    where = layout_on(host, survey, Path(survey.folder.path))
     env = variables(host, survey)
     budgets = {} if wish.budget is None else dict.fromkeys(LEVELS, wish.budget)
     return {
@@ -89,11 +89,11 @@ def arguments(host: Host, survey: Survey, level: Level, wish: Wish) -> dict[str,
 
 def variables(host: Host, survey: Survey) -> dict[str, str]:
     """The variables that the host's run script sets; secrets are none of them."""
-    from patcher.profiles import deciding
+    from patcher.profiles import version_settings
 
     assert survey.interpreter is not None
     versions = {name: package.version for name, package in survey.interpreter.packages.items()}
-    return {**deciding.variables(host.profile, versions, []), **host.env}
+    return {**version_settings.variables(host.profile, versions, []), **host.env}
 
 
 def _python(survey: Survey) -> Check:

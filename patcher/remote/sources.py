@@ -12,7 +12,7 @@ from patcher.errors import ReleaseError
 from patcher.i18n import phrase
 from patcher.packages.releases.cache import build, cache_root, whole
 from patcher.packages.releases.contents import note_of
-from patcher.remote.agent.sourcing import MOST_BYTES
+from patcher.remote.agent.sources import MOST_BYTES
 from patcher.remote.channel import RefusedError
 from patcher.worktree.json_text import parse_json
 

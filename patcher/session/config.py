@@ -119,7 +119,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         check.string(pins, ("pins",), name)
     hosts = data.get("hosts", {})
     if hosts != {}:
-        from patcher.remote.checking import check_hosts
+        from patcher.remote.host_table import check_hosts
 
         check_hosts(hosts, check)
     config = Config(

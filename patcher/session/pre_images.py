@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.tree.ledger import PatchedFile
 
 _NAMED = 5
-ANEW = "uky-patch apply"
+BEGIN_ANEW = "uky-patch apply"
 MERGE = "uky-patch apply --merge"
 
 
@@ -75,7 +75,7 @@ class PreImages:
         }
 
 
-def replaced(session: Session, ledger: Ledger) -> Replaced:
+def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     """Hold the ledger's versions, and the files that are neither patched nor original, against what is there now.
 
     Raises TreeError where a file cannot be read.
@@ -138,7 +138,7 @@ def _of_account(account: Account) -> Iterator[tuple[Phrase, str]]:
             count=len(account.restored),
             files=_named(account.restored),
         )
-        yield text, ANEW
+        yield text, BEGIN_ANEW
     if account.missing:
         text = phrase(
             "{files}: no pre-image in {folder}, so a revert is not possible; restore that folder from a copy, "
@@ -176,7 +176,7 @@ def _of_replaced(found: Replaced) -> Iterator[tuple[Phrase, str]]:
             before=then,
             kept=".uky-patch-kept",
         )
-        yield text, ANEW
+        yield text, BEGIN_ANEW
     if found.mixed:
         text = phrase(
             "{files}: of verl {now} since, with what the records made of {before} still in them; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patcher.profiles.expectations import expected
+from patcher.profiles.phase_durations import usual_seconds
 from patcher.records.milestones import Phase
 from patcher.remote.host import Profile
 
@@ -39,7 +39,7 @@ def limits(profile: Profile, phase: Phase | None, steps: Sequence[float] = ()) -
 
     The first step warms up, so it counts only as long as there is no other.
     """
-    usual = expected(profile, phase or "config")
+    usual = usual_seconds(profile, phase or "config")
     recent = (steps[1:] or steps)[-RECENT:]
     if phase == "loop" and recent:
         usual = (min(recent), max(recent))

@@ -14,7 +14,7 @@ from patcher.jobs.agent.reading import Times
 from patcher.jobs.agent.scanning import matter
 from patcher.records.log_lines import Line, Lines
 from patcher.records.milestones import FIRST_SEEN, LAST_SEEN
-from patcher.remote.agent.disks import mount
+from patcher.remote.agent.resources import mount
 from patcher.watch.agent.finding import descriptors
 from patcher.watch.signs import open_end
 from patcher.watch.source import End

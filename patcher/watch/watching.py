@@ -21,7 +21,7 @@ from patcher.jobs.agent import processes
 from patcher.jobs.agent.folder import look
 from patcher.jobs.agent.hook import FOLDER
 from patcher.jobs.log_or_host import no_log
-from patcher.profiles.expectations import EXPECTED
+from patcher.profiles.phase_durations import USUAL_SECONDS
 from patcher.remote.host import Profile
 from patcher.secrets.redacting import Redactor
 from patcher.watch import local
@@ -154,7 +154,7 @@ def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
 
 
 def _profile(name: str | None) -> Profile:
-    return next((profile for profile in EXPECTED if profile == name), DEFAULT)
+    return next((profile for profile in USUAL_SECONDS if profile == name), DEFAULT)
 
 
 @contextlib.contextmanager

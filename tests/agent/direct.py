@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from patcher.agent import VERBS
+from patcher.i18n.decoding import heard
 from patcher.messages import Refusal
-from patcher.remote.channel import Answer, Channel, RefusedError, heard
+from patcher.remote.channel import Answer, Channel, RefusedError
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
 from patcher.worktree.host import disk

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.migrate.comparing import compare
-from patcher.migrate.model import Item
-from patcher.migrate.sending import send
+from patcher.migrate.listing import Item
+from patcher.migrate.transfer import compare, send
 from patcher.remote.channel import RefusedError
 from patcher.worktree.host import inside
 from patcher.worktree.host.replacing import JOURNAL

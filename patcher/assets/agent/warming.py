@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from patcher.assets.agent.models import found, weights
-from patcher.remote.agent import cgroups
+from patcher.remote.agent import resources
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -163,5 +163,5 @@ def _worker(
 
 def _room() -> float:
     """Bytes that may be filled; without end where the system does not tell."""
-    free = cgroups.available()
+    free = resources.available()
     return float("inf") if free is None else free * _SHARE
