@@ -1,4 +1,4 @@
-"""The fork's own settings, `uky-patch.toml` at the tree's root."""
+"""The fork's own settings, `uky-patch.toml` at the tree's root: the one place that reads them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 NAME = "uky-patch.toml"
 _KEYS = ("marker", "style", "python", "patches", "symptoms", "enable", "disable", "accept", "pins", "hosts")
-_OF_RECORDS = ("enable", "disable")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+_RECORD_KEYS = ("enable", "disable")
+_MARKER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class Config:
     """The interpreter that trains here."""
     root: Path | None = field(default=None, compare=False)
     """The tree that says so."""
+    text: str = field(default="", compare=False, repr=False)
+    """The file's own text, for mistakes that are found later to name their line."""
 
 
 def load(root: Path) -> Config:
@@ -70,17 +72,17 @@ def load(root: Path) -> Config:
 
 
 def require_known(config: Config, ids: Collection[str]) -> None:
-    """Raise RecordError where `enable` or `disable` names a record that there is not."""
-    named = {key: [name for name in getattr(config, key) if not name.startswith("tag:")] for key in _OF_RECORDS}
+    """Raise RecordError if `enable` or `disable` names a record that does not exist. `ids` are those of all records."""
+    named = {key: [name for name in getattr(config, key) if not name.startswith("tag:")] for key in _RECORD_KEYS}
     unknown = {key: [name for name in names if name not in ids] for key, names in named.items()}
     if not any(unknown.values()) or config.root is None:
         return
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # Only for a mistake: 6 ms.
 
     from patcher.tables.mistakes import Checker
 
     path = config.root / NAME
-    check = Checker(str(path), files.read_text(files.inside(config.root, path), files.SETTINGS_BYTES))
+    check = Checker(str(path), config.text)
     for key, names in unknown.items():
         for name in names:
             near = ", ".join(get_close_matches(name, ids, n=3))
@@ -99,6 +101,7 @@ def _mistakes(check: Checker, path: Path, advice: Phrase | str = "") -> RecordEr
 
 
 def _parse(text: str, path: Path, root: Path) -> Config:
+    # Most trees have no uky-patch.toml: reading TOML and its mistakes costs 20 ms (tomllib, difflib, inspect).
     from patcher.tables.mistakes import Checker, Mistake
     from patcher.tables.toml import decode
 
@@ -108,7 +111,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     check = Checker(str(path), text)
     check.table(data, (), _KEYS)
     marker = check.string(data, (), "marker") if "marker" in data else "Uky"
-    if marker and not _WORD.fullmatch(marker):
+    if marker and not _MARKER.fullmatch(marker):
         rule = "{marker!r} must be one word of letters, digits, '-' and '_', a letter first"
         check.note(("marker",), phrase(rule, marker=marker))
     style = check.choice(data, (), "style", get_args(Style)) if "style" in data else "comment"
@@ -119,7 +122,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         check.string(pins, ("pins",), name)
     hosts = data.get("hosts", {})
     if hosts != {}:
-        from patcher.remote.host_table import check_hosts
+        from patcher.remote.host_table import check_hosts  # A tree without hosts does not pay for them.
 
         check_hosts(hosts, check)
     config = Config(
@@ -134,6 +137,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
         python=_python(data, check, root),
         hosts=hosts if isinstance(hosts, dict) else {},
         root=root,
+        text=text,
     )
     if check.mistakes:
         raise _mistakes(check, path)

@@ -109,7 +109,7 @@ def reach_host(session: Session, host: Host, purpose: str | None = None) -> Iter
 
     Raises HostError, and UsageError for a path that cannot hold a tree.
     """
-    # Most commands reach no host: subprocess, ssh and the agent's program are not loaded for them.
+    # Loaded only by commands that reach a host: subprocess, zlib and the agent's program.
     from patcher.remote.connection import connect
     from patcher.remote.survey import survey_host
     from patcher.remote.tree_folder import open_tree_folder

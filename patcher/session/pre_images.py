@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, phrase
+from patcher.packages.trees import verl_tree
 from patcher.tree.account import Account
 from patcher.tree.paths import FOLDER
 
@@ -88,7 +89,7 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     }
     if not odd:
         return Replaced()
-    from patcher.git.delivered import delivered
+    from patcher.git.delivered import delivered  # GitPython: 60 ms, and no file is replaced most of the time.
 
     now = release_of(session)
     releases = {path: _release(ledger.files[path], ledger) for path in odd}
@@ -106,8 +107,6 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
 
 def release_of(session: Session) -> str:
     """The verl version that the tree itself states, whatever is assumed; "" where it states none."""
-    from patcher.packages.trees import verl_tree
-
     found, _ = verl_tree(session.tree.root)
     return found.version if found is not None else ""
 
@@ -120,7 +119,7 @@ def _release(file: PatchedFile, ledger: Ledger) -> str:
 
 
 def _has_ours(session: Session, content: bytes, file: PatchedFile) -> bool:
-    from patcher.rewrite import markers
+    from patcher.rewrite import markers  # The rewriting engine: seldom needed here.
 
     found = markers(content.decode("utf-8", "replace"), session.config.marker)
     return any(marker.record in file.records for marker in found)
