@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from patcher.errors import UkyError
 from patcher.i18n import Phrases, phrase
@@ -14,10 +14,8 @@ from patcher.messages import Refusal
 from patcher.remote.host import HERE, Profile, parse_target
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
+from patcher.tables.mistakes import Checker
 from patcher.worktree.host import paths
-
-if TYPE_CHECKING:
-    from patcher.tables.mistakes import Checker
 
 KEYS = (
     *("ssh", "port", "path", "python", "data", "models", "output"),

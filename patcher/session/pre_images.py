@@ -89,7 +89,7 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     }
     if not odd:
         return Replaced()
-    from patcher.git.delivered import delivered  # GitPython: 60 ms, and no file is replaced most of the time.
+    from patcher.git.delivered import delivered  # Not for `status` from its note.
 
     now = release_of(session)
     releases = {path: _release(ledger.files[path], ledger) for path in odd}

@@ -17,8 +17,8 @@ from patcher.session import config as settings
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
 
-# Records, plans and the analysis of sources are imported in the functions that need them: `status` from its note, `list`
-# and `--help` make a session too, and start without them.
+# Records, plans and the analysis of sources are imported in the functions that need them: `status` from its note and
+# `--help` make a session too, and start without them.
 if TYPE_CHECKING:
     from patcher.analysis.symbols import Symbols
     from patcher.plan.need import SymbolLookup
