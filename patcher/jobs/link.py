@@ -31,7 +31,7 @@ class Link:
     def open(self, purpose: str | None = None) -> tuple[Connection, TreeFolder]:
         """Close the connection that there was, and open one. With a purpose the tree is locked for as long as it lasts.
 
-        Raises HostError, UsageError as `hosts.opening.begin` does.
+        Raises HostError, UsageError as `open_tree_folder` does.
         """
         self._stack.close()
         self.connection = None

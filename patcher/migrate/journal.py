@@ -48,7 +48,7 @@ class Entry:
 def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entry:
     """The entry for a run that has come so far."""
     failed = next((step for step in steps if step.status == "fail"), None)
-    told = [(step.name, step.status, round(step.seconds, 3), str(step.detail)) for step in steps]
+    rows = [(step.name, step.status, round(step.seconds, 3), str(step.detail)) for step in steps]
     return Entry(
         at=now(),
         done=tuple(step.name for step in steps if step.status in ("ok", "warn")),
@@ -56,7 +56,7 @@ def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entr
         why=str(failed.detail) if failed else "",
         job=job,
         proven=proven,
-        steps=tuple(dict(zip(("name", "status", "seconds", "detail"), step, strict=True)) for step in told),
+        steps=tuple(dict(zip(("name", "status", "seconds", "detail"), row, strict=True)) for row in rows),
     )
 
 

@@ -232,7 +232,7 @@ class _Transfer:
             raise error
         # What is left is a fault of rsync or of its way over the connection. If the connection holds, it can be used.
         waiting = self._waiting()
-        self.notes.append(phrase("rsync ended with {code}: {said}", code=end.code, said=end.said))
+        self.notes.append(phrase("rsync ended with {code}: {said}", code=end.code, said=end.message))
         rest = [item for item in files if item.path not in waiting]
         self._done = self.total - sum(item.size for item in rest)
         self._tar(rest)
@@ -256,11 +256,11 @@ def _rsync_error(end: rsync.RsyncEnd) -> UkyError | None:
             advice="Run the command again: what has arrived is not sent again.",
         )
     if end.vanished:
-        return tar.unreadable(", ".join(end.vanished[:5]), end.said)
+        return tar.unreadable(", ".join(end.vanished[:5]), end.message)
     if end.refused:
         return HostError(
             phrase("the files cannot be written on the host; the tree there is as it was"),
-            cause=end.said,
+            cause=end.message,
             advice="Set that right there and run the command again.",
         )
     return None

@@ -122,8 +122,8 @@ def _ledger_check(payload: Payload, found: Any, wrong: Mapping[str, Phrase], fix
     else:
         count = sum(path.startswith(_ORIGINALS) and not path.endswith(SUFFIX) for path in payload.items)
         whole = "{records} {records:record|records}, {count} {count:pre-image|pre-images} whole: revert works there"
-        told = phrase(whole, records=len(wanted), count=count)
-        return Check("ledger", "markers", "ok", 0.0, told)
+        detail = phrase(whole, records=len(wanted), count=count)
+        return Check("ledger", "markers", "ok", 0.0, detail)
     return Check("ledger", "markers", "fail", 0.0, detail, fix)
 
 

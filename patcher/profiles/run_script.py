@@ -45,7 +45,7 @@ def run_script(
     """The run script of `profile`. Raises RecordError for values that cannot be carried."""
     notes: list[Text] = []
     variables = _variables(host, profile, versions, notes)
-    told = tuple(str(note) for note in notes)
+    left_out = tuple(str(note) for note in notes)
     overrides = _overrides(host, survey, versions, trainer_config(tree_root), where, profile, notes)
     name = next(file for file, one in NAMES.items() if one == profile)
     text = fill(
@@ -54,7 +54,7 @@ def run_script(
         purpose=_PURPOSES[profile],
         host=host.name,
         versions=_in_words(versions),
-        left_out=told,
+        left_out=left_out,
         variables=[_Variable(name, value) for name, value in variables.items()],
         own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
         python=_python(host, survey),

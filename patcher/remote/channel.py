@@ -317,22 +317,22 @@ class Pipes:
         return found
 
     def read_greeting(self, expected: bytes, timeout: float) -> bytes | None:
-        """Read on to `expected`: None, or what was said instead until the end.
+        """Read on to `expected`: None, or what came instead until the end.
 
         Raises SilentError after `timeout` seconds in all.
         """
         deadline = time.monotonic() + timeout
-        said = b""
-        while expected not in said:
+        received = b""
+        while expected not in received:
             _wait_for(self._from, select.POLLIN, deadline - time.monotonic())
             try:
                 piece = os.read(self._from, _PIECE)
             except BlockingIOError:
                 continue
             if not piece:
-                return said
-            said = (said + piece)[-100_000:]
-        self._splitter.feed(said.partition(expected)[2])
+                return received
+            received = (received + piece)[-100_000:]
+        self._splitter.feed(received.partition(expected)[2])
         return None
 
     def _read(self) -> bool:

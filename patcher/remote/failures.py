@@ -143,8 +143,8 @@ def _as_ssh_argument(host: Host) -> str:
 
 
 def _other_python(host: Host) -> Phrase:
-    told = "Install Python 3.8 or later, or name one: python = {place!r} in [hosts.{host}]"
-    return phrase(told, place="/path/to/env", host=host.name)
+    template = "Install Python 3.8 or later, or name one: python = {place!r} in [hosts.{host}]"
+    return phrase(template, place="/path/to/env", host=host.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,10 @@ def _refuse_secret(check: Checker, path: tuple[str, ...], name: str, value: str)
     """Note a value that looks like a secret: overrides and constants are written into files on the host."""
     secret = is_secret(name) and value.strip() and not value.startswith("${")
     if secret or is_secret_value(value):
-        told = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
-        check.note(path, phrase(told, name=name))
+        template = (
+            "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
+        )
+        check.note(path, phrase(template, name=name))
 
 
 def _text(check: Checker, path: tuple[str, ...], key: str, value: str | None) -> None:

@@ -166,8 +166,8 @@ def survey_host(connection: Connection, host: Host) -> Survey:
         RefusedError: of kind `python`: the interpreter that `host` names is not usable there.
         CutError: the connection ended.
     """
-    told = connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values
-    return understood(lambda: parse_survey(told))
+    answer = connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values
+    return understood(lambda: parse_survey(answer))
 
 
 def _in_tree(host: Host) -> str:
@@ -180,9 +180,9 @@ def _in_tree(host: Host) -> str:
     return "run" if host.path is not None and is_trusted(Path(host.path)) else "left"
 
 
-def parse_survey(told: Mapping[str, Any]) -> Survey:
+def parse_survey(answer: Mapping[str, Any]) -> Survey:
     """The agent's answer, typed."""
-    found: Mapping[str, Any] = told["found"]
+    found: Mapping[str, Any] = answer["found"]
     pythons = found.get("interpreters", {"chosen": None, "others": (), "passed": ()})
     driver = found.get("driver", {})
     libraries = found.get("libcuda", {"places": (), "compat": (), "stubs": ()})
@@ -190,11 +190,11 @@ def parse_survey(told: Mapping[str, Any]) -> Survey:
     free = [size for size in (disk.get("free"), found.get("quota")) if size is not None]
     gpus = found.get("gpus", ())
     return Survey(
-        hostname=told["hostname"],
-        user=told["user"],
-        home=told["home"],
-        agent_python=told["python"]["version"],
-        folder=parse_tree_folder(found["place"]) if "place" in found else TreeFolder(told["at"], False, False, False),
+        hostname=answer["hostname"],
+        user=answer["user"],
+        home=answer["home"],
+        agent_python=answer["python"]["version"],
+        folder=parse_tree_folder(found["place"]) if "place" in found else TreeFolder(answer["at"], False, False, False),
         interpreter=_interpreter(pythons["chosen"]) if pythons["chosen"] is not None else None,
         others=tuple(_interpreter(one) for one in pythons["others"]),
         gpus=tuple(_gpu(gpu, found.get("processes", ())) for gpu in gpus),
@@ -205,11 +205,11 @@ def parse_survey(told: Mapping[str, Any]) -> Survey:
         shm=found.get("shm", {}).get("size"),
         rsync=found.get("rsync"),
         tmux=found.get("tmux"),
-        cpus=told["cpus"],
-        memory=told["memory"],
-        limits=told["limits"],
-        clock=told["clock"],
-        missing={name: heard(reason) for name, reason in told["missing"].items()},
+        cpus=answer["cpus"],
+        memory=answer["memory"],
+        limits=answer["limits"],
+        clock=answer["clock"],
+        missing={name: heard(reason) for name, reason in answer["missing"].items()},
         passed=tuple(heard(reason) for reason in pythons["passed"]),
         inodes=disk.get("inodes"),
         tmp=found.get("tmp", {}).get("free"),
@@ -217,49 +217,49 @@ def parse_survey(told: Mapping[str, Any]) -> Survey:
         compat=tuple(libraries["compat"]),
         stubs=tuple(libraries["stubs"]),
         visible=found.get("environ", {}).get("CUDA_VISIBLE_DEVICES"),
-        available=told["available"],
-        container=told["system"]["container"],
-        kernel=told["system"]["kernel"],
-        machine=told["system"]["machine"],
+        available=answer["available"],
+        container=answer["system"]["container"],
+        kernel=answer["system"]["kernel"],
+        machine=answer["system"]["machine"],
         applied=found.get("applied", {}),
-        raw=told,
+        raw=answer,
     )
 
 
-def parse_tree_folder(told: Mapping[str, Any]) -> TreeFolder:
+def parse_tree_folder(answer: Mapping[str, Any]) -> TreeFolder:
     """The agent's answer, typed."""
     return TreeFolder(
-        path=told["path"],
-        exists=told["exists"],
-        empty=told["empty"],
-        manifest=told["manifest"],
-        within=told["within"],
-        nested=tuple(told["nested"]),
-        tree=told["tree"],
-        entries=tuple(told["entries"]),
+        path=answer["path"],
+        exists=answer["exists"],
+        empty=answer["empty"],
+        manifest=answer["manifest"],
+        within=answer["within"],
+        nested=tuple(answer["nested"]),
+        tree=answer["tree"],
+        entries=tuple(answer["entries"]),
     )
 
 
-def _interpreter(told: Mapping[str, Any]) -> Interpreter:
-    packages = {name: Package(**package) for name, package in told["packages"].items()}
-    problems = tuple(heard(problem) for problem in told["problems"])
-    return Interpreter(told["python"], told["version"], packages, told["origin"], problems)
+def _interpreter(answer: Mapping[str, Any]) -> Interpreter:
+    packages = {name: Package(**package) for name, package in answer["packages"].items()}
+    problems = tuple(heard(problem) for problem in answer["problems"])
+    return Interpreter(answer["python"], answer["version"], packages, answer["origin"], problems)
 
 
-def _gpu(told: Mapping[str, Any], processes: Any) -> Gpu:
+def _gpu(answer: Mapping[str, Any], processes: Any) -> Gpu:
     busy = tuple(
         GpuProcess(process["pid"], process["memory"], process["user"], process["name"])
         for process in processes
-        if process["uuid"] == told["uuid"]
+        if process["uuid"] == answer["uuid"]
     )
     return Gpu(
-        told["index"],
-        told["name"],
-        told["memory"],
-        told["used"],
+        answer["index"],
+        answer["name"],
+        answer["memory"],
+        answer["used"],
         busy,
-        use=told["use"],
-        uuid=told["uuid"],
-        mig=told["mig"],
-        odd=told["odd"],
+        use=answer["use"],
+        uuid=answer["uuid"],
+        mig=answer["mig"],
+        odd=answer["odd"],
     )

@@ -13,8 +13,10 @@ def installed() -> str | None:
     if program is None:
         return None
     try:
-        said = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20).stdout
+        output = subprocess.run(
+            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.match(rb"rsync +version v?(\d[\w.]*)", said)
+    found = re.match(rb"rsync +version v?(\d[\w.]*)", output)
     return found.group(1).decode("ascii") if found else None

@@ -122,9 +122,9 @@ def _nvidia_smi() -> str:
 
 
 def _complaint(output: Output) -> Said:
-    said = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
-    if said:
-        return phrase("nvidia-smi: {said}", said=said[:300])
+    text = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
+    if text:
+        return phrase("nvidia-smi: {said}", said=text[:300])
     return phrase("nvidia-smi ended with {code} and said nothing", code=output.code)
 
 

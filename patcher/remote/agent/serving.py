@@ -141,8 +141,8 @@ class Server:
             result = getattr(import_module(module), name)(request)
             self.send({"id": number, "result": result}, request.reply_body)
         except Refusal as refusal:
-            told = {"kind": refusal.kind, "title": refusal.title, "cause": refusal.cause, "advice": refusal.advice}
-            self.send({"id": number, "refusal": told})
+            content = {"kind": refusal.kind, "title": refusal.title, "cause": refusal.cause, "advice": refusal.advice}
+            self.send({"id": number, "refusal": content})
         except Exception as error:
             if isinstance(error, OSError) and isinstance(error.errno, int):
                 self.send({"id": number, "refusal": _refused(error)})
