@@ -1,6 +1,6 @@
 """The agent: the program that does this tool's work on the machine that trains, with nothing to install there.
 
-Its sources are sent over the connection and run from memory (`patcher.remote.payload`), on this machine as on any
+Its sources are sent over the connection and run from memory (`patcher.remote.agent_program`), on this machine as on any
 other: this module, each room's own `agent` package, and the rooms below them. All of it runs on the standard library of
 Python 3.8 alone, and imports nothing else of `patcher`.
 """
@@ -21,10 +21,10 @@ VERBS: dict[str, str] = {
     "unpack": "patcher.migrate.agent.receiving:unpack",
     "discard": "patcher.migrate.agent.receiving:discard",
     "receive": "patcher.migrate.agent.receiving:receive",
-    "sources": "patcher.remote.agent.sourcing:sources",
+    "sources": "patcher.remote.agent.sources:sources",
     "verify": "patcher.migrate.agent.verifying:verify",
     "begin": "patcher.remote.agent.place:begin",
-    "put": "patcher.profiles.agent.putting:put",
+    "write_files": "patcher.profiles.agent.write_files:write_files",
     "data-report": "patcher.assets.agent.datasets:report",
     "data-tiny": "patcher.assets.agent.datasets:tiny",
     "model-newest": "patcher.assets.agent.models:newest",
@@ -45,7 +45,7 @@ VERBS: dict[str, str] = {
     "pulse": "patcher.watch.agent.sampler:pulse",
     "preflight": "patcher.preflight.agent.stages:run_preflight",
 }
-"""Each verb and the function that answers it: `function(request) -> dict`."""
+"""Each verb and the function that answers it: `function(request) -> dict`. The protocol: `patcher.remote.channel`."""
 
 
 def main(nonce: str) -> None:

@@ -28,7 +28,7 @@ from patcher.errors import UkyError
 from patcher.patching.applying import Order as _ApplyOrder
 from patcher.patching.applying import apply as _apply
 from patcher.patching.applying import preview as _preview
-from patcher.patching.result import Round
+from patcher.patching.result import ApplyResult
 from patcher.plan.outcome import FAILED, Kind
 from patcher.records.load import load
 from patcher.records.model import Record
@@ -296,7 +296,7 @@ def _paths(folders: Iterable[str | Path]) -> tuple[Path, ...]:
     return tuple(Path(folder).expanduser() for folder in folders)
 
 
-def _changes(session: Session, done: Round, notices: list[str]) -> Changes:
+def _changes(session: Session, done: ApplyResult, notices: list[str]) -> Changes:
     files = tuple(FileChange(path, done.before[path], done.plan.files[path].text) for path in done.would_change)
     return Changes(
         root=session.tree.root,

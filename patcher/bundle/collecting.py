@@ -28,15 +28,15 @@ from patcher.i18n import Phrase, phrase
 from patcher.jobs.logs import Log, job_log, unnamed_copy
 from patcher.packages.environment import probe
 from patcher.patching.status import records_status
-from patcher.profiles.deciding import ignored
-from patcher.profiles.deciding import variables as variables_of
+from patcher.profiles.version_settings import ignored
+from patcher.profiles.version_settings import variables as variables_of
 from patcher.remote.agent.variables import of_process, told
 from patcher.remote.connection import connect
 from patcher.remote.host import HERE, Host
-from patcher.remote.opening import begin
-from patcher.remote.probing import survey
+from patcher.remote.survey import survey_host
+from patcher.remote.tree_folder import open_tree_folder
 from patcher.secrets.known import values_here
-from patcher.session.host import named_host, root_of
+from patcher.session.hosts import host_for_session
 
 if TYPE_CHECKING:
     from patcher.packages.environment import Environment
@@ -64,7 +64,7 @@ def target(session: Session, text: str | None, job: str | None, given: Mapping[s
         raise UsageError("--job names a job of a host, and a log was given")
     if meant.log != "-" and not Path(meant.log).exists():
         raise no_log_error(session, meant.log, "uky-patch bundle")
-    return replace(meant, host=named_host(session, None))
+    return replace(meant, host=host_for_session(session, None))
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def collected(session: Session, host: Host, options: BundleOptions) -> Iterator[
     that cannot be read, OSError where there is no room for a copy of the log.
     """
     script = _read_script(options.script)
-    root = root_of(session)
+    root = session.root_if_any
     if host.here:
         python = host.python or str(_environment_here(session).python)
         host = replace(host, path=str(root) if root is not None else None, python=python)
@@ -83,9 +83,9 @@ def collected(session: Session, host: Host, options: BundleOptions) -> Iterator[
         raise UsageError(phrase("no verl tree here, so the one on {host} cannot be told", host=host.name))
     with connect(host) as connection:
         if root is not None:
-            begin(connection, root.name, None)
+            open_tree_folder(connection, root.name, None)
             options = _with_job(connection, root, options)
-        machine = survey(connection, host)
+        machine = survey_host(connection, host)
         state = _ask_state(connection, options, machine)
         with _open_log(connection, options, state) as log:
             yield _run(session, connection, options, machine, state, log, script)
@@ -159,7 +159,7 @@ def _run(
         sections.append(Section("diagnosis.json", phrase("what diagnose says, for programs"), text))
     status: RecordsStatus | None = None
     machines: list[str] = []
-    if root_of(session) is not None:
+    if session.root_if_any is not None:
         status, machines = _tree(session, sections, facts, missing)
     sections += _machine_sections(facts, state)
     sections += _stacks(connection, state)
@@ -250,7 +250,7 @@ def _versions(machine: Survey, session: Session, *, here: bool) -> dict[str, Any
 
 def _environment_here(session: Session) -> Environment:
     """What is installed here, also where there is no tree."""
-    return session.environment if root_of(session) is not None else probe(session.python, None, session.assume)
+    return session.environment if session.root_if_any is not None else probe(session.python, None, session.assume)
 
 
 def _machine_sections(facts: dict[str, Any], state: Mapping[str, Any]) -> Iterator[Section]:

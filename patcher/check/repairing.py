@@ -67,10 +67,12 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
 def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str], dict[str, str]]:
     """The plan for the target's versions (None: those of the session), the texts as they are, and without records."""
     from patcher.plan.planning import plan_apply
-    from patcher.session.consistent_read import look
-    from patcher.session.survey import record_file_names, survey
+    from patcher.session.snapshot import read_snapshot, record_file_names
+    from patcher.session.tree_access import read_consistently
 
-    found = look(session.tree, lambda reading: survey(session, reading.ledger, record_file_names(session)))
+    found = read_consistently(
+        session.tree, lambda reading: read_snapshot(session, reading.ledger, record_file_names(session))
+    )
     situation = found.situation
     if target is not None:
         environment = around(session.environment, target)

@@ -50,9 +50,9 @@ def ordered_host(session: Session, name: str, given: Mapping[str, Any]) -> Host:
 
     Raises UsageError for a name or value that is refused, RecordError for a bad table.
     """
-    from patcher.session.hosts import host_named
+    from patcher.session.hosts import find_host
 
     named = {"output" if key == "results" else key: value for key, value in given.items() if value is not None}
     if session.python is not None:
         named["python"] = str(session.python)
-    return host_named(session.config, name, **named)
+    return find_host(session.config, name, **named)

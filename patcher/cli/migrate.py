@@ -11,7 +11,7 @@ from patcher.cli.help import Command
 from patcher.cli.hosts import host_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
-from patcher.migrate.model import STEPS, Step, StepName
+from patcher.migrate.order import STEPS, Step, StepName
 from patcher.report.answers import show_json
 from patcher.session.session import Session
 
@@ -43,13 +43,13 @@ def command(
     HOST is a name of [hosts] in uky-patch.toml, or whatever ssh is to be given. The steps are preflight, probe, plan,
     transfer, render, verify, environment and job.
     """
-    from patcher.migrate.migrating import migrate
-    from patcher.migrate.walk import Order
+    from patcher.migrate.migration import migrate
+    from patcher.migrate.order import MigrationOrder
     from patcher.report.migrate import as_json, listeners, show_end, show_preview, show_step
     from patcher.secrets.redacting import Redactor
 
     host = ordered_host(session, name, given)
-    order = Order(host, start, until, only, dry=dry_run, yes=yes, share=share)
+    order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share)
     text, redactor = session.output == "text", Redactor(host.secrets.values())
     told, live = listeners()
 
@@ -65,5 +65,6 @@ def command(
         show_end(done, dry=dry_run)
     else:
         show_json(as_json(done, redactor))
-    would = dry_run and done.exit_code == ExitCode.CLEAN and done.walk and done.walk.difference
-    return ExitCode.FINDINGS if would and not would.nothing else done.exit_code
+    difference = done.findings.difference
+    would_send = dry_run and done.exit_code == ExitCode.CLEAN and difference is not None and not difference.nothing
+    return ExitCode.FINDINGS if would_send else done.exit_code

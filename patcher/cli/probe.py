@@ -39,7 +39,7 @@ def command(
     """Ask a live process for WHAT; without it, list what can be asked and what can be done."""
     from patcher.errors import ExitCode, UsageError
     from patcher.i18n import phrase
-    from patcher.remote.target import target
+    from patcher.remote.host import parse_target
     from patcher.report.probe import agree, show_answers, show_questions
     from patcher.watch.probe.probe import read, write
 
@@ -47,7 +47,7 @@ def command(
         show_questions(session.output)
         return ExitCode.CLEAN
     for one in targets:
-        if target(one).port is None:
+        if parse_target(one).port is None:
             raise UsageError(phrase("--target {text!r} names no port", text=one), advice="Write it as HOST:PORT.")
     named = (*map(str, pids), *targets)
     if not named:

@@ -30,10 +30,10 @@ def command(
     profile: Profile | None,
 ) -> int:
     """Print git_ignore.py, run_standard.sh, run_debug.sh or run_fast_load.sh as this machine or HOST needs it."""
-    from patcher.migrate.rendering import render
+    from patcher.profiles.rendering import render_file
     from patcher.report.render import as_json, show_difference, show_text, show_written
 
-    shown = render(session, name, host, sets, profile, write=write)
+    shown = render_file(session, name, host, sets, profile, write=write)
     if session.output == "json":
         show_json(as_json(shown, wrote=write))
     elif write:
@@ -42,5 +42,5 @@ def command(
         show_difference(shown)
     else:
         show_text(shown)
-    differs = shown.put.how in ("kept", "foreign") if write else diff and shown.put.how != "unchanged"
+    differs = shown.written.outcome in ("kept", "foreign") if write else diff and shown.written.outcome != "unchanged"
     return ExitCode.FINDINGS if differs else ExitCode.CLEAN

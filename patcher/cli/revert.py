@@ -14,7 +14,7 @@ from patcher.i18n import phrase
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.session.survey import Tampering
+    from patcher.session.snapshot import Tampering
 
 
 @click.command("revert", cls=Command)

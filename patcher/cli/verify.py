@@ -73,23 +73,22 @@ def command(
         for check in checks:
             report.take(check)
     else:
-        from patcher.migrate.verify import climb_to
+        from patcher.migrate.verify import verify_host
 
-        checks = climb_to(session, level, host, PreflightOptions(data, model, budget), report.take)
+        checks = verify_host(session, level, host, PreflightOptions(data, model, budget), report.take)
     report.end(checks)
     return ExitCode.FINDINGS if any(check.status == "fail" for check in checks) else ExitCode.CLEAN
 
 
 def _host(session: Session, name: str | None) -> Any:
     """The host of that name; without one this machine."""
-    from patcher.migrate.verify import local
     from patcher.remote.host import HERE
-    from patcher.session.hosts import host_named
+    from patcher.session.hosts import find_host, this_machine
 
     if name is None or name == HERE:
-        return local(session)
+        return this_machine(session)
     given: dict[str, Any] = {"python": str(expanded(session.python).absolute())} if session.python else {}
-    return host_named(session.config, name, **given)
+    return find_host(session.config, name, **given)
 
 
 def _on_nodes(session: Session, address: str, level: Level, wish: PreflightOptions, wait: float | None) -> int:

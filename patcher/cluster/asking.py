@@ -22,7 +22,7 @@ from patcher.cluster.model import Node
 from patcher.cluster.reading import named, node_of
 from patcher.errors import HostError, UsageError
 from patcher.i18n import phrase
-from patcher.remote.payload import agent_sources
+from patcher.remote.agent_program import agent_sources
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"

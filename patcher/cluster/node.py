@@ -21,11 +21,11 @@ from patcher.cluster.trees import contents, identity
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import phrase
 from patcher.i18n.codec import encode
-from patcher.remote.agent import disks, gpus
+from patcher.remote.agent import gpus, resources
 from patcher.remote.agent.facts import Fact, gather
 from patcher.remote.agent.variables import shown
-from patcher.session.lock_wait import at_most
 from patcher.session.session import Session
+from patcher.session.tree_access import limited_lock_timeout
 
 _SHORT = 2.0
 _SHARE = 3
@@ -36,7 +36,7 @@ def main() -> None:
     """Answer the one request, as a line of its own. What is printed meanwhile goes to standard error."""
     ask = json.loads(sys.stdin.buffer.read())
     sink, sys.stdout = sys.stdout, sys.stderr
-    with at_most(ask["limit"] / _SHARE):
+    with limited_lock_timeout(ask["limit"] / _SHARE):
         sink.write(f"\n{json.dumps(answer(ask))}\n")
     sink.flush()
 
@@ -66,9 +66,9 @@ def _machine(root: str | None) -> dict[str, Any]:
     found, missing = gather(
         {
             "gpus": Fact(gpus.gpus, gpus.SECONDS + 0.5),
-            "tree": Fact(lambda: disks.room(at), _SHORT),
-            "tmp": Fact(lambda: disks.room("/tmp"), _SHORT),  # noqa: S108
-            "shm": Fact(lambda: disks.room("/dev/shm"), _SHORT),  # noqa: S108
+            "tree": Fact(lambda: resources.room(at), _SHORT),
+            "tmp": Fact(lambda: resources.room("/tmp"), _SHORT),  # noqa: S108
+            "shm": Fact(lambda: resources.room("/dev/shm"), _SHORT),  # noqa: S108
         }
     )
     return {
@@ -124,11 +124,12 @@ def _checks(session: Session, ask: Mapping[str, Any]) -> list[dict[str, Any]]:
 
         checks = marker_checks(session)
     else:
-        from patcher.migrate.verify import climb_to, local
+        from patcher.migrate.verify import verify_host
         from patcher.preflight.preflight import PreflightOptions
+        from patcher.session.hosts import this_machine
 
         wish = PreflightOptions(ask.get("data"), ask.get("model"), ask.get("budget"))
-        checks = climb_to(session, level, local(session), wish, lambda _: None)
+        checks = verify_host(session, level, this_machine(session), wish, lambda _: None)
     return [one.encode() for one in checks if one.level != "markers" or one.status in ("warn", "fail")]
 
 

@@ -177,9 +177,9 @@ def interpreter(session: Session) -> Path:
     Raises UsageError where a tree names it that the user does not trust.
     """
     from patcher.packages import probe
-    from patcher.session.hosts import refuse_untrusted
+    from patcher.session.hosts import require_trust
 
     named = session.config.python if session.python is None and session.has_tree_at_hand else None
     if named is not None:
-        refuse_untrusted(session.config, str(named.path))
+        require_trust(session.config, str(named.path))
     return probe(session.python, None, named=named).python or session.python or Path(sys.executable)

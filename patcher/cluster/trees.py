@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patcher.remote.agent import disks
+from patcher.remote.agent import resources
 from patcher.worktree import disk
 from patcher.worktree.hashing import digests
 
@@ -32,7 +32,7 @@ def contents(root: Path) -> dict[str, str]:
 def identity(root: Path) -> dict[str, str | int]:
     """What tells one tree from another: the kernel that it is seen by, its device and inode, its file system."""
     status = (root / "verl").stat()
-    kind, source = disks.mount(str(root / "verl"))
+    kind, source = resources.mount(str(root / "verl"))
     return {
         "boot": _BOOT.read_text().strip(),
         "device": status.st_dev,

@@ -34,7 +34,7 @@ from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
-from patcher.profiles.expectations import expected
+from patcher.profiles.phase_durations import usual_seconds
 from patcher.remote.agent.place import JOBS
 from patcher.session.session import Session
 
@@ -222,7 +222,7 @@ def _is_silent(log: str, evidence: Evidence) -> bool | None:
 
 def silence_limit(evidence: Evidence) -> float:
     """Seconds without a word after which a run stands still."""
-    return expected("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
+    return usual_seconds("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
 
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -250,8 +250,7 @@ def _record_outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[s
     if not session.has_tree_at_hand:
         return {}
     known = {name: version for name, version in versions.items() if name != "verl"}
-    asked = Session(session.root_option, session.python, {**known, **session.assume}, session.folders, session.output)
-    asked.lookup = lambda _: None
+    asked = replace(session, assume={**known, **session.assume}, given_lookup=lambda _: None)
     with contextlib.suppress(UkyError):
         return {outcome.id: outcome for outcome in records_status(asked).outcomes}
     return {}

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from patcher.diagnose.log_files import advise_logs_near, is_named_like_a_log, logs_near
 from patcher.errors import UnknownHostError, UsageError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.remote.host import HERE, Host
-from patcher.remote.target import target
-from patcher.session.host import named_host, root_of
+from patcher.remote.host import HERE, Host, parse_target
+from patcher.session.hosts import host_for_session
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
@@ -44,26 +43,26 @@ def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: 
         return LogOrHost(log=text)
     if not text or text.startswith("-"):
         _refuse_option(text)
-    root = root_of(session)
+    root = session.root_if_any
     described = any(value is not None for value in given.values())
     if text == HERE or described or (root is not None and text in session.config.hosts):
-        return LogOrHost(host=named_host(session, text, **given))
+        return LogOrHost(host=host_for_session(session, text, **given))
     if os.path.lexists(text) or "/" in text or is_named_like_a_log(text):
         return LogOrHost(log=text)
     try:
-        target(text)
+        parse_target(text)
     except UsageError as error:
         raise no_log_error(session, text, command, cause=Phrases((error.title, error.cause), ": ")) from error
     if root is None:
         cause = phrase("nor is there a verl tree here, from which a host is reached")
         raise no_log_error(session, text, command, cause=cause)
-    return LogOrHost(host=named_host(session, text, **given), guessed=True)
+    return LogOrHost(host=host_for_session(session, text, **given), guessed=True)
 
 
 def _refuse_option(text: str) -> None:
     """Raise UsageError for what begins like an option."""
     try:
-        target(text)
+        parse_target(text)
     except UsageError as error:
         if not os.path.lexists(text):
             raise

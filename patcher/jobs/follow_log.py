@@ -19,7 +19,7 @@ from patcher.jobs.control import all_jobs, tail
 from patcher.jobs.job import Job, Usage, Verdict, job_of, judge
 from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
-from patcher.profiles.expectations import EXPECTED
+from patcher.profiles.phase_durations import USUAL_SECONDS
 from patcher.remote.channel import RefusedError
 from patcher.secrets.redacting import Following, Redactor
 from patcher.terminal.printing import say
@@ -132,7 +132,7 @@ class LogReader:
 
 def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:
     """How many seconds a phase takes, low and high, in a run of this profile."""
-    return next((spans[phase] for name, spans in EXPECTED.items() if name == profile), None)
+    return next((spans[phase] for name, spans in USUAL_SECONDS.items() if name == profile), None)
 
 
 PAUSES = (0.5, 2.0, 5.0, 10.0, 30.0)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patcher.remote.connection import Connection, connect
-from patcher.remote.opening import begin
+from patcher.remote.tree_folder import open_tree_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from patcher.remote.host import Host
-    from patcher.remote.survey import Place
+    from patcher.remote.survey import TreeFolder
 
 
 @dataclass(slots=True)
@@ -28,15 +28,15 @@ class Link:
     connection: Connection | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
 
-    def open(self, purpose: str | None = None) -> tuple[Connection, Place]:
+    def open(self, purpose: str | None = None) -> tuple[Connection, TreeFolder]:
         """Close the connection that there was, and open one. With a purpose the tree is locked for as long as it lasts.
 
-        Raises HostError, UsageError as `hosts.opening.begin` does.
+        Raises HostError, UsageError as `open_tree_folder` does.
         """
         self._stack.close()
         self.connection = None
         connection = self.connection = self._stack.enter_context(connect(self.host))
-        return connection, begin(connection, self.name, purpose)
+        return connection, open_tree_folder(connection, self.name, purpose)
 
     def again(self) -> Connection:
         """The same without a lock, for reading on."""

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from patcher import jobs
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.profiles import render_all
-from patcher.profiles.putting import put
+from patcher.profiles.rendered_file import write_files
+from patcher.profiles.rendering import render_all
 from patcher.remote.environment import environment_of
-from patcher.remote.opening import begin
-from patcher.remote.probing import survey
+from patcher.remote.survey import survey_host
+from patcher.remote.tree_folder import open_tree_folder
 
 if TYPE_CHECKING:
     from patcher.i18n import Phrase
@@ -66,13 +66,13 @@ def launch(session: Session, link: Link, wanted: RunRequest) -> Job:
             phrase("{host}: the tree is not there yet", host=wanted.host.name),
             advice=phrase("Run it from the beginning: uky-patch migrate {host}", host=wanted.host.name),
         )
-    begin(connection, link.name, "run")
-    found = survey(connection, wanted.host)
+    open_tree_folder(connection, link.name, "run")
+    found = survey_host(connection, wanted.host)
     script = wanted.script or wanted.host.script
     if script is None:
         script = jobs.script_of(wanted.profile)
         host = replace(wanted.host, profile=wanted.profile)
-        put(connection, render_all(host, found, _versions(session, found), session.tree.root))
+        write_files(connection, render_all(host, found, _versions(session, found), session.tree.root))
     job = jobs.start(
         connection,
         wanted.host,
@@ -82,7 +82,7 @@ def launch(session: Session, link: Link, wanted: RunRequest) -> Job:
         share=wanted.share,
         arguments=wanted.arguments,
     )
-    begin(connection, link.name, None)
+    open_tree_folder(connection, link.name, None)
     return job
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from patcher.errors import TreeError, message_of
 from patcher.homes import state_folder
 from patcher.i18n import phrase
-from patcher.migrate.model import Step, StepName
+from patcher.migrate.order import Step, StepName
 from patcher.secrets.redacting import Redactor
 from patcher.terminal.report_file import write_whole
 from patcher.tree.ledger import now
@@ -47,7 +47,7 @@ class Entry:
 def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entry:
     """The entry for a run that has come so far."""
     failed = next((step for step in steps if step.status == "fail"), None)
-    told = [(step.name, step.status, round(step.seconds, 3), str(step.detail)) for step in steps]
+    rows = [(step.name, step.status, round(step.seconds, 3), str(step.detail)) for step in steps]
     return Entry(
         at=now(),
         done=tuple(step.name for step in steps if step.status in ("ok", "warn")),
@@ -55,7 +55,7 @@ def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entr
         why=str(failed.detail) if failed else "",
         job=job,
         proven=proven,
-        steps=tuple(dict(zip(("name", "status", "seconds", "detail"), step, strict=True)) for step in told),
+        steps=tuple(dict(zip(("name", "status", "seconds", "detail"), row, strict=True)) for row in rows),
     )
 
 
@@ -86,7 +86,7 @@ class Journal:
         write_whole(self.file, f"{text}\n")
 
 
-def journal(root: Path, host: str) -> Journal:
+def journal_for(root: Path, host: str) -> Journal:
     """The journal of the tree at `root` on its way to `host`."""
     key = hashlib.sha256(f"{root}\0{host}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return Journal(state_folder() / "migrations" / f"{key}.json")

@@ -1,20 +1,22 @@
-"""Which files of the tree are sent: git's own list, less what belongs to this machine alone. Tells what is left out."""
+"""Which files of the tree are sent: git's own list, less what belongs to this machine alone; and what is left out."""
 
 from __future__ import annotations
 
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.errors import TreeError
+from patcher.git.checkout import names
+from patcher.git.head import repository
+from patcher.git.running import Git, refuse_pipes
 from patcher.i18n import phrase
-from patcher.migrate import git
-from patcher.migrate.model import Item, LeftOut, Listing
-from patcher.profiles import NAMES
 from patcher.profiles.agent.rendered import is_rendered
-from patcher.profiles.model import Text
+from patcher.profiles.rendered_file import Text
+from patcher.profiles.rendering import NAMES
 from patcher.worktree import files, hashing
 from patcher.worktree.hashing import Digest
 
@@ -23,33 +25,83 @@ HOST_OWN = frozenset(("git_ignore.py",))
 """Files in the tree's root that each host has its own of."""
 RUN_SCRIPTS = frozenset(NAMES) - HOST_OWN
 """Files in the tree's root that are each host's own where they were rendered for one."""
-MEASURING = 0.4
-"""Seconds that are spent on sizes of what is left out."""
+MEASURE_SECONDS = 0.4
+"""How long sizes of what is left out are measured. They are told for information, and a person waits."""
 _HEAD = 4096
+"""Bytes of a run script that hold its first lines, among them the one that says it was rendered."""
+_STATUS = (
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--no-renames",
+    "--ignored=traditional",
+    "--ignore-submodules=all",
+)
 
 
-def listing(root: Path) -> Listing:
-    """List and read the tree at `root`, which is a git checkout or a folder in one.
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something in the tree's folder that is not sent, and why. `size` in bytes, None where it was not measured."""
+
+    path: str
+    reason: Text
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file to be on the host. `source` is read from the disk; `content` is ours and in memory. One of the two.
+
+    `link` is a symlink's target, relative and inside the tree; then there is neither source nor content.
+    """
+
+    path: str
+    """Below the tree's root, forward slashes; names that are no UTF-8 hold surrogates, as `os.fsdecode` makes them."""
+    size: int
+    mode: int
+    """Permission bits."""
+    sha256: str = ""
+    """Of the content, or of a link's target as bytes."""
+    source: Path | None = None
+    content: bytes | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What git would have in the tree: files with their digests, and what is left out."""
+
+    items: Mapping[str, Item]
+    left_out: tuple[LeftOut, ...] = ()
+    """Largest first."""
+    commit: str | None = None
+    """The commit that is checked out."""
+    dirty: bool = False
+    """Whether files are not as they are in that commit, or in no commit at all."""
+
+
+def list_tree(root: Path) -> Listing:
+    """List the files of the tree at `root`, a git checkout or a folder in one, with their digests.
 
     Raises:
         TreeError: it is no checkout, git fails, or lists nothing.
     """
     top = Path(os.path.realpath(root))
-    with git.Asked(top) as asked:
-        sorting = _Sorting(top)
-        for path in asked.paths():
-            sorting.take(path)
-        digests, failed = hashing.digests(str(top), sorting.files)
-        state = asked.state()
-    items = {path: _item(top, path, digest) for path, digest in digests.items()} | sorting.links
+    with _GitQuestions(top) as git:
+        selection = _Selection(top)
+        for path in git.paths():
+            selection.take(path)
+        digests, failed = hashing.digests(str(top), selection.files)
+        state = git.state()
+    items = {path: _item(top, path, digest) for path, digest in digests.items()} | selection.links
     if not items:
         raise TreeError(
             phrase("{root}: git lists no file here", root=root),
             cause="nothing is tracked in this folder, and what there is is ignored",
             advice="Name the root of the fork with --root. If an outer checkout ignores it, run git init in it.",
         )
-    left_out = [*sorting.left_out, *(_unreadable(path, error) for path, error in failed.items())]
-    left_out += _measured(top, state.ignored)
+    left_out = [*selection.left_out, *(_unreadable(path, error) for path, error in failed.items())]
+    left_out += _ignored(top, state.ignored)
     return Listing(
         items=dict(sorted(items.items())),
         left_out=tuple(sorted(left_out, key=lambda left: (-(left.size or 0), left.path))),
@@ -58,8 +110,8 @@ def listing(root: Path) -> Listing:
     )
 
 
-class _Sorting:
-    """Tells the files and links of git's list from what is not sent."""
+class _Selection:
+    """Sorts git's list into files and links that are sent, and what is left out."""
 
     def __init__(self, top: Path) -> None:
         self._top = str(top)
@@ -69,6 +121,7 @@ class _Sorting:
         self.left_out: list[LeftOut] = []
 
     def take(self, path: str) -> None:
+        """Sort one path of git's list."""
         if path.endswith("/"):
             self._leave(path, phrase("a git repository of its own"))
             return
@@ -96,6 +149,7 @@ class _Sorting:
             self._leave(path, phrase("neither a file nor a folder"))
 
     def _take_link(self, path: str, target: str) -> None:
+        """Send a link whose target is sent too. `/data/model` or `../outside` mean nothing on another machine."""
         if target.startswith("/"):
             self._leave(path, phrase("a symlink with an absolute target: {target}", target=target))
         elif not self._lands_inside(path, target):
@@ -139,9 +193,9 @@ def _unreadable(path: str, error: OSError) -> LeftOut:
     return LeftOut(path, phrase("cannot be read: {reason}", reason=error.strerror or str(error)))
 
 
-def _measured(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
+def _ignored(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
     """What git ignores, and its own folder. Folders of one name further down are told together."""
-    deadline = time.monotonic() + MEASURING
+    deadline = time.monotonic() + MEASURE_SECONDS
     grouped: dict[str, list[str]] = {}
     for path in ignored:
         inner, name = os.path.split(path.rstrip("/"))
@@ -180,3 +234,57 @@ def _size(path: Path, deadline: float) -> int | None:
     except OSError:
         return None
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class _GitState:
+    """What git says of a tree. `ignored` are paths below the root; folders end in a slash."""
+
+    ignored: tuple[str, ...]
+    commit: str | None
+    dirty: bool
+
+
+class _GitQuestions:
+    """Questions to git about a tree. Its processes run side by side."""
+
+    def __init__(self, root: Path) -> None:
+        """Start git. Raises TreeError where there is no checkout, or no git."""
+        found = repository(root)
+        if found is None:
+            if not root.is_dir():
+                title = phrase("{root}: no such folder", root=root)
+                raise TreeError(title, advice="Name the fork with --root.")
+            raise TreeError(
+                phrase("{root}: not a git checkout", root=root),
+                cause="which files belong to the fork, and which are data or results, is known from git alone",
+                advice="Make it one: git init, a .gitignore, git add. Nothing needs to be committed.",
+            )
+        refuse_pipes(found.top, [root.relative_to(found.top).as_posix()])
+        self._git = git = Git(found, root)  # Its folder for git is there as long as it is.
+        self._listed = git.start("ls-files", "-co", "--exclude-standard", "-z", folder=root)
+        self._state = git.start("status", *_STATUS, "--", ".", folder=root)
+        self._prefix = git.start("rev-parse", "--show-prefix", folder=root)
+
+    def __enter__(self) -> _GitQuestions:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in (self._listed, self._state, self._prefix):
+            process.stop()
+
+    def paths(self) -> tuple[str, ...]:
+        """Git's list, each path once; a folder that is a repository of its own may end in a slash. Raises TreeError."""
+        return tuple(dict.fromkeys(names(self._listed.end())))
+
+    def state(self) -> _GitState:
+        """The commit, whether files differ from it, and what git ignores. Raises TreeError."""
+        entries = names(self._state.end())
+        below = os.fsdecode(self._prefix.end().removesuffix(b"\n"))
+        ignored = [entry[2:] for entry in entries if entry.startswith("! ")]
+        commits = [entry.removeprefix("# branch.oid ") for entry in entries if entry.startswith("# branch.oid ")]
+        return _GitState(
+            ignored=tuple(path.removeprefix(below) for path in ignored if path.startswith(below) and path != below),
+            commit=commits[0] if commits and commits[0] != "(initial)" else None,
+            dirty=any(entry[:2] in ("1 ", "2 ", "u ", "? ") for entry in entries),
+        )

@@ -7,20 +7,21 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
-from patcher.migrate.model import OnBytes
-from patcher.remote.agent.rsync import installed
-from patcher.remote.ssh import Ssh
+from patcher.migrate.agent.rsync import installed
+from patcher.remote.connection import Ssh
 
+OnBytes: TypeAlias = Callable[[int], None]
+"""Told how many more bytes have come."""
 OLDEST = (3, 1)
 """Has `--info=progress2` and protects its arguments from the remote shell."""
 SILENCE = 120
 """Seconds without a byte after which rsync gives up."""
-_MOST_SAID = 4000
+_LONGEST_MESSAGE = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,11 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How rsync ended: its exit code, negative for the signal that killed it, and what it said."""
+class RsyncEnd:
+    """How rsync ended: its exit code, negative for the signal that killed it, and its error messages."""
 
     code: int
-    said: str
+    message: str
 
     @property
     def full(self) -> bool:
@@ -56,12 +57,14 @@ class End:
 
     def _has(self, *numbers: int) -> bool:
         """Whether a line ends in one of these error numbers, as rsync tells them."""
-        return any(int(found) in numbers for found in re.findall(r": [^:\n]+ \((\d+)\)$", self.said, re.MULTILINE))
+        return any(int(found) in numbers for found in re.findall(r": [^:\n]+ \((\d+)\)$", self.message, re.MULTILINE))
 
     @property
     def vanished(self) -> tuple[str, ...]:
         """Files that could not be read here any more."""
-        found = re.findall(r'(?:link_stat|send_files failed to open|has vanished:|errors mapping) "([^"]*)"', self.said)
+        found = re.findall(
+            r'(?:link_stat|send_files failed to open|has vanished:|errors mapping) "([^"]*)"', self.message
+        )
         return tuple(dict.fromkeys(found))
 
 
@@ -76,28 +79,28 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
-def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on_bytes: OnBytes) -> End:
+def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on_bytes: OnBytes) -> RsyncEnd:
     """Send the files at `names`, below `paths.source`. Names go over standard input, places as rsync's own data."""
     command = _command(ssh, paths, compress=compress)
     env = {name: value for name, value in os.environ.items() if not name.startswith("RSYNC_")} | {"LC_ALL": "C"}
-    with tempfile.TemporaryFile() as listed, tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as listed, tempfile.TemporaryFile() as errors:
         listed.write(b"".join(os.fsencode(name) + b"\0" for name in names))
         listed.seek(0)
-        with subprocess.Popen(command, stdin=listed, stdout=subprocess.PIPE, stderr=said, env=env) as process:
+        with subprocess.Popen(command, stdin=listed, stdout=subprocess.PIPE, stderr=errors, env=env) as process:
             try:
                 assert process.stdout is not None
                 _follow(process.stdout, on_bytes)
             except BaseException:
                 process.terminate()
                 raise
-        said.seek(0)
-        return End(process.returncode, said.read(_MOST_SAID).decode("utf-8", "replace").strip())
+        errors.seek(0)
+        return RsyncEnd(process.returncode, errors.read(_LONGEST_MESSAGE).decode("utf-8", "replace").strip())
 
 
 def _command(ssh: Ssh, paths: Paths, *, compress: bool) -> list[str]:
     # The name of the host is given to ssh by us and not by rsync, which would take parts of it for a place or an
     # option. In the name's stead rsync has the word that comes first on the remote command line: `exec rsync …`.
-    shell = " ".join(_quoted(part) for part in (*ssh.rider(), "--", ssh.host.target))
+    shell = " ".join(_quoted(part) for part in (*ssh.shared_command(), "--", ssh.host.target))
     return [
         "rsync",
         "--times",
@@ -125,12 +128,12 @@ def _quoted(part: str) -> str:
 
 
 def _follow(out: IO[bytes], on_bytes: OnBytes) -> None:
-    rest, told = b"", 0
+    rest, reported = b"", 0
     while piece := os.read(out.fileno(), 65536):
         *lines, rest = re.split(rb"[\r\n]", rest + piece)
         for line in lines:
             if found := re.match(rb"\s*([\d,]+)\s+\d+%", line):
                 done = int(found.group(1).replace(b",", b""))
-                if done > told:
-                    on_bytes(done - told)
-                    told = done
+                if done > reported:
+                    on_bytes(done - reported)
+                    reported = done

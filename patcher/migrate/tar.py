@@ -13,7 +13,8 @@ from typing import IO
 
 from patcher.errors import TreeError
 from patcher.i18n import phrase
-from patcher.migrate.model import Item, OnBytes
+from patcher.migrate.listing import Item
+from patcher.migrate.rsync import OnBytes
 from patcher.remote.channel import Channel
 from patcher.worktree import files
 

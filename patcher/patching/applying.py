@@ -21,15 +21,14 @@ from patcher.patching.committing import (
     require_checkout,
     steps_of,
 )
-from patcher.patching.result import Round
+from patcher.patching.result import ApplyResult
 from patcher.patching.status import note
 from patcher.plan.inputs import Request
 from patcher.plan.outcome import Plan, RecordOutcome
 from patcher.plan.planning import hand_made_spots, marked_spots, plan_apply
-from patcher.session.consistent_read import look, tell_recovery
-from patcher.session.lock_wait import patience, tell_owner
 from patcher.session.pre_images import PreImages
-from patcher.session.survey import Survey, Tampering, record_file_names, survey
+from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot, record_file_names
+from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
 from patcher.tree.account import Account
 from patcher.tree.ledger import AppliedRecord, PatchedFile, now
@@ -58,22 +57,22 @@ class Order:
         return "merge" if self.merge else "refuse"
 
 
-def preview(session: Session, order: Order) -> Round:
+def preview(session: Session, order: Order) -> ApplyResult:
     """What `apply` would do. Writes nothing. Raises UsageError where it is not known which environment trains."""
     session.require_environment()
     return _preview(session, order)[0]
 
 
-def _preview(session: Session, order: Order) -> tuple[Round, Survey]:
-    def work(reading: Reading) -> tuple[Round, Survey]:
-        found = survey(session, reading.ledger, record_file_names(session), tampering=order.tampering)
+def _preview(session: Session, order: Order) -> tuple[ApplyResult, TreeSnapshot]:
+    def work(reading: Reading) -> tuple[ApplyResult, TreeSnapshot]:
+        found = read_snapshot(session, reading.ledger, record_file_names(session), tampering=order.tampering)
         planned = plan_apply(session.records, order.request, found.situation)
-        return round_of(planned, found, changes(planned, found), reading.account), found
+        return apply_result(planned, found, changes(planned, found), reading.account), found
 
-    return look(session.tree, work)
+    return read_consistently(session.tree, work)
 
 
-def apply(session: Session, order: Order) -> Round:
+def apply(session: Session, order: Order) -> ApplyResult:
     """Write what is needed, and commit it if that is asked for; first also what an earlier run could not commit.
 
     Raises TreeError where the tree cannot be written, or not be committed; then nothing has changed, or it says what.
@@ -87,14 +86,14 @@ def apply(session: Session, order: Order) -> Round:
     wanted = first.would_change or first.plan.pending or first.taken_over or first.pre_images.stale
     if first.failed or not wanted:
         return replace(first, seconds=time.monotonic() - started, commits=commits)
-    with session.tree.transaction("apply", wait=patience(), on_wait=tell_owner) as transaction:
-        tell_recovery(transaction.recovered)
-        found = survey(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
+    with session.tree.transaction("apply", wait=lock_timeout(), on_wait=report_lock_owner) as transaction:
+        report_recovery(transaction.recovered)
+        found = read_snapshot(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
         # Between the first look and the lock somebody may have saved a file, or another uky-patch may have run.
         same = found.sources == seen.sources and found.ledger == seen.ledger
         planned = first.plan if same else plan_apply(session.records, order.request, found.situation)
         todo = changes(planned, found)
-        done = round_of(planned, found, todo, transaction.account)
+        done = apply_result(planned, found, todo, transaction.account)
         if done.failed:
             return replace(done, seconds=time.monotonic() - started, commits=commits)
         if not order.allow_dirty:
@@ -117,38 +116,40 @@ def apply(session: Session, order: Order) -> Round:
     return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits, aside=aside)
 
 
-def changes(plan: Plan, survey: Survey) -> tuple[Change, ...]:
+def changes(plan: Plan, snapshot: TreeSnapshot) -> tuple[Change, ...]:
     """The files whose bytes are not yet as planned."""
     found = []
     for path in plan.files:
-        content = planned_bytes(path, plan, survey)
-        source = survey.sources[path]
+        content = planned_bytes(path, plan, snapshot)
+        source = snapshot.sources[path]
         if content != source.content:
             found.append(Change(path, source.sha256, content))
     return tuple(found)
 
 
-def planned_bytes(path: str, plan: Plan, survey: Survey) -> bytes:
+def planned_bytes(path: str, plan: Plan, snapshot: TreeSnapshot) -> bytes:
     """The file as planned; byte for byte the pre-image where no record is left in it."""
-    return survey.encode(path, plan.files[path].text)
+    return snapshot.encode(path, plan.files[path].text)
 
 
-def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versions: Mapping[str, str]) -> Ledger:
+def next_ledger(
+    plan: Plan, snapshot: TreeSnapshot, records: Mapping[str, Record], versions: Mapping[str, str]
+) -> Ledger:
     """The ledger once `plan` is written: its files with their hashes, its records as they are now."""
-    files = {path: file for path, file in survey.ledger.files.items() if path not in survey.gone}
+    files = {path: file for path, file in snapshot.ledger.files.items() if path not in snapshot.gone}
     for path, planned in plan.files.items():
         if not planned.records:
             files.pop(path, None)
             continue
-        known, source = files.get(path), survey.sources[path]
-        original = _original_of(path, survey)
-        patched = digest(planned_bytes(path, plan, survey))
+        known, source = files.get(path), snapshot.sources[path]
+        original = _original_of(path, snapshot)
+        patched = digest(planned_bytes(path, plan, snapshot))
         mode = known.mode if known is not None and known.mode is not None else source.mode
-        release = survey.release or (known.release if known is not None else "")
+        release = snapshot.release or (known.release if known is not None else "")
         files[path] = PatchedFile(original, patched, planned.records, mode, release)
     entries = {}
     for name in dict.fromkeys(name for file in files.values() for name in file.records):
-        known_record = survey.ledger.records.get(name)
+        known_record = snapshot.ledger.records.get(name)
         record = records.get(name)
         if known_record is not None and (record is None or known_record.source == record.source):
             entries[name] = known_record
@@ -157,11 +158,11 @@ def next_ledger(plan: Plan, survey: Survey, records: Mapping[str, Record], versi
     return Ledger(files=files, records=entries)
 
 
-def _original_of(path: str, survey: Survey) -> str:
+def _original_of(path: str, snapshot: TreeSnapshot) -> str:
     """The digest of what the file is without any record."""
-    if path in survey.merged:
-        return digest(survey.merged[path])
-    known, source = survey.ledger.files.get(path), survey.sources[path]
+    if path in snapshot.merged:
+        return digest(snapshot.merged[path])
+    known, source = snapshot.ledger.files.get(path), snapshot.sources[path]
     return known.original if known is not None and known.patched == source.sha256 else source.sha256
 
 
@@ -186,27 +187,31 @@ def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> P
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
 
 
-def keep_other_release(session: Session, found: Survey) -> str:
+def keep_other_release(session: Session, found: TreeSnapshot) -> str:
     """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
     if not found.forgotten:
         return ""
     return session.tree.storage.keep_release(found.forgotten, found.replaced.before)
 
 
-def round_of(planned: Plan, found: Survey, todo: tuple[Change, ...], account: Account | None = None) -> Round:
+def apply_result(
+    planned: Plan, found: TreeSnapshot, todo: tuple[Change, ...], account: Account | None = None
+) -> ApplyResult:
     before = {change.path: found.situation.files[change.path].current or "" for change in todo}
     changed = frozenset(outcome.id for outcome in planned.pending)
     paths = tuple(change.path for change in todo)
     about = PreImages(account or Account(), found.replaced)
-    return Round(planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone), pre_images=about)
+    return ApplyResult(
+        planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone), pre_images=about
+    )
 
 
-def _texts_after(plan: Plan, found: Survey) -> dict[str, str]:
+def _texts_after(plan: Plan, found: TreeSnapshot) -> dict[str, str]:
     """The files that records name, as they are once `plan` is written."""
     current = {path: state.current for path, state in found.situation.files.items() if state.current is not None}
     return current | {path: file.text for path, file in plan.files.items()}
 
 
-def _shas_after(found: Survey, todo: tuple[Change, ...]) -> dict[str, str]:
+def _shas_after(found: TreeSnapshot, todo: tuple[Change, ...]) -> dict[str, str]:
     shas = {path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files}
     return shas | {change.path: digest(change.content) for change in todo}

@@ -14,8 +14,7 @@ from patcher.git.owed import Owed
 from patcher.git.publishing import Publication, require_ready
 from patcher.git.series import Step, Stored, below_top, committed, require_stored, series, store
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.session.consistent_read import tell_recovery
-from patcher.session.lock_wait import patience, tell_owner
+from patcher.session.tree_access import lock_timeout, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
 from patcher.tree.source import digest
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from patcher.plan.outcome import Plan
     from patcher.session.session import Session
-    from patcher.session.survey import Survey
+    from patcher.session.snapshot import TreeSnapshot
     from patcher.tree.transaction import Transaction
 
 
@@ -37,7 +36,7 @@ class Effect:
     originals: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def refuse_foreign_changes(session: Session, found: Survey, paths: AbstractSet[str]) -> None:
+def refuse_foreign_changes(session: Session, found: TreeSnapshot, paths: AbstractSet[str]) -> None:
     """Raise TreeError where a file that would change has uncommitted changes that are not the ledger's."""
     place = checkout(session.tree.root)
     if place is None:
@@ -128,8 +127,8 @@ def commit_owed(session: Session, place: Checkout) -> tuple[str, ...]:
     if note is None:
         return ()
     require_ready(place)
-    with session.tree.transaction("commit", wait=patience(), on_wait=tell_owner) as transaction:
-        tell_recovery(transaction.recovered)
+    with session.tree.transaction("commit", wait=lock_timeout(), on_wait=report_lock_owner) as transaction:
+        report_recovery(transaction.recovered)
         steps = _still_owed(session, place, note)
         made = series(place, steps)
         with Publication(place, made) as publication:
@@ -156,7 +155,7 @@ def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[Stored, 
     return tuple(steps)
 
 
-def steps_of(session: Session, plan: Plan, found: Survey, paths: AbstractSet[str]) -> Iterator[Step]:
+def steps_of(session: Session, plan: Plan, found: TreeSnapshot, paths: AbstractSet[str]) -> Iterator[Step]:
     """One commit for each record that is new.
 
     A file in which records were already applied changes with its last step, for they stand in it throughout.

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from patcher.errors import RecordError, TreeError, message_of
 from patcher.i18n import phrase
 from patcher.patching.applying import Order, apply, preview
+from patcher.patching.result import ApplyResult
 from patcher.session import config as settings
 from patcher.tables.mistakes import Mistake
 from patcher.tables.toml import decode, key_lines
 from patcher.worktree import files
 
 if TYPE_CHECKING:
-    from patcher.patching.result import Round
     from patcher.session.session import Session
 
 _STRING = re.compile(r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'", re.DOTALL)
@@ -57,7 +57,7 @@ class _Change:
             files.replace(self.place, self.before, mode=self.mode)
 
 
-def apply_and_disable(session: Session, order: Order, *, dry_run: bool) -> Round:
+def apply_and_disable(session: Session, order: Order, *, dry_run: bool) -> ApplyResult:
     """Apply, or preview; where the order says so, what it skips is left out from now on, if the rest can be applied.
 
     Raises what `apply` does, RecordError where uky-patch.toml cannot be edited safely, TreeError where not written.
@@ -68,24 +68,22 @@ def apply_and_disable(session: Session, order: Order, *, dry_run: bool) -> Round
     ids = [record.id for record in session.records if record.id in order.request.skipped]
     missing = tuple(name for name in ids if name not in config.disable)
     change = _change(session.tree.root, ids)
-    session.config = replace(config, disable=(*config.disable, *missing), root=session.tree.root)
+    remembered = replace(config, disable=(*config.disable, *missing), root=session.tree.root)
+    session = replace(session, given_config=remembered)
     request = replace(order.request, skipped=frozenset(), disabled=order.request.disabled | set(ids))
     asked = replace(order, request=request)
-    try:
-        done = preview(session, asked)
-        if dry_run or done.failed:
-            return replace(done, settings=change.texts)
-        change.write()
-        try:
-            done = apply(session, asked)
-        except BaseException:
-            change.take_back()
-            raise
-        if done.failed:
-            change.take_back()
+    done = preview(session, asked)
+    if dry_run or done.failed:
         return replace(done, settings=change.texts)
-    finally:
-        session.config = config
+    change.write()
+    try:
+        done = apply(session, asked)
+    except BaseException:
+        change.take_back()
+        raise
+    if done.failed:
+        change.take_back()
+    return replace(done, settings=change.texts)
 
 
 def _change(root: Path, ids: Sequence[str]) -> _Change:

@@ -12,7 +12,7 @@ from patcher.patching.applying import Order, preview
 from patcher.plan.outcome import FAILED, RecordOutcome
 
 if TYPE_CHECKING:
-    from patcher.patching.result import Round
+    from patcher.patching.result import ApplyResult
     from patcher.patching.status import RecordsStatus
     from patcher.session.session import Session
 
@@ -39,7 +39,7 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     return None
 
 
-def after_preview(session: Session, order: Order, done: Round) -> NextStep | None:
+def after_preview(session: Session, order: Order, done: ApplyResult) -> NextStep | None:
     """The apply that writes what a dry run has shown."""
     if done.failed:
         return after_failure(session, order, done.plan.outcomes)
@@ -114,7 +114,7 @@ def words(session: Session, order: Order) -> tuple[str, ...]:
     return (*parts, *(option for option, wanted in given.items() if wanted))
 
 
-def _writing(session: Session, order: Order, done: Round) -> NextStep:
+def _writing(session: Session, order: Order, done: ApplyResult) -> NextStep:
     """The apply itself, with --allow-dirty where it would be refused without."""
     foreign = _uncommitted(session, done) if not order.allow_dirty else ()
     if not foreign:
@@ -126,19 +126,19 @@ def _writing(session: Session, order: Order, done: Round) -> NextStep:
     return NextStep(words(session, replace(order, allow_dirty=True)), about)
 
 
-def _uncommitted(session: Session, done: Round) -> Sequence[str]:
+def _uncommitted(session: Session, done: ApplyResult) -> Sequence[str]:
     """The files that would change and hold changes of people that are in no commit."""
     from patcher.git.checkout import checkout
-    from patcher.session.consistent_read import look
+    from patcher.session.tree_access import read_consistently
 
     place = checkout(session.tree.root) if done.would_change else None
     if place is None:
         return ()
-    ledger = look(session.tree, lambda reading: reading.ledger)
+    ledger = read_consistently(session.tree, lambda reading: reading.ledger)
     return place.foreign_changes(sorted(done.would_change), ledger, session.tree.read)
 
 
-def _without_failing(session: Session, order: Order) -> tuple[Order, Round] | None:
+def _without_failing(session: Session, order: Order) -> tuple[Order, ApplyResult] | None:
     """The same order without the records that cannot be applied, nor those that cannot without these; None for none."""
     for _ in session.records:
         done = preview(session, order)

@@ -1,4 +1,4 @@
-"""What one apply or revert came to."""
+"""The result of an apply or a revert."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """`written` is empty on a dry run, on failure, and where nothing had to change."""
+class ApplyResult:
+    """What an apply or revert came to. `written` is empty on a dry run, on failure, and where nothing had to change."""
 
     plan: Plan
     before: Mapping[str, str]

@@ -8,30 +8,29 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.patching.applying import changes, keep_other_release, next_ledger, round_of
-from patcher.patching.result import Round
+from patcher.patching.applying import apply_result, changes, keep_other_release, next_ledger
+from patcher.patching.result import ApplyResult
 from patcher.plan.planning import plan_revert
-from patcher.session.consistent_read import look, tell_recovery
-from patcher.session.lock_wait import patience, tell_owner
-from patcher.session.survey import Survey, Tampering, survey
+from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot
+from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
     from patcher.tree.account import Account
 
 
-def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: Tampering = "refuse") -> Round:
+def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: Tampering = "refuse") -> ApplyResult:
     """Take records out: those of `ids`, or all.
 
-    What becomes of files that were changed since: see `survey`; what a file held that is restored is kept aside.
+    What becomes of files that were changed since: see `read_snapshot`; what a file held that is restored is kept aside.
     Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
     """
     started = time.monotonic()
-    first, _ = look(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
+    first, _ = read_consistently(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
     if dry_run or first.failed or not (first.plan.outcomes or first.pre_images.stale):
         return replace(first, seconds=time.monotonic() - started)
-    with session.tree.transaction("revert", wait=patience(), on_wait=tell_owner) as transaction:
-        tell_recovery(transaction.recovered)
+    with session.tree.transaction("revert", wait=lock_timeout(), on_wait=report_lock_owner) as transaction:
+        report_recovery(transaction.recovered)
         done, found = _planned(session, transaction.account, ids, tampering)
         if done.failed:
             return done
@@ -46,7 +45,9 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
     return replace(done, plan=plan, written=written, kept=kept, aside=aside, seconds=time.monotonic() - started)
 
 
-def _planned(session: Session, account: Account, ids: frozenset[str], tampering: Tampering) -> tuple[Round, Survey]:
+def _planned(
+    session: Session, account: Account, ids: frozenset[str], tampering: Tampering
+) -> tuple[ApplyResult, TreeSnapshot]:
     ledger = account.ledger
     for name in sorted(ids - set(ledger.records)):
         applied = ", ".join(ledger.records)
@@ -54,6 +55,6 @@ def _planned(session: Session, account: Account, ids: frozenset[str], tampering:
             phrase("{name} is not applied to {root}", name=name, root=session.tree.root),
             advice=phrase("Applied are: {records}.", records=applied) if applied else phrase("Applied are: none."),
         )
-    found = survey(session, ledger, (), tampering=tampering)
+    found = read_snapshot(session, ledger, (), tampering=tampering)
     planned = plan_revert(ids, found.situation)
-    return round_of(planned, found, changes(planned, found), account), found
+    return apply_result(planned, found, changes(planned, found), account), found

@@ -16,14 +16,14 @@ from patcher import __version__
 from patcher.i18n import NOTHING
 from patcher.i18n.codec import decode, encode
 from patcher.plan.outcome import SETTLED, Kind, Plan, RecordOutcome, Spot
-from patcher.session.consistent_read import look
 from patcher.session.pre_images import PreImages
 from patcher.session.session import Session
+from patcher.session.tree_access import read_consistently
 from patcher.tree import Ledger
 
 if TYPE_CHECKING:
     from patcher.records.model import Record
-    from patcher.session.survey import Survey
+    from patcher.session.snapshot import TreeSnapshot
     from patcher.tree.account import Account
 
 _FORM = 2
@@ -56,7 +56,7 @@ class RecordsStatus:
 
 def records_status(session: Session) -> RecordsStatus:
     """Read the tree, and plan unless the ledger's note still holds. Writes nothing."""
-    return look(session.tree, lambda reading: _read_status(session, reading.account))
+    return read_consistently(session.tree, lambda reading: _read_status(session, reading.account))
 
 
 def _read_status(session: Session, account: Account) -> RecordsStatus:
@@ -79,11 +79,11 @@ def _place(mark: MarkedLine) -> tuple[str, int]:
     return mark.file, mark.line
 
 
-def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, Survey]:
+def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, TreeSnapshot]:
     from patcher.plan.planning import plan_apply
-    from patcher.session.survey import record_file_names, survey
+    from patcher.session.snapshot import read_snapshot, record_file_names
 
-    found = survey(session, ledger, record_file_names(session))
+    found = read_snapshot(session, ledger, record_file_names(session))
     return plan_apply(session.records, session.request(), found.situation), found
 
 

@@ -12,7 +12,7 @@ from patcher.checks import Check, Status
 from patcher.i18n import Phrase, phrase
 from patcher.patching.status import records_status
 from patcher.plan.outcome import RecordOutcome
-from patcher.session.pre_images import ANEW, MERGE
+from patcher.session.pre_images import BEGIN_ANEW, MERGE
 from patcher.session.session import NAME_IT, Session
 from patcher.tree.ledger import PatchedFile
 
@@ -45,7 +45,7 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     checks = [_record_check(outcome, share, by_hand) for outcome in found.outcomes]
     other = found.pre_images.replaced
     for path, entry in found.ledger.files.items():
-        fix = ANEW if path in other.anew else MERGE if path in other.mixed else by_hand
+        fix = BEGIN_ANEW if path in other.anew else MERGE if path in other.mixed else by_hand
         checks.append(_file_check(session, path, entry, fix))
     checks += [Check("ledger", "markers", "fail", 0.0, text, fix) for text, fix in found.pre_images.findings]
     if found.unrecorded:

@@ -23,7 +23,8 @@ from patcher.i18n import Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.jobs.link import linked
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
-from patcher.profiles import deciding, where_on
+from patcher.profiles import version_settings
+from patcher.profiles.layout import layout_on
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey
@@ -84,7 +85,7 @@ def run_preflight(
 def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) -> dict[str, Any]:
     """What the agent is asked; its own side of it is in `patcher.preflight.agent.stages`."""
     assert survey.interpreter is not None
-    where = where_on(host, survey, Path(survey.place.path))
+    where = layout_on(host, survey, Path(survey.folder.path))
     env = variables(host, survey)
     budgets = {} if wish.budget is None else dict.fromkeys(LEVELS, wish.budget)
     return {
@@ -105,7 +106,7 @@ def variables(host: Host, survey: Survey) -> dict[str, str]:
     """The variables that the host's run script sets; secrets are none of them."""
     assert survey.interpreter is not None
     versions = {name: package.version for name, package in survey.interpreter.packages.items()}
-    return {**deciding.variables(host.profile, versions, []), **host.env}
+    return {**version_settings.variables(host.profile, versions, []), **host.env}
 
 
 def _python(survey: Survey) -> Check:

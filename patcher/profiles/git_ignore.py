@@ -14,8 +14,7 @@ from patcher.errors import RecordError
 from patcher.i18n import Phrase, phrase
 from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, plain_value, refers, tail
 from patcher.profiles.layout import Layout, derived, left_to_default
-from patcher.profiles.marked import marked
-from patcher.profiles.model import Rendered, Text
+from patcher.profiles.rendered_file import Rendered, Text, with_hash_line
 from patcher.profiles.templates import fill
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host
@@ -67,7 +66,7 @@ def git_ignore(host: Host, where: Layout, tree_root: Path) -> Rendered:
         newest=source_of(newest_snapshot),
     )
     _check(text)
-    return Rendered(NAME, marked(text), 0o644, tuple(notes))
+    return Rendered(NAME, with_hash_line(text), 0o644, tuple(notes))
 
 
 def source_of(function: Callable[..., object]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from patcher.errors import RecordError
+from patcher.homes import home
 from patcher.i18n import Phrase, phrase
 from patcher.remote.host import Host
+from patcher.remote.survey import Survey
 
 QWEN = "models--Qwen--Qwen2.5-VL-3B-Instruct/snapshots"
 TRAIN = "train.parquet"
@@ -46,41 +48,51 @@ class Layout:
         return self.paths["QWEN_VL_3B_BASE" if exists else "MODEL_BASE"]
 
 
-def layout(host: Host, home: str, root: str) -> Layout:
+def layout(host: Host, home_folder: str, root: str) -> Layout:
     """The layout of a host whose user has this home, and whose tree is at `root`.
 
     Raises RecordError for a path that is neither absolute nor in the home, and for a constant that is none.
     """
-    said = {"USER_DATA_BASE": host.data, "DATA_OUTPUT_DIR": host.data, "MODEL_BASE": host.models}
-    said |= {"OUTPUT_BASE": host.output, **host.constants}
+    paths_given = {"USER_DATA_BASE": host.data, "DATA_OUTPUT_DIR": host.data, "MODEL_BASE": host.models}
+    paths_given |= {"OUTPUT_BASE": host.output, **host.constants}
     for name in host.constants:
         if not _CONSTANT.fullmatch(name) or name.endswith("_STR"):
             cause = "A constant has capital letters, digits and '_'; its _STR export is made."
             raise RecordError(phrase("{host}: {name!r} cannot be a constant", host=host.name, name=name), cause=cause)
-    given = {name: absolute(host, name, value, home) for name, value in said.items() if value is not None}
-    paths = {"PROJECT_ROOT": root, **_defaults(host, home, root), **given}
+    given = {name: absolute(host, name, value, home_folder) for name, value in paths_given.items() if value is not None}
+    paths = {"PROJECT_ROOT": root, **_defaults(host, home_folder, root), **given}
     if "QWEN_VL_3B_BASE" not in given:
         paths["QWEN_VL_3B_BASE"] = str(PurePosixPath(paths["MODEL_BASE"], QWEN))
     return Layout(paths, frozenset(given))
 
 
-def absolute(host: Host, name: str, value: str, home: str) -> str:
+def layout_on(host: Host, survey: Survey | None, tree_root: Path) -> Layout:
+    """The layout of a host as surveyed. Without a survey the home and the tree are this machine's.
+
+    Raises RecordError as `layout` does.
+    """
+    if survey is not None:
+        return layout(host, survey.home, survey.folder.path)
+    return layout(host, str(home()), str(tree_root))
+
+
+def absolute(host: Host, name: str, value: str, home_folder: str) -> str:
     """`value` with ~ resolved. Raises RecordError where it is not absolute then, or holds a NUL."""
-    path = home + value[1:] if value == "~" or value.startswith("~/") else value
+    path = home_folder + value[1:] if value == "~" or value.startswith("~/") else value
     if path.startswith("/") and "\0" not in path:
         return path.rstrip("/") or "/"
     title = phrase("{host}: {name} = {value!r} is no path that can be used", host=host.name, name=name, value=value)
     raise RecordError(title, advice=phrase("Write an absolute path, or one that begins with ~/."))
 
 
-def _defaults(host: Host, home: str, root: str) -> dict[str, str]:
+def _defaults(host: Host, home_folder: str, root: str) -> dict[str, str]:
     cache = host.env.get("HF_HUB_CACHE") or str(
-        PurePosixPath(host.env.get("HF_HOME") or f"{home}/.cache/huggingface", "hub")
+        PurePosixPath(host.env.get("HF_HOME") or f"{home_folder}/.cache/huggingface", "hub")
     )
-    data = f"{home}/data"
+    data = f"{home_folder}/data"
     return {
         "USER_DATA_BASE": data,
-        "MODEL_BASE": absolute(host, "HF_HOME", cache, home),
+        "MODEL_BASE": absolute(host, "HF_HOME", cache, home_folder),
         "DATA_OUTPUT_DIR": data,
         "QWEN_VL_3B_BASE": "",
         "OUTPUT_BASE": f"{root}/outputs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -9,18 +10,17 @@ from typing import get_args
 
 from patcher.errors import RecordError
 from patcher.i18n import phrase
-from patcher.profiles import deciding, values
-from patcher.profiles.checked import override, variable
+from patcher.profiles import hydra_overrides, version_settings
 from patcher.profiles.git_ignore import source_of
-from patcher.profiles.hydra import hydra_text
-from patcher.profiles.keys import Config, config_of
+from patcher.profiles.hydra_overrides import TrainerConfig, hydra_text, trainer_config
 from patcher.profiles.layout import TINY, TRAIN, VALIDATION, Layout
-from patcher.profiles.marked import marked
-from patcher.profiles.model import Rendered, Text
+from patcher.profiles.rendered_file import Rendered, Text, with_hash_line
 from patcher.profiles.templates import fill
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host, Profile
 from patcher.remote.survey import Survey
+from patcher.secrets.names import is_secret
+from patcher.secrets.redacting import is_secret_value
 
 NAMES: Mapping[str, Profile] = {f"run_{profile.replace('-', '_')}.sh": profile for profile in get_args(Profile)}
 """Each run script and its profile."""
@@ -29,6 +29,8 @@ _PURPOSES: Mapping[Profile, str] = {
     "debug": "two steps with short texts, to see that everything works",
     "fast-load": "one epoch that starts fast: no CUDA graphs, little memory, shorter texts",
 }
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[A-Za-z_][\w./@-]*)(?P<value>=.*)?", re.ASCII | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ def run_script(
     """The run script of `profile`. Raises RecordError for values that cannot be carried."""
     notes: list[Text] = []
     variables = _variables(host, profile, versions, notes)
-    told = tuple(str(note) for note in notes)
-    overrides = _overrides(host, survey, versions, config_of(tree_root), where, profile, notes)
+    left_out = tuple(str(note) for note in notes)
+    overrides = _overrides(host, survey, versions, trainer_config(tree_root), where, profile, notes)
     name = next(file for file, one in NAMES.items() if one == profile)
     text = fill(
         "run.sh.j2",
@@ -52,7 +54,7 @@ def run_script(
         purpose=_PURPOSES[profile],
         host=host.name,
         versions=_in_words(versions),
-        left_out=told,
+        left_out=left_out,
         variables=[_Variable(name, value) for name, value in variables.items()],
         own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
         python=_python(host, survey),
@@ -65,17 +67,17 @@ def run_script(
         validation=[TINY] if profile == "debug" else list(VALIDATION),
         overrides=overrides,
     )
-    return Rendered(name, marked(text), 0o755, tuple(notes))
+    return Rendered(name, with_hash_line(text), 0o755, tuple(notes))
 
 
 def _variables(host: Host, profile: Profile, versions: Mapping[str, str], notes: list[Text]) -> dict[str, str]:
-    found = deciding.variables(profile, versions, notes)
+    found = version_settings.variables(profile, versions, notes)
     found |= {"PYTHONUNBUFFERED": "1", "HYDRA_FULL_ERROR": "1"}
     for name, value in host.env.items():
-        if not variable(host, name, value):
+        if not _may_be_written(host, name, value):
             notes.append(phrase("{variable} left out: a secret is given to the job alone", variable=name))
             continue
-        if (why := deciding.ignored(name, versions)) is not None:
+        if (why := version_settings.ignored(name, versions)) is not None:
             notes.append(why)
         found[name] = value
     return dict(sorted(found.items()))
@@ -85,20 +87,20 @@ def _overrides(
     host: Host,
     survey: Survey | None,
     versions: Mapping[str, str],
-    config: Config,
+    config: TrainerConfig,
     where: Layout,
     profile: Profile,
     notes: list[Text],
 ) -> list[str]:
     """All overrides as the command line has them, the host's own in the place of ours."""
     devices = host.env.get("CUDA_VISIBLE_DEVICES", survey.visible if survey is not None else None)
-    laid = values.shape(profile, survey, values.visible_gpus(devices))
-    notes += values.layout_notes(profile, laid, survey)
-    found = {key: f"{key}={value}" for key, value in values.overrides(profile, laid).items()}
+    laid = hydra_overrides.shape(profile, survey, hydra_overrides.visible_gpus(devices))
+    notes += hydra_overrides.layout_notes(profile, laid, survey)
+    found = {key: f"{key}={value}" for key, value in hydra_overrides.overrides(profile, laid).items()}
     found["trainer.logger"] = f"trainer.logger={_logger(host, profile)}"
     folder = str(PurePosixPath(where.output, "checkpoints", profile))
     found["trainer.default_local_dir"] = f"trainer.default_local_dir={_text(host, folder)}"
-    for item in deciding.setting_overrides(profile, versions, survey):
+    for item in version_settings.setting_overrides(profile, versions, survey):
         sign = "+" if item.add and not config.has(item.key) else ""
         found[item.key] = f"{sign}{item.key}={item.value}"
     for key in [key for key, text in found.items() if not text.startswith("+") and not config.takes(key)]:
@@ -106,7 +108,7 @@ def _overrides(
         notes.append(phrase("{key} left out: this verl has no such key", key=key))
     rest: list[str] = []
     for given in host.overrides:
-        sign, key = override(host, given)
+        sign, key = _parsed_override(host, given)
         if sign == "~":
             rest.append(given)
             found.pop(key, None)
@@ -139,3 +141,21 @@ def _python(host: Host, survey: Survey | None) -> str:
 def _in_words(versions: Mapping[str, str]) -> str:
     names = ("verl", "vllm", "torch", "triton", "transformers", "ray", "flash-attn")
     return ", ".join(f"{name} {versions.get(name, 'unknown' if name in names[:2] else 'not there')}" for name in names)
+
+
+def _may_be_written(host: Host, name: str, value: str) -> bool:
+    """Whether a variable may be written; False for a secret. Raises RecordError for one that is none."""
+    if not _VARIABLE.fullmatch(name) or "\0" in value:
+        raise RecordError(
+            phrase("{host}: {name!r} is no name of a variable, or holds a NUL", host=host.name, name=name)
+        )
+    return not (is_secret(name) or is_secret_value(value))
+
+
+def _parsed_override(host: Host, text: str) -> tuple[str, str]:
+    """The sign and the key of a hydra override. Raises RecordError for a text that is none, such as an option."""
+    found = _OVERRIDE.fullmatch(text)
+    if found is None or (found["value"] is None and found["sign"] != "~") or "\0" in text:
+        title = phrase("{host}: {text!r} is no hydra override", host=host.name, text=text)
+        raise RecordError(title, advice=phrase("Write it as key=value, +key=value, ++key=value or ~key."))
+    return found["sign"], found["key"]

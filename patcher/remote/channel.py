@@ -1,30 +1,72 @@
-"""Requests to the agent on a host, one at a time, over one process: ssh, or on this machine Python itself."""
+"""The connection's protocol, seen from the client: requests to the agent on a host, one at a time.
+
+The agent is a Python process (`patcher.agent`), started by ssh on a host, or by us on this machine. All goes over its
+standard input and output. Its standard error is kept apart, to tell why a connection failed.
+
+Start
+    The client writes what the shell on the host reads (one line: the Python to use), then the size of the agent's
+    program on a line and the program itself (`patcher.remote.agent_program`). A nonce is in the program. The agent
+    answers with `GREETING`, the nonce and a newline. What comes before that is the output of a login shell.
+
+Frames (`patcher.remote.agent.frames`)
+    A message is one line of JSON in ASCII, then as many bytes as its key `body` says. A line has 64 MiB at most, a
+    body 1 GiB. In paths, bytes that are no UTF-8 are lone surrogates, as `os.fsdecode` makes them.
+
+Messages of the client
+    {"id": 7, "verb": "compare", "args": {...}}  A request. `patcher.agent.VERBS` lists the verbs and the function
+                                                 that answers each; its docstring describes arguments and answer.
+    {"id": 0, "verb": "beat"}                    A beat: sent every `BEAT` seconds, never answered.
+
+Messages of the agent, each with the id of the request
+    {"id": 7, "event": {...}}     Progress before the answer, such as the lines of a log; any number of them.
+    {"id": 7, "result": {...}}    The answer. The request is over.
+    {"id": 7, "refusal": {"kind", "title", "cause", "advice"}}
+                                  The agent says why not; it becomes `RefusedError`. `kind` is one word of a closed set
+                                  per verb ("locked", "path", "in-the-way"), "machine" for an error of the operating
+                                  system. The sentences are templates with fields (`patcher.messages`), put into the
+                                  user's language here.
+    {"id": 7, "bug": "..."}       A traceback: the agent failed. It becomes RuntimeError.
+    {"id": 0, "event": {}}        A beat: sent every `BEAT` seconds while a request is answered.
+
+The end
+    The client hangs up by closing the agent's input. The agent finishes the request that it works on, closes what
+    requests have opened (the tree's lock), and exits. If the agent hears nothing for `SILENCE` seconds (45), it takes
+    the client for gone. If the client hears nothing for `SILENT_SECONDS` (20) while it waits for an answer, it takes
+    the connection for cut: `CutError`, after which a new connection goes on.
+
+Both sides always have the same version, as the client sends the agent anew for each connection.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
+import select
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from patcher.errors import HostError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.i18n.codec import decode as decode  # Others import it from here.
-from patcher.remote import payload
+from patcher.i18n.codec import decode
+from patcher.remote import agent_program
 from patcher.remote.agent import frames
 from patcher.remote.agent.serving import BEAT
-from patcher.remote.ending import Ending
-from patcher.remote.pipes import Pipes, SilentError
+from patcher.remote.failures import ProcessEnd
 
 GREETING_SECONDS = 60.0
 """How long a host may take to answer at first, the user's typing of a password not counted in."""
 SILENT_SECONDS = 20.0
 """Seconds without a sign of life, while an answer is awaited, after which the connection counts as cut."""
+_PIECE = 1 << 20
+"""Bytes that are read or written at once."""
 _ENDED: list[str] = []
+"""The names of this process's connections that are closed."""
 T = TypeVar("T")
 OnEvent = Callable[[Mapping[str, Any], bytes], None]
 
@@ -72,23 +114,25 @@ class RefusedError(HostError):
 
 
 class Channel:
-    """An agent that has greeted. `make` makes the error from the way in which the process ended too early."""
+    """The client's end of a connection to an agent that has greeted."""
 
     def __init__(
         self,
         command: list[str],
         first: bytes,
-        make: Callable[[Ending], HostError],
+        error_of: Callable[[ProcessEnd], HostError],
         *,
-        patience: float = GREETING_SECONDS,
+        timeout: float = GREETING_SECONDS,
     ) -> None:
-        """Start `command`, write `first` and the agent, and wait for its greeting, `patience` seconds at most.
+        """Start `command`, write `first` and the agent's program, and wait for the greeting.
 
-        Raises HostError where it does not come, FileNotFoundError where there is no such command.
+        `error_of` makes the error for a process that ended too early; `timeout` is in seconds.
+
+        Raises HostError if no greeting comes, FileNotFoundError if there is no such command.
         """
         self.run = secrets.token_hex(8)
         """A name for this connection that no other has."""
-        self._make = make
+        self._error_of = error_of
         self._stderr = bytearray()
         self._number = 0
         self.trips = 0
@@ -104,7 +148,7 @@ class Channel:
         self._draining.start()
         try:
             self._pipes = Pipes(self._process.stdin, self._process.stdout)
-            self._greet(first, patience)
+            self._greet(first, timeout)
         except BaseException:
             self._broken = True
             self.close()
@@ -167,16 +211,16 @@ class Channel:
         except subprocess.TimeoutExpired:
             stop()
 
-    def _greet(self, first: bytes, patience: float) -> None:
+    def _greet(self, first: bytes, timeout: float) -> None:
         nonce = secrets.token_hex(8)
         try:
             with contextlib.suppress(OSError):  # What it says then tells why.
-                self._pipes.write(first + payload.payload(nonce), patience)
-            said = self._pipes.greeting(frames.GREETING + nonce.encode() + b"\n", patience)
+                self._pipes.write(first + agent_program.program(nonce), timeout)
+            instead = self._pipes.read_greeting(frames.GREETING + nonce.encode() + b"\n", timeout)
         except SilentError:
             raise self._gone(greeted=False, silent=True) from None
-        if said is not None:
-            raise self._gone(greeted=False, said=said)
+        if instead is not None:
+            raise self._gone(greeted=False, before_greeting=instead)
 
     def _send(self, message: Mapping[str, Any], body: bytes) -> None:
         try:
@@ -209,7 +253,7 @@ class Channel:
                 self._stderr += piece
                 del self._stderr[:-20_000]
 
-    def _gone(self, *, greeted: bool = True, silent: bool = False, said: bytes = b"") -> HostError:
+    def _gone(self, *, greeted: bool = True, silent: bool = False, before_greeting: bytes = b"") -> HostError:
         """The error for an agent that is lost. From now on the process is not waited for."""
         self._broken = True
         if not silent:
@@ -217,4 +261,91 @@ class Channel:
                 self._process.wait(timeout=2)
             self._draining.join(timeout=0.5)
         errors = self._stderr.decode("utf-8", "replace")
-        return self._make(Ending(self._process.poll(), errors, said.decode("utf-8", "replace"), greeted, silent))
+        instead = before_greeting.decode("utf-8", "replace")
+        return self._error_of(ProcessEnd(self._process.poll(), errors, instead, greeted, silent))
+
+
+class SilentError(Exception):
+    """The other side neither read nor wrote anything for too long."""
+
+
+class Pipes:
+    """Messages over both pipes of a child process. Sending is safe from several threads, receiving from one.
+
+    An exception in the middle, such as KeyboardInterrupt, loses nothing that has been received.
+    """
+
+    def __init__(self, to_child: IO[bytes], from_child: IO[bytes]) -> None:
+        self._to, self._from = to_child.fileno(), from_child.fileno()
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._from, False)
+        self._sending = threading.Lock()
+        self._torn = False
+        self._splitter = frames.Splitter()
+
+    def send(self, message: Mapping[str, Any], body: bytes, timeout: float) -> None:
+        """One message whole. Raises SilentError after `timeout` seconds without progress, OSError at the end."""
+        with self._sending:
+            self.write(frames.head(dict(message), len(body)) + body, timeout)
+
+    def write(self, content: bytes, timeout: float) -> None:
+        if self._torn:
+            raise BrokenPipeError
+        left = memoryview(content)
+        try:
+            while left:
+                _wait_for(self._to, select.POLLOUT, timeout)
+                try:
+                    left = left[os.write(self._to, left[:_PIECE]) :]
+                except BlockingIOError:
+                    continue
+        except BaseException:
+            self._torn = True
+            raise
+
+    def hang_up(self) -> None:
+        """Send nothing more; the child's input may then be closed."""
+        with self._sending:
+            self._torn = True
+
+    def receive(self, timeout: float) -> tuple[Mapping[str, Any], bytes] | None:
+        """The next message and its body; None at the end. Raises SilentError, and ValueError for what is none."""
+        while (found := self._splitter.next()) is None:
+            _wait_for(self._from, select.POLLIN, timeout)
+            if not self._read():
+                return None
+        return found
+
+    def read_greeting(self, expected: bytes, timeout: float) -> bytes | None:
+        """Read on to `expected`: None, or what came instead until the end.
+
+        Raises SilentError after `timeout` seconds in all.
+        """
+        deadline = time.monotonic() + timeout
+        received = b""
+        while expected not in received:
+            _wait_for(self._from, select.POLLIN, deadline - time.monotonic())
+            try:
+                piece = os.read(self._from, _PIECE)
+            except BlockingIOError:
+                continue
+            if not piece:
+                return received
+            received = (received + piece)[-100_000:]
+        self._splitter.feed(received.partition(expected)[2])
+        return None
+
+    def _read(self) -> bool:
+        try:
+            piece = os.read(self._from, _PIECE)
+        except BlockingIOError:
+            return True
+        self._splitter.feed(piece)
+        return bool(piece)
+
+
+def _wait_for(fd: int, event: int, timeout: float) -> None:
+    poll = select.poll()
+    poll.register(fd, event)
+    if timeout <= 0 or not poll.poll(timeout * 1000):
+        raise SilentError

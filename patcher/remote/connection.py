@@ -1,26 +1,78 @@
-"""Open the one connection to a host: the agent's channel, and what rsync needs to ride on it."""
+"""Open the one connection to a host: how ssh is called, the agent's channel, and what rsync needs to share it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from patcher.errors import HostError
 from patcher.i18n import phrase
-from patcher.remote import ending, payload, ssh
+from patcher.remote import agent_program
 from patcher.remote.channel import GREETING_SECONDS, Channel
+from patcher.remote.failures import connection_error
 from patcher.remote.host import Host
 
 TYPING_SECONDS = 300.0
 """What a user may take to type a password."""
+CONNECT_SECONDS = 15
+ALIVE_SECONDS = 5
+ALIVE_MISSED = 4
+"""A silent connection counts as cut after ALIVE_SECONDS * ALIVE_MISSED seconds."""
 _LONGEST = 70
 """Bytes of a folder's path: a socket's may have 103, and ssh adds some."""
 _USUAL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """The options that every call of ssh for one host shares. `control` is the socket of the one connection."""
+
+    host: Host
+    control: Path
+
+    def master_command(self, command: str) -> list[str]:
+        """Open the connection and run `command` on it. The host's name comes last, behind `--`."""
+        return ["ssh", *self._options(), "-o", "ControlMaster=yes", "-T", "--", self.host.target, command]
+
+    def shared_command(self) -> list[str]:
+        """ssh over the connection that is open, without host and command: for rsync's `--rsh`."""
+        return ["ssh", *self._options(), "-o", "ControlMaster=no"]
+
+    def _options(self) -> list[str]:
+        options = [part for name, value in self._values().items() for part in ("-o", f"{name}={value}")]
+        return options + (["-p", str(self.host.port)] if self.host.port else [])
+
+    def _values(self) -> Mapping[str, str]:
+        """What must hold whatever the user's configuration says."""
+        asking = interactive()
+        return {
+            "ControlPath": str(self.control),
+            "ControlPersist": "no",
+            "ConnectTimeout": str(CONNECT_SECONDS),
+            "ServerAliveInterval": str(ALIVE_SECONDS),
+            "ServerAliveCountMax": str(ALIVE_MISSED),
+            "BatchMode": "no" if asking else "yes",
+            "StrictHostKeyChecking": "ask" if asking else "yes",
+            "UpdateHostKeys": "no",
+            "RemoteCommand": "none",
+            "RequestTTY": "no",
+            "ForwardX11": "no",
+            "ForwardAgent": "no",
+            "PermitLocalCommand": "no",
+            "ClearAllForwardings": "yes",
+            "LogLevel": "ERROR",
+            "EscapeChar": "none",
+        }
+
+
+def interactive() -> bool:
+    """Whether ssh can ask its user for a password, or whether a new host's key is right."""
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +81,29 @@ class Connection:
 
     host: Host
     channel: Channel
-    ssh: ssh.Ssh | None = None
+    ssh: Ssh | None = None
 
 
 @contextlib.contextmanager
 def connect(host: Host) -> Iterator[Connection]:
     """Reach the host and start the agent there. Raises HostError; UnreachableError where it may answer later."""
     if host.here:
-        with contextlib.closing(_start(host, [sys.executable, *payload.OPTIONS, payload.BOOTSTRAP], b"")) as channel:
+        with contextlib.closing(
+            _start(host, [sys.executable, *agent_program.OPTIONS, agent_program.BOOTSTRAP], b"")
+        ) as channel:
             yield Connection(host, channel)
         return
     with _short_folder() as folder:
-        caller = ssh.Ssh(host, Path(folder) / "c")
+        caller = Ssh(host, Path(folder) / "c")
         first = os.fsencode(_absolute(host.python)) + b"\n"
-        with contextlib.closing(_start(host, caller.master(payload.COMMAND), first)) as channel:
+        with contextlib.closing(_start(host, caller.master_command(agent_program.COMMAND), first)) as channel:
             yield Connection(host, channel, caller)
 
 
 def _start(host: Host, command: list[str], first: bytes) -> Channel:
-    patience = GREETING_SECONDS + (TYPING_SECONDS if not host.here and ssh.interactive() else 0.0)
+    timeout = GREETING_SECONDS + (TYPING_SECONDS if not host.here and interactive() else 0.0)
     try:
-        return Channel(command, first, lambda how: ending.error(host, how), patience=patience)
+        return Channel(command, first, lambda end: connection_error(host, end), timeout=timeout)
     except FileNotFoundError as error:
         raise HostError(
             phrase("{program}: is not installed on this machine", program=command[0]),

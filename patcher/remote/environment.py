@@ -30,7 +30,7 @@ def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None 
             packages[name] = Installed(
                 name, package.version, package.distribution, place, package.origin, package.note, package.renamed
             )
-    problems += _take_tree(root, survey.place.path, packages)
+    problems += _take_tree(root, survey.folder.path, packages)
     given = assumed(assume or {})
     for name, version in given.items():
         packages.pop(name, None)

@@ -6,17 +6,14 @@ import shutil
 import zlib
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from patcher.errors import ReleaseError
 from patcher.i18n import phrase
 from patcher.packages.releases.cache import build, cache_root, note_of, whole
-from patcher.remote.agent.sourcing import MOST_BYTES
+from patcher.remote.agent.sources import MOST_BYTES
 from patcher.remote.channel import RefusedError
+from patcher.remote.connection import Connection
 from patcher.worktree.json_text import parse_json
-
-if TYPE_CHECKING:
-    from patcher.remote.connection import Connection
 
 _KEPT = 3
 """Layouts of one package on one host that are kept: an editable install changes often."""

@@ -1,16 +1,25 @@
-"""What a host told of itself, typed. Sizes are bytes, times are seconds since 1970 on the host's clock."""
+"""Ask a host what it has: the answer of the agent's verb `survey`, typed.
+
+Sizes are bytes, times are seconds since 1970 on the host's clock.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from patcher.i18n import Phrase
+from patcher.i18n.codec import decode
 from patcher.packages.agent.installed import Origin
+from patcher.remote.channel import understood
+from patcher.remote.connection import Connection
+from patcher.remote.host import Host
+from patcher.trust import is_trusted
 
 _IDLE_SHARE = 0.02
-"""Of a GPU's memory, for the driver itself."""
+"""Of a GPU's memory, which the driver itself may hold. A guess; a process of ours holds far more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TreeFolder:
     """The folder for the tree: `path` is absolute and real."""
 
     path: str
@@ -100,7 +109,7 @@ class Survey:
     home: str
     agent_python: str
     """The version of the Python that the agent runs under."""
-    place: Place
+    folder: TreeFolder
     interpreter: Interpreter | None
     """The one to train with: the one named, else the best that was found."""
     others: tuple[Interpreter, ...]
@@ -148,3 +157,109 @@ class Survey:
     """Of the ledger there: each record's digest, versions and time."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The answer as it came."""
+
+
+def survey_host(connection: Connection, host: Host) -> Survey:
+    """What the host has, where `open_tree_folder` was called; in one round trip, without writing anything.
+
+    Raises:
+        RefusedError: of kind `python`: the interpreter that `host` names is not usable there.
+        CutError: the connection ended.
+    """
+    answer = connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values
+    return understood(lambda: parse_survey(answer))
+
+
+def _in_tree(host: Host) -> str:
+    """What the environment in the tree's own folder is there for.
+
+    Here the tree is somebody's data until the user trusts it. On a host it is the folder that the user has us write to.
+    """
+    if not host.here:
+        return "read"
+    return "run" if host.path is not None and is_trusted(Path(host.path)) else "left"
+
+
+def parse_survey(answer: Mapping[str, Any]) -> Survey:
+    """The agent's answer, typed."""
+    found: Mapping[str, Any] = answer["found"]
+    pythons = found.get("interpreters", {"chosen": None, "others": (), "passed": ()})
+    driver = found.get("driver", {})
+    libraries = found.get("libcuda", {"places": (), "compat": (), "stubs": ()})
+    disk = found.get("disk", {})
+    free = [size for size in (disk.get("free"), found.get("quota")) if size is not None]
+    gpus = found.get("gpus", ())
+    return Survey(
+        hostname=answer["hostname"],
+        user=answer["user"],
+        home=answer["home"],
+        agent_python=answer["python"]["version"],
+        folder=parse_tree_folder(found["place"]) if "place" in found else TreeFolder(answer["at"], False, False, False),
+        interpreter=_interpreter(pythons["chosen"]) if pythons["chosen"] is not None else None,
+        others=tuple(_interpreter(one) for one in pythons["others"]),
+        gpus=tuple(_gpu(gpu, found.get("processes", ())) for gpu in gpus),
+        driver=driver.get("driver") or next((gpu["driver"] for gpu in gpus), None),
+        cuda=driver.get("cuda"),
+        libcuda=tuple(libraries["places"]),
+        free=min(free, default=None),
+        shm=found.get("shm", {}).get("size"),
+        rsync=found.get("rsync"),
+        tmux=found.get("tmux"),
+        cpus=answer["cpus"],
+        memory=answer["memory"],
+        limits=answer["limits"],
+        clock=answer["clock"],
+        missing={name: decode(reason) for name, reason in answer["missing"].items()},
+        passed=tuple(decode(reason) for reason in pythons["passed"]),
+        inodes=disk.get("inodes"),
+        tmp=found.get("tmp", {}).get("free"),
+        filesystem=found.get("mount", ("", ""))[0],
+        compat=tuple(libraries["compat"]),
+        stubs=tuple(libraries["stubs"]),
+        visible=found.get("environ", {}).get("CUDA_VISIBLE_DEVICES"),
+        available=answer["available"],
+        container=answer["system"]["container"],
+        kernel=answer["system"]["kernel"],
+        machine=answer["system"]["machine"],
+        applied=found.get("applied", {}),
+        raw=answer,
+    )
+
+
+def parse_tree_folder(answer: Mapping[str, Any]) -> TreeFolder:
+    """The agent's answer, typed."""
+    return TreeFolder(
+        path=answer["path"],
+        exists=answer["exists"],
+        empty=answer["empty"],
+        manifest=answer["manifest"],
+        within=answer["within"],
+        nested=tuple(answer["nested"]),
+        tree=answer["tree"],
+        entries=tuple(answer["entries"]),
+    )
+
+
+def _interpreter(answer: Mapping[str, Any]) -> Interpreter:
+    packages = {name: Package(**package) for name, package in answer["packages"].items()}
+    problems = tuple(decode(problem) for problem in answer["problems"])
+    return Interpreter(answer["python"], answer["version"], packages, answer["origin"], problems)
+
+
+def _gpu(answer: Mapping[str, Any], processes: Any) -> Gpu:
+    busy = tuple(
+        GpuProcess(process["pid"], process["memory"], process["user"], process["name"])
+        for process in processes
+        if process["uuid"] == answer["uuid"]
+    )
+    return Gpu(
+        answer["index"],
+        answer["name"],
+        answer["memory"],
+        answer["used"],
+        busy,
+        use=answer["use"],
+        uuid=answer["uuid"],
+        mig=answer["mig"],
+        odd=answer["odd"],
+    )

@@ -15,8 +15,8 @@ from patcher.report.diffs import show_diff, unified
 from patcher.report.header import header
 from patcher.report.outcomes import as_json, label
 from patcher.report.records import conditions, record_json, text_of
-from patcher.session.consistent_read import look
-from patcher.session.survey import record_file_names, survey
+from patcher.session.snapshot import read_snapshot, record_file_names
+from patcher.session.tree_access import read_consistently
 from patcher.terminal.printing import say
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from patcher.plan.outcome import Plan, RecordOutcome
     from patcher.records.model import Record
     from patcher.session.session import Session
-    from patcher.session.survey import Survey
+    from patcher.session.snapshot import TreeSnapshot
 
 
 def show_explanation(session: Session, record: Record) -> int:
     """Print it and give the exit code: 0 where nothing is to be done, else 1."""
-    found = look(session.tree, lambda reading: survey(session, reading.ledger, record_file_names(session)))
+    names = record_file_names(session)
+    found = read_consistently(session.tree, lambda reading: read_snapshot(session, reading.ledger, names))
     planned = plan_apply(session.records, Request(ids=frozenset({record.id})), found.situation)
     outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
     code = ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
@@ -48,7 +49,7 @@ def show_explanation(session: Session, record: Record) -> int:
     return code
 
 
-def _own_change(name: str, planned: Plan, found: Survey) -> Iterator[tuple[str, str, str]]:
+def _own_change(name: str, planned: Plan, found: TreeSnapshot) -> Iterator[tuple[str, str, str]]:
     """Each file that the record changes, before and after this record alone."""
     texts = {path: state.base for path, state in found.situation.files.items() if state.base is not None}
     for step, files in planned.steps:

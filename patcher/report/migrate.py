@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Language, Phrases, language, listed, phrase, show
-from patcher.migrate.model import STEPS, Step
-from patcher.migrate.steps.probe import size
-from patcher.migrate.steps.transfer import printable
-from patcher.migrate.walk import LOOKING
+from patcher.migrate.order import READ_ONLY_STEPS, STEPS, Step
+from patcher.migrate.wording import printable, readable_size
 from patcher.report.answers import Report
 from patcher.report.asking import agreed
 from patcher.report.diffs import show_diff, unified
@@ -20,9 +18,9 @@ if TYPE_CHECKING:
     from patcher.checks import Check
     from patcher.errors import UkyError
     from patcher.i18n import Phrase
-    from patcher.migrate.migrating import Migration
-    from patcher.migrate.model import Cargo
-    from patcher.migrate.walk import Listeners
+    from patcher.migrate.migration import Migration
+    from patcher.migrate.payload import Payload
+    from patcher.migrate.steps import Listeners
     from patcher.report.jobs import Live
     from patcher.secrets.redacting import Redactor
 
@@ -51,40 +49,39 @@ def show_step(step: Step, redactor: Redactor) -> None:
 def show_preview(migration: Migration) -> None:
     """What a dry run found: files and bytes, largest first; what is left out; records; rendered files as diffs."""
     tongue = language()
-    walk = migration.walk
-    if walk is None or walk.cargo is None or walk.difference is None:
+    payload, difference = migration.findings.payload, migration.findings.difference
+    if payload is None or difference is None:
         return
-    cargo, difference = walk.cargo, walk.difference
     if difference.send:
         say("", f"{show('would be sent, largest first', tongue)}")
-        ordered = sorted(difference.send, key=lambda path: -cargo.items[path].size)
+        ordered = sorted(difference.send, key=lambda path: -payload.items[path].size)
         for path in ordered[:_LARGEST]:
-            say(f"  {size(cargo.items[path].size):>9}  {printable(path)}")
+            say(f"  {readable_size(payload.items[path].size):>9}  {printable(path)}")
         if len(ordered) > _LARGEST:
-            rest = sum(cargo.items[path].size for path in ordered[_LARGEST:])
+            rest = sum(payload.items[path].size for path in ordered[_LARGEST:])
             more = phrase("and {count} more", count=len(ordered) - _LARGEST)
-            say(f"  {size(rest):>9}  {show(more, tongue)}")
+            say(f"  {readable_size(rest):>9}  {show(more, tongue)}")
     for title, paths in (("would be moved aside", difference.retire), ("changed on the host", difference.overwritten)):
         if paths:
             say("", f"{show(title, tongue)}")
             say(*(f"  {printable(path)}" for path in paths))
-    _show_left_out(cargo, tongue)
-    done = cargo.round
+    _show_left_out(payload, tongue)
+    done = payload.result
     for path in done.would_change:
         say("")
         show_diff(unified(path, done.before[path], done.plan.files[path].text))
-    for put in walk.put:
-        if put.rendered is not None and put.how != "unchanged":
+    for put in migration.findings.rendered:
+        if put.rendered is not None and put.outcome != "unchanged":
             say("")
             show_diff(unified(put.path, put.there or "", put.rendered.text))
 
 
-def _show_left_out(cargo: Cargo, tongue: Language) -> None:
-    if not cargo.listing.left_out:
+def _show_left_out(payload: Payload, tongue: Language) -> None:
+    if not payload.listing.left_out:
         return
     say("", f"{show('left out', tongue)}")
-    for item in cargo.listing.left_out:
-        amount = size(item.size) if item.size is not None else ""
+    for item in payload.listing.left_out:
+        amount = readable_size(item.size) if item.size is not None else ""
         say(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
 
 
@@ -108,7 +105,9 @@ def show_end(migration: Migration, *, dry: bool) -> None:
 
 def _names(migration: Migration) -> Phrases:
     names = [step.name for step in migration.steps]
-    return Phrases(tuple(listed(name) for name in names if name not in LOOKING or set(names) <= LOOKING), ", ")
+    return Phrases(
+        tuple(listed(name) for name in names if name not in READ_ONLY_STEPS or set(names) <= READ_ONLY_STEPS), ", "
+    )
 
 
 def as_json(migration: Migration, redactor: Redactor) -> Report:
@@ -128,29 +127,28 @@ def as_json(migration: Migration, redactor: Redactor) -> Report:
         ],
         "job": dict(migration.job),
     }
-    walk = migration.walk
-    if walk is not None and walk.cargo is not None:
-        cargo = walk.cargo
+    payload, difference = migration.findings.payload, migration.findings.difference
+    if payload is not None:
         report["records"] = [
             {"id": outcome.id, "outcome": outcome.kind, "files": list(outcome.files), "detail": str(outcome.detail)}
-            for outcome in cargo.round.plan.outcomes
+            for outcome in payload.result.plan.outcomes
         ]
         report["left_out"] = [
             {"path": printable(item.path), "reason": str(item.reason), "size": item.size}
-            for item in cargo.listing.left_out
+            for item in payload.listing.left_out
         ]
-        if walk.difference is not None:
-            ordered = sorted(walk.difference.send, key=lambda path: -cargo.items[path].size)
-            report["send"] = [{"path": printable(path), "size": cargo.items[path].size} for path in ordered]
-            report["retire"] = [printable(path) for path in walk.difference.retire]
-            report["overwritten"] = [printable(path) for path in walk.difference.overwritten]
+        if difference is not None:
+            ordered = sorted(difference.send, key=lambda path: -payload.items[path].size)
+            report["send"] = [{"path": printable(path), "size": payload.items[path].size} for path in ordered]
+            report["retire"] = [printable(path) for path in difference.retire]
+            report["overwritten"] = [printable(path) for path in difference.overwritten]
     found: Report = redactor.value(report)
     return found
 
 
 def listeners() -> tuple[Listeners, Live]:
     """What a person sees while a step runs, all of it on standard error; and the live line, to be ended."""
-    from patcher.migrate.walk import Listeners
+    from patcher.migrate.steps import Listeners
     from patcher.report.jobs import Live
 
     live = Live()

@@ -20,7 +20,7 @@ from patcher.terminal.printing import say
 if TYPE_CHECKING:
     from patcher.patching.applying import Order
     from patcher.patching.next_step import NextStep
-    from patcher.patching.result import Round
+    from patcher.patching.result import ApplyResult
     from patcher.session.session import Session
 
 
@@ -28,7 +28,7 @@ _TOLD: frozenset[Kind] = FAILED | {"pending", "applied", "adopted"}
 
 
 def show_round(
-    done: Round,
+    done: ApplyResult,
     session: Session,
     *,
     verb: Literal["apply", "revert"],
@@ -56,7 +56,7 @@ def show_round(
     return ExitCode.FINDINGS if beyond or would_change else ExitCode.CLEAN
 
 
-def _next(done: Round, session: Session, order: Order | None, *, dry_run: bool) -> NextStep | None:
+def _next(done: ApplyResult, session: Session, order: Order | None, *, dry_run: bool) -> NextStep | None:
     from patcher.patching.next_step import after_failure, after_hand_edits, after_preview
 
     if order is None:
@@ -67,11 +67,13 @@ def _next(done: Round, session: Session, order: Order | None, *, dry_run: bool) 
     return after_preview(session, order, done) if dry_run else None
 
 
-def _remembers(done: Round) -> bool:
+def _remembers(done: ApplyResult) -> bool:
     return bool(done.settings) and done.settings[0] != done.settings[1]
 
 
-def _show_text(done: Round, session: Session, verb: str, diff: bool, step: NextStep | None, *, dry_run: bool) -> None:
+def _show_text(
+    done: ApplyResult, session: Session, verb: str, diff: bool, step: NextStep | None, *, dry_run: bool
+) -> None:
     tongue = language()
     lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
     say(header(session, tongue), *lines, "")
@@ -104,7 +106,7 @@ def _show_text(done: Round, session: Session, verb: str, diff: bool, step: NextS
     say("", sentence, *next_lines(step, session, tongue))
 
 
-def _tell_failures(done: Round, session: Session, verb: str, step: NextStep | None, tongue: Language) -> None:
+def _tell_failures(done: ApplyResult, session: Session, verb: str, step: NextStep | None, tongue: Language) -> None:
     """Each record that is in the way, why, what is nearest to it, and the command that goes on."""
     lines = [phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))]
     told = ["", *(line.render(tongue) for line in lines)]
@@ -119,7 +121,7 @@ def _tell_failures(done: Round, session: Session, verb: str, step: NextStep | No
         say(show("With --remember they are left out from now on: it notes them in uky-patch.toml.", tongue), err=True)
 
 
-def _sentence(done: Round, session: Session, verb: str, *, dry_run: bool) -> Phrase:
+def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) -> Phrase:
     if not done.would_change:
         return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("no record is needed")
     fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}

@@ -1,4 +1,4 @@
-"""The fork's own settings, `uky-patch.toml` at the tree's root."""
+"""The fork's own settings, `uky-patch.toml` at the tree's root: the one place that reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from patcher.tables.shapes import Mistakes, Shape
 
 NAME = "uky-patch.toml"
-_OF_RECORDS = ("enable", "disable")
+_RECORD_KEYS = ("enable", "disable")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
@@ -55,6 +55,8 @@ class Config:
     """The interpreter that trains here."""
     root: Path | None = field(default=None, compare=False)
     """The tree that says so."""
+    text: str = field(default="", compare=False, repr=False)
+    """The file's own text, for mistakes that are found later to name their line."""
 
 
 def load(root: Path) -> Config:
@@ -70,8 +72,8 @@ def load(root: Path) -> Config:
 
 
 def require_known(config: Config, ids: Collection[str]) -> None:
-    """Raise RecordError where `enable` or `disable` names a record that there is not."""
-    named = {key: [name for name in getattr(config, key) if not name.startswith("tag:")] for key in _OF_RECORDS}
+    """Raise RecordError if `enable` or `disable` names a record that does not exist. `ids` are those of all records."""
+    named = {key: [name for name in getattr(config, key) if not name.startswith("tag:")] for key in _RECORD_KEYS}
     unknown = {key: [name for name in names if name not in ids] for key, names in named.items()}
     if not any(unknown.values()) or config.root is None:
         return
@@ -146,7 +148,7 @@ def _not_blank(_: str, version: str) -> None:
 
 
 def _hosts(mistakes: Mistakes, path: KeyPath, written: Any) -> Mapping[str, Any]:
-    from patcher.remote.checking import check_hosts  # What knows of ssh and of secrets, where a tree names hosts.
+    from patcher.remote.host_table import check_hosts
 
     check_hosts(mistakes, path, written)
     return written if isinstance(written, dict) else {}

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, phrase
+from patcher.packages.environment import verl_tree
 from patcher.tree.account import Account
 from patcher.tree.paths import FOLDER
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from patcher.tree.ledger import PatchedFile
 
 _NAMED = 5
-ANEW = "uky-patch apply"
+BEGIN_ANEW = "uky-patch apply"
 MERGE = "uky-patch apply --merge"
 
 
@@ -75,7 +76,7 @@ class PreImages:
         }
 
 
-def replaced(session: Session, ledger: Ledger) -> Replaced:
+def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     """Hold the ledger's versions, and the files that are neither patched nor original, against what is there now.
 
     Raises TreeError where a file cannot be read.
@@ -88,7 +89,7 @@ def replaced(session: Session, ledger: Ledger) -> Replaced:
     }
     if not odd:
         return Replaced()
-    from patcher.git.delivered import delivered
+    from patcher.git.delivered import delivered  # Not for `status` from its note.
 
     now = release_of(session)
     releases = {path: _release(ledger.files[path], ledger) for path in odd}
@@ -106,8 +107,6 @@ def replaced(session: Session, ledger: Ledger) -> Replaced:
 
 def release_of(session: Session) -> str:
     """The verl version that the tree itself states, whatever is assumed; "" where it states none."""
-    from patcher.packages.environment import verl_tree
-
     found, _ = verl_tree(session.tree.root)
     return found.version if found is not None else ""
 
@@ -120,7 +119,7 @@ def _release(file: PatchedFile, ledger: Ledger) -> str:
 
 
 def _has_ours(session: Session, content: bytes, file: PatchedFile) -> bool:
-    from patcher.rewrite import markers
+    from patcher.rewrite import markers  # The rewriting engine: seldom needed here.
 
     found = markers(content.decode("utf-8", "replace"), session.config.marker)
     return any(marker.record in file.records for marker in found)
@@ -138,7 +137,7 @@ def _of_account(account: Account) -> Iterator[tuple[Phrase, str]]:
             count=len(account.restored),
             files=_named(account.restored),
         )
-        yield text, ANEW
+        yield text, BEGIN_ANEW
     if account.missing:
         text = phrase(
             "{files}: no pre-image in {folder}, so a revert is not possible; restore that folder from a copy, "
@@ -176,7 +175,7 @@ def _of_replaced(found: Replaced) -> Iterator[tuple[Phrase, str]]:
             before=then,
             kept=".uky-patch-kept",
         )
-        yield text, ANEW
+        yield text, BEGIN_ANEW
     if found.mixed:
         text = phrase(
             "{files}: of verl {now} since, with what the records made of {before} still in them; "

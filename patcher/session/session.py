@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,8 @@ from patcher.session import config as settings
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
 
+# Records, plans and the analysis of sources are imported in the functions that need them: `status` from its note and
+# `--help` make a session too, and start without them.
 if TYPE_CHECKING:
     from patcher.analysis.symbols import Symbols
     from patcher.plan.applicability import SymbolLookup
@@ -26,15 +29,36 @@ if TYPE_CHECKING:
 NAME_IT = phrase("name the interpreter that trains: --python, or python = in uky-patch.toml")
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class PlanTarget:
+    """The machine that a plan is made for: this one, or the host that the tree is sent to."""
+
+    environment: Environment
+    lookup: SymbolLookup
+    """Whether the packages there have a symbol: True, False, or None where that cannot be told."""
+
+
+@dataclass(frozen=True)
 class Session:
-    """Built from the shared options; everything else is found when it is first asked for."""
+    """What one call of the command line works on: the shared options, and what follows from them.
+
+    The properties are found when they are first asked for, and kept. A session never changes: to work with other
+    settings or another lookup, make a second one with `dataclasses.replace`.
+    """
 
     root_option: Path | None = None
+    """`--root`."""
     python: Path | None = None
+    """`--python`."""
     assume: Mapping[str, str] = field(default_factory=dict)
+    """`--assume`: versions by package, which count before those installed."""
     folders: tuple[Path, ...] = ()
+    """`--patches`: folders of further records."""
     output: Literal["text", "json"] = "text"
+    given_config: settings.Config | None = None
+    """Settings to use in place of those in the tree's uky-patch.toml."""
+    given_lookup: SymbolLookup | None = None
+    """A lookup of symbols to use in place of the packages' sources."""
 
     @cached_property
     def tree(self) -> Tree:
@@ -56,9 +80,20 @@ class Session:
             advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/.",
         )
 
+    @property
+    def root_if_any(self) -> Path | None:
+        """The tree's root; None where there is no tree and none was named. Raises UsageError for a wrong `--root`."""
+        try:
+            return self.tree.root
+        except UsageError:
+            if self.root_option is not None:
+                raise
+            return None
+
     @cached_property
     def config(self) -> settings.Config:
-        return settings.load(self.tree.root)
+        """The fork's settings. Raises RecordError for mistakes in its uky-patch.toml."""
+        return self.given_config if self.given_config is not None else settings.load(self.tree.root)
 
     @cached_property
     def environment(self) -> Environment:
@@ -80,9 +115,7 @@ class Session:
             raise UsageError(why, advice=NAME_IT)
 
     def command(self, *words: str) -> str:
-        """The command line that asks for something else about the same: with the options that this call was given."""
-        import shlex
-
+        """The command line of another command about the same tree: with the options that this call was given."""
         asked = ["--root", str(self.root_option)] if self.root_option is not None else []
         if words[:1] != ("revert",):  # A revert asks for no version and no record.
             asked += ["--python", str(self.python)] if self.python is not None else []
@@ -182,8 +215,15 @@ class Session:
                 raise UsageError(phrase("there is no record {name!r}", name=name), advice=advice)
 
     @cached_property
+    def target(self) -> PlanTarget:
+        """This machine, as plans are made for it."""
+        return PlanTarget(self.environment, self.lookup)
+
+    @cached_property
     def lookup(self) -> SymbolLookup:
         """Look a dotted symbol up in the package that is installed, or in the sources of the version assumed."""
+        if self.given_lookup is not None:
+            return self.given_lookup
         indexes: dict[str, Symbols | None] = {}
 
         def ask(symbol: str) -> bool | None:

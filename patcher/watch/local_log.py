@@ -17,7 +17,7 @@ from patcher.jobs.agent.log_reading import Times, find_lines
 from patcher.jobs.agent.processes import TICKS
 from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
-from patcher.remote.agent.disks import mount
+from patcher.remote.agent.resources import mount
 from patcher.watch.agent.members import descriptors
 from patcher.watch.run_state import RunState, open_end
 from patcher.watch.source import End

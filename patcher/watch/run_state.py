@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from patcher.logs.lines import Line, strip_prefix
 from patcher.logs.milestones import Milestone, Milestones, Phase
-from patcher.profiles.expectations import expected
+from patcher.profiles.phase_durations import usual_seconds
 from patcher.remote.host import Profile
 from patcher.watch.activity import Activity, UsageHistory
 
@@ -45,7 +45,7 @@ def limits(profile: Profile, phase: Phase | None, steps: Sequence[float] = ()) -
 
     The first step warms up, so it counts only as long as there is no other.
     """
-    usual = expected(profile, phase or "config")
+    usual = usual_seconds(profile, phase or "config")
     recent = (steps[1:] or steps)[-RECENT:]
     if phase == "loop" and recent:
         usual = (min(recent), max(recent))

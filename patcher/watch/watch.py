@@ -38,7 +38,7 @@ from patcher.jobs.agent.stacks_hook import FOLDER
 from patcher.jobs.follow_log import LastingConnection
 from patcher.jobs.job import job_of
 from patcher.jobs.link import linked
-from patcher.profiles.expectations import EXPECTED
+from patcher.profiles.phase_durations import USUAL_SECONDS
 from patcher.records.symptoms import Symptom
 from patcher.remote.host import Profile
 from patcher.secrets.redacting import Redactor
@@ -222,7 +222,7 @@ def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
 
 
 def _profile(name: str | None) -> Profile:
-    return next((profile for profile in EXPECTED if profile == name), DEFAULT)
+    return next((profile for profile in USUAL_SECONDS if profile == name), DEFAULT)
 
 
 @contextlib.contextmanager

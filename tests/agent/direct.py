@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from patcher.agent import VERBS
+from patcher.i18n.codec import decode
 from patcher.messages import Refusal
-from patcher.remote.channel import Answer, Channel, RefusedError, decode
+from patcher.remote.channel import Answer, Channel, RefusedError
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from patcher.migrate.agent import receiving
-from patcher.migrate.comparing import compare
-from patcher.migrate.model import Difference
-from patcher.migrate.sending import send
+from patcher.migrate.transfer import Difference, compare, send
 from patcher.remote.channel import RefusedError
 from patcher.tree import Tree
 from patcher.worktree import backup, manifest, path_guard

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.migrate.comparing import compare
-from patcher.migrate.model import Item
-from patcher.migrate.sending import send
+from patcher.migrate.listing import Item
+from patcher.migrate.transfer import compare, send
 from patcher.remote.channel import RefusedError
 from patcher.worktree import backup, path_guard
 from patcher.worktree.placement import JOURNAL

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from patcher.remote.agent.cgroups import parse_groups, parse_limit, parse_meminfo, parse_quota
-from patcher.remote.agent.disks import parse_mounts
-from patcher.remote.agent.disks import parse_quota as parse_disk_quota
 from patcher.remote.agent.environs import parse_environ
 from patcher.remote.agent.facts import Untold
-from patcher.remote.agent.libcuda import is_stub, libcuda, parse_ldconfig
+from patcher.remote.agent.gpus import is_stub, libcuda, parse_ldconfig
+from patcher.remote.agent.resources import (
+    parse_cpu_quota,
+    parse_disk_quota,
+    parse_groups,
+    parse_limit,
+    parse_meminfo,
+    parse_mounts,
+)
 
 LDCONFIG = """\
 1203 libs found in cache `/etc/ld.so.cache'
@@ -41,7 +46,7 @@ def test_a_stub_is_known_by_its_folder() -> None:
     [("max 100000", None), ("150000 100000\n", 2), ("50000 100000", 1), ("-1 100000", None), (" ", None)],
 )
 def test_cpu_quota(text: str, cpus: int | None) -> None:
-    assert parse_quota(text) == cpus
+    assert parse_cpu_quota(text) == cpus
 
 
 @pytest.mark.parametrize(
@@ -114,7 +119,7 @@ def test_libraries_in_the_order_of_a_program_s_search(tmp_path: Path, monkeypatc
         for name in ("libcuda.so", "libcuda.so.1"):
             (tmp_path / folder / name).write_bytes(head + bytes(11))
     (tmp_path / "again").symlink_to("own")
-    monkeypatch.setattr("patcher.remote.agent.libcuda._ldconfig", lambda: "")
+    monkeypatch.setattr("patcher.remote.agent.gpus._ldconfig", lambda: "")
     paths = ":".join(f"{tmp_path}/{name}" for name in ("old", "cuda/lib64/stubs", "own", "again", "gone"))
     told = libcuda({"LD_LIBRARY_PATH": f":{paths}:relative", "CUDA_HOME": f"{tmp_path}/cuda"})
     assert [path for path in told["places"] if path.startswith(str(tmp_path))] == [f"{tmp_path}/own/libcuda.so.1"]

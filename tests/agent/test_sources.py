@@ -11,14 +11,14 @@ import pytest
 
 import patcher
 from patcher.agent import VERBS
-from patcher.remote import payload
+from patcher.remote import agent_program
 from tests import tools
 
 FOLDER = Path(patcher.__file__).parent
 PROGRAMS = FOLDER / "preflight" / "agent" / "programs"
 """These run in the Python that trains, and import what they check."""
-SOURCES = [path for path in payload.agent_files() if PROGRAMS not in path.parents]
-SENT = frozenset(payload.agent_sources())
+SOURCES = [path for path in agent_program.agent_files() if PROGRAMS not in path.parents]
+SENT = frozenset(agent_program.agent_sources())
 LATER = {"tomllib", "zoneinfo", "graphlib"}
 """In the standard library since 3.9 or later."""
 
@@ -46,11 +46,11 @@ def test_each_verb_is_there(verb: str) -> None:
 
 
 def test_the_program_for_the_host_has_no_quotes_that_its_shell_would_take() -> None:
-    assert payload.COMMAND.count("'") == 2
-    assert "\n" not in payload.COMMAND
-    assert "!" not in payload.COMMAND.replace("[ !", "[ ")
+    assert agent_program.COMMAND.count("'") == 2
+    assert "\n" not in agent_program.COMMAND
+    assert "!" not in agent_program.COMMAND.replace("[ !", "[ ")
     for mark in ('"', "'", "$", "`", "\\", "!"):
-        assert mark not in payload.BOOTSTRAP
+        assert mark not in agent_program.BOOTSTRAP
 
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash", "zsh", "ksh", "tcsh", "csh", "fish", "busybox sh"])
@@ -58,7 +58,10 @@ def test_any_login_shell_starts_it(shell: str, tmp_path: Path) -> None:
     tools.require(shell.split()[0])
     nonce = "abc"
     done = subprocess.run(
-        [*shell.split(), "-c", payload.COMMAND], input=b"\n" + payload.payload(nonce), capture_output=True, cwd=tmp_path
+        [*shell.split(), "-c", agent_program.COMMAND],
+        input=b"\n" + agent_program.program(nonce),
+        capture_output=True,
+        cwd=tmp_path,
     )
     assert done.stdout == b"uky-patch agent 1 abc\n"
     assert done.returncode == 0
@@ -67,8 +70,10 @@ def test_any_login_shell_starts_it(shell: str, tmp_path: Path) -> None:
 
 def test_it_reads_no_byte_more_than_its_program(tmp_path: Path) -> None:
     """What follows is for the agent, also where it has come at once."""
-    content = payload.payload("abc") + b'{"id": 1, "verb": "begin", "args": {"path": null, "name": "x"}, "body": 0}\n'
-    command = [sys.executable, *payload.OPTIONS, payload.BOOTSTRAP]
+    content = (
+        agent_program.program("abc") + b'{"id": 1, "verb": "begin", "args": {"path": null, "name": "x"}, "body": 0}\n'
+    )
+    command = [sys.executable, *agent_program.OPTIONS, agent_program.BOOTSTRAP]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
         assert agent.stdin is not None
         assert agent.stdout is not None

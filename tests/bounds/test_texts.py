@@ -21,8 +21,7 @@ from patcher.errors import HostError, ReleaseError
 from patcher.packages.releases import unpack
 from patcher.remote.agent.frames import MOST_LINE, Splitter
 from patcher.remote.channel import understood
-from patcher.remote.opening import place_of
-from patcher.remote.probing import survey_of
+from patcher.remote.survey import parse_survey, parse_tree_folder
 from patcher.worktree.json_text import parse_json
 from tests.bounds.conftest import Done
 
@@ -43,7 +42,7 @@ _KEYS = ("marker", "style", "patches", "symptoms", "enable", "disable", "accept"
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(_NAMES, _TREES, max_size=12))
 def test_what_a_host_tells_is_understood_or_refused(told: dict[str, Any]) -> None:
-    for read in (survey_of, place_of):
+    for read in (parse_survey, parse_tree_folder):
         try:
             understood(lambda read=read: read(told))  # type: ignore[misc]
         except HostError:

@@ -11,7 +11,7 @@ import pytest
 
 from patcher.git.checkout import checkout
 from patcher.git.settings import _KEPT
-from patcher.migrate.listing import listing
+from patcher.migrate.listing import list_tree
 from tests.cli.conftest import SERVER, Uky
 
 HOOKS = (
@@ -123,7 +123,7 @@ def test_no_command_runs_one(uky: Uky, canary: Path, tree: Path, monkeypatch: py
     runs("check", "--against", "vllm", "--no-since", code=None)
     runs("bundle", "--dry-run", code=None)
     runs("render", "git_ignore.py", code=None)
-    listing(tree)
+    list_tree(tree)
     found = checkout(tree)
     assert found is not None
     found.changed_files()

@@ -13,7 +13,7 @@ from typing import Any
 
 from patcher.cli.app import run
 from patcher.patching.applying import Order, preview
-from patcher.profiles import render_all
+from patcher.profiles.rendering import render_all
 from patcher.remote.host import HERE, Host
 from tests.forks import fork
 from tests.journeys.environments import environment, freeze

@@ -18,7 +18,7 @@ from patcher.jobs.link import Link
 from patcher.logs.milestones import Milestone
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
-from patcher.remote.opening import begin
+from patcher.remote.tree_folder import open_tree_folder
 from tests.machines import Machine
 
 LOGS = Path(__file__).with_name("logs")
@@ -47,7 +47,7 @@ class Site:
         self.write("run.sh", script)
         connection, _ = self.link.open("a test")
         job = jobs.start(connection, self.host, None, profile="debug", script="run.sh", **options)
-        begin(connection, self.link.name, None)
+        open_tree_folder(connection, self.link.name, None)
         self.started.append(job.id)
         return job
 

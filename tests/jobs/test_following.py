@@ -15,7 +15,7 @@ from patcher import jobs
 from patcher.jobs import follow_log
 from patcher.jobs.link import Link
 from patcher.remote.host import Host
-from patcher.remote.opening import begin
+from patcher.remote.tree_folder import open_tree_folder
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import log_of
 from tests.machines import Machine
@@ -198,7 +198,7 @@ def test_the_disk_is_full_while_the_job_logs(here: Site, tmp_path: Path) -> None
         link = Link(Host("here", "here", path=str(small / "fork")), "fork")
         connection, _ = link.open("a test")
         job = jobs.start(connection, link.host, None, profile="debug", script="run.sh")
-        begin(connection, "fork", None)
+        open_tree_folder(connection, "fork", None)
         verdict = jobs.follow(link.again, connection, job)
         assert (verdict.kind, verdict.job.code) == ("failed", 7)
         assert "disk" in " ".join(str(line) for line in verdict.lines)

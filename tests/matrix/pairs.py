@@ -49,9 +49,7 @@ def copy_of(verl: str, folder: Path) -> Path:
 
 def session(tree: Path, vllm: str) -> Session:
     """A call on that tree, beside a vLLM release whose sources are read once for all of them."""
-    found = Session(root_option=tree, assume=surroundings(vllm))
-    found.lookup = _lookup(vllm)
-    return found
+    return Session(root_option=tree, assume=surroundings(vllm), given_lookup=_lookup(vllm))
 
 
 @lru_cache(maxsize=2)

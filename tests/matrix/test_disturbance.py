@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.patching.applying import Order, preview
-from patcher.patching.result import Round
+from patcher.patching.result import ApplyResult
 from patcher.records.load import load
 from tests.disturb import comment_every, disturb
 from tests.matrix.pairs import VERL, copy_of, parsed, session
@@ -38,17 +38,17 @@ def texts(tree: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def expected(tree: Path, texts: dict[str, str]) -> dict[str, Round]:
+def expected(tree: Path, texts: dict[str, str]) -> dict[str, ApplyResult]:
     assert texts
     return {vllm: planned(tree, vllm) for vllm in VLLM}
 
 
-def planned(tree: Path, vllm: str) -> Round:
+def planned(tree: Path, vllm: str) -> ApplyResult:
     here = session(tree, vllm)
     return preview(here, Order(here.request()))
 
 
-def same(found: Round, wanted: Round) -> None:
+def same(found: ApplyResult, wanted: ApplyResult) -> None:
     """The same outcomes, and the same syntax trees."""
     assert {o.id: o.kind for o in found.plan.outcomes} == {o.id: o.kind for o in wanted.plan.outcomes}
     assert set(found.would_change) == set(wanted.would_change)
@@ -60,7 +60,7 @@ def same(found: Round, wanted: Round) -> None:
 @pytest.mark.parametrize("quotes", ["double", "single"])
 @pytest.mark.parametrize("length", [60, 88, 120, 200])
 def test_after_ruff_format(
-    tree: Path, texts: dict[str, str], expected: dict[str, Round], length: int, quotes: str
+    tree: Path, texts: dict[str, str], expected: dict[str, ApplyResult], length: int, quotes: str
 ) -> None:
     settings = ["--isolated", f"--line-length={length}", f"--config=format.quote-style='{quotes}'"]
     paths = [str(tree / file) for file in texts]
@@ -74,7 +74,9 @@ def test_after_ruff_format(
         restore(tree, texts)
 
 
-def test_after_a_comment_on_every_anchor_line(tree: Path, texts: dict[str, str], expected: dict[str, Round]) -> None:
+def test_after_a_comment_on_every_anchor_line(
+    tree: Path, texts: dict[str, str], expected: dict[str, ApplyResult]
+) -> None:
     for vllm, wanted in expected.items():
         try:
             for path in wanted.would_change:
@@ -88,7 +90,7 @@ def test_after_a_comment_on_every_anchor_line(tree: Path, texts: dict[str, str],
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_mutations_that_keep_the_syntax(
-    tree: Path, texts: dict[str, str], expected: dict[str, Round], seed: int
+    tree: Path, texts: dict[str, str], expected: dict[str, ApplyResult], seed: int
 ) -> None:
     vllm = VLLM[seed % len(VLLM)]
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from patcher.migrate.model import StepName
+from patcher.migrate.order import StepName
 from tests import forks
 from tests.migrate import moving
 from tests.migrate.moving import Site, Told

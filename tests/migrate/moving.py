@@ -21,7 +21,7 @@ from tests import forks, machines
 from tests.machines import Machine
 
 REPOSITORY = Path(__file__).parents[2]
-HASTY = "from patcher.operations import migrating as m; m.PAUSES = (0.05,) * 3; import patcher.__main__ as p; p.main()"
+HASTY = "from patcher.migrate import migration as m; m.PAUSES = (0.05,) * 3; import patcher.__main__ as p; p.main()"
 """The command with short pauses between its tries."""
 VERSIONS = {"vllm": "0.20.2", "torch": "2.11.0", "transformers": "4.57.6", "triton": "3.6.0", "ray": "2.49.0"}
 OURS = (".uky-patch", ".uky-patch-kept")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patcher.remote.payload import payload
+from patcher.remote.agent_program import program
 from tests import forks
 from tests.migrate import moving
 from tests.migrate.cuts import WORDS
@@ -179,7 +179,7 @@ def test_everything_happens_within_the_tree(site: Site, line: Line, canary: Path
     site.machine.do("sh", "-c", 'echo by hand >> "$0"', str(tree / "README.md"))
     run(*WORDS, code=5)
     run(*WORDS, fault=Fault(after=40_000), code=5)
-    run(*WORDS, "--yes", fault=Fault(after=len(payload("n" * 32)) + 10_000, times=1))
+    run(*WORDS, "--yes", fault=Fault(after=len(program("n" * 32)) + 10_000, times=1))
     run("--only", "environment", code=1)
     job(site)
     (site.mover.tree / "uky-patch.toml").write_text('[hosts.line]\nscript = "job.sh"\n')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.migrate.model import StepName
+from patcher.migrate.order import StepName
 from tests.migrate.cuts import STEPS, Course
 from tests.remote.cutting import Fault
 

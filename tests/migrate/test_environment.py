@@ -6,7 +6,7 @@ import pytest
 
 from patcher.checks import Check, Status
 from patcher.i18n import phrase
-from patcher.migrate.steps.environment import came_to_an_end
+from patcher.migrate.steps import has_verdict
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from patcher.migrate.steps.environment import came_to_an_end
     ],
 )
 def test_a_check_that_its_budget_cut_short_proves_nothing(status: Status, detail: object, ended: bool) -> None:
-    assert came_to_an_end(Check("ray", "env", status, 1.0, detail)) is ended  # type: ignore[arg-type]
+    assert has_verdict(Check("ray", "env", status, 1.0, detail)) is ended  # type: ignore[arg-type]

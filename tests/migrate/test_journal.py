@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.migrate.journal import Journal, Proven, entry, journal
-from patcher.migrate.model import Step
+from patcher.migrate.journal import Journal, Proven, entry, journal_for
+from patcher.migrate.order import Step
 from patcher.secrets.redacting import Redactor
 
 
@@ -45,7 +45,7 @@ def test_a_damaged_or_foreign_entry_counts_as_none(notes: Journal, text: str) ->
 
 def test_each_pair_of_tree_and_host_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    files = {journal(Path(root), host).file for root in ("/a", "/b") for host in ("x", "y")}
+    files = {journal_for(Path(root), host).file for root in ("/a", "/b") for host in ("x", "y")}
     assert len(files) == 4
     assert all(tmp_path in file.parents for file in files)
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.migrate.listing import listing
-from patcher.migrate.model import Listing
-from patcher.profiles.marked import marked
+from patcher.migrate.listing import Listing, list_tree
+from patcher.profiles.rendered_file import with_hash_line
 from tests.migrate.toys import VERSION, fork, git, write
 
 
@@ -23,7 +22,7 @@ def test_the_list_is_gits_with_new_files_and_without_deleted_ones(tmp_path: Path
     root = fork(tmp_path / "fork", {".gitignore": "*.log\n/outputs/\n", "verl/gone.py": "", "verl/models/a.py": "x"})
     (root / "verl/gone.py").unlink()
     write(root, {"verl/untracked.py": "new", "train.log": "l", "outputs/step/model.pt": "w" * 1000})
-    found = listing(root)
+    found = list_tree(root)
     assert sorted(found.items) == [".gitignore", "README.md", VERSION, "verl/models/a.py", "verl/untracked.py"]
     assert found.dirty
     assert found.commit == git(root, "rev-parse", "HEAD").strip()
@@ -37,18 +36,18 @@ def test_the_list_is_gits_with_new_files_and_without_deleted_ones(tmp_path: Path
 
 
 def test_a_clean_tree_and_one_without_a_commit(tmp_path: Path) -> None:
-    assert not listing(fork(tmp_path / "clean")).dirty
+    assert not list_tree(fork(tmp_path / "clean")).dirty
     (tmp_path / "new").mkdir()
     git(tmp_path / "new", "init", "--quiet")
     write(tmp_path / "new", {"a": "1"})
-    found = listing(tmp_path / "new")
+    found = list_tree(tmp_path / "new")
     assert (list(found.items), found.commit, found.dirty) == (["a"], None, True)
 
 
 def test_the_root_may_be_a_folder_of_the_checkout(tmp_path: Path) -> None:
     top = fork(tmp_path / "top", {"fork/verl/a.py": "", ".gitignore": "*.log\n", "other.py": ""})
     write(top, {"fork/x.log": "", "y.log": "", "untracked": ""})
-    found = listing(top / "fork")
+    found = list_tree(top / "fork")
     assert list(found.items) == ["verl/a.py"]
     assert left_out(found) == {"x.log": "git ignores it"}
     assert not found.dirty
@@ -63,7 +62,7 @@ def test_variables_of_the_caller_point_git_nowhere_else(tmp_path: Path, monkeypa
         "GIT_LITERAL_PATHSPECS": "1",
     }.items():
         monkeypatch.setenv(name, value)
-    assert sorted(listing(root).items) == ["README.md", VERSION]
+    assert sorted(list_tree(root).items) == ["README.md", VERSION]
 
 
 def test_hosts_own_files_notes_and_other_repositories_are_left_out_with_a_reason(tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ def test_hosts_own_files_notes_and_other_repositories_are_left_out_with_a_reason
     sub = fork(tmp_path / "sub")
     git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub), "third")
     write(root, {".uky-patch-kept/2026/x": ""})
-    found = listing(root)
+    found = list_tree(root)
     assert sorted(found.items) == [".gitmodules", "README.md", "recipe/git_ignore.py", VERSION]
     reasons = left_out(found)
     assert reasons["git_ignore.py"] == "each host has its own"
@@ -85,7 +84,7 @@ def test_hosts_own_files_notes_and_other_repositories_are_left_out_with_a_reason
 def test_an_ignored_git_ignore_py_is_named_as_the_hosts_own(tmp_path: Path) -> None:
     root = fork(tmp_path / "fork", {".gitignore": "git_ignore.py\n"})
     write(root, {"git_ignore.py": "HERE = 1\n"})
-    assert left_out(listing(root))["git_ignore.py"] == "each host has its own"
+    assert left_out(list_tree(root))["git_ignore.py"] == "each host has its own"
 
 
 def test_symlinks_stay_inside_or_stay_here(tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_symlinks_stay_inside_or_stay_here(tmp_path: Path) -> None:
     }
     for path, target in links.items():
         (root / path).symlink_to(target)
-    found = listing(root)
+    found = list_tree(root)
     assert {path: item.link for path, item in found.items.items() if item.link} == {
         path: links[path] for path in ("fine", "verl/sub/up", "dangling", "verl/folder")
     }
@@ -117,7 +116,7 @@ def test_nothing_is_read_through_a_folder_that_became_a_symlink(tmp_path: Path) 
     (root / "verl/sub/a.py").unlink()
     (root / "verl/sub").rmdir()
     (root / "verl/sub").symlink_to(tmp_path / "elsewhere")
-    found = listing(root)
+    found = list_tree(root)
     assert sorted(found.items) == ["README.md", VERSION]
     assert "absolute target" in left_out(found)["verl/sub"]
 
@@ -132,7 +131,7 @@ def test_pipes_sockets_and_unreadable_files_are_told(tmp_path: Path, monkeypatch
         monkeypatch.setattr(
             os, "open", lambda path, *rest: _denied(path) if os.fspath(path).endswith("/secret") else real(path, *rest)
         )
-        found = listing(root)
+        found = list_tree(root)
     assert sorted(found.items) == ["README.md", VERSION]
     reasons = left_out(found)
     assert reasons["secret"] == "cannot be read: Permission denied"
@@ -147,13 +146,13 @@ def test_names_that_are_no_utf8_keep_their_bytes(tmp_path: Path) -> None:
     root = fork(tmp_path / "fork")
     name = b"verl/\xff\n\xe9.py"
     (root / os.fsdecode(name)).write_text("x")
-    assert name in [os.fsencode(path) for path in listing(root).items]
+    assert name in [os.fsencode(path) for path in list_tree(root).items]
 
 
 def test_ignored_folders_of_one_name_are_told_together(tmp_path: Path) -> None:
     root = fork(tmp_path / "fork", {".gitignore": "__pycache__/\n", "verl/a/x.py": "", "verl/b/x.py": ""})
     write(root, {f"verl/{part}/__pycache__/x.pyc": "1234" for part in ("a", "b")})
-    found = {left.path: left for left in listing(root).left_out}
+    found = {left.path: left for left in list_tree(root).left_out}
     assert found["**/__pycache__/"].size == 8
     assert str(found["**/__pycache__/"].reason) == "git ignores it, in 2 places"
 
@@ -161,13 +160,13 @@ def test_ignored_folders_of_one_name_are_told_together(tmp_path: Path) -> None:
 def test_permission_bits_are_those_of_the_file(tmp_path: Path) -> None:
     root = fork(tmp_path / "fork", {"run.sh": ""})
     (root / "run.sh").chmod(0o4755)
-    assert listing(root).items["run.sh"].mode == 0o755
+    assert list_tree(root).items["run.sh"].mode == 0o755
 
 
 def test_a_folder_without_git_is_refused_with_advice(tmp_path: Path) -> None:
     write(tmp_path, {VERSION: ""})
     with pytest.raises(TreeError, match="not a git checkout") as caught:
-        listing(tmp_path)
+        list_tree(tmp_path)
     assert "git init" in str(caught.value.advice)
 
 
@@ -175,21 +174,21 @@ def test_a_tree_that_an_outer_checkout_ignores_is_no_empty_list(tmp_path: Path) 
     outer = fork(tmp_path / "outer", {".gitignore": "/fork/\n"})
     write(outer, {"fork/verl/__init__.py": ""})
     with pytest.raises(TreeError, match="lists no file"):
-        listing(outer / "fork")
+        list_tree(outer / "fork")
 
 
 def test_what_git_refuses_is_said_in_its_words(tmp_path: Path) -> None:
     root = fork(tmp_path / "fork")
     (root / ".git/index").write_bytes(b"not an index")
     with pytest.raises(TreeError, match="index file"):
-        listing(root)
+        list_tree(root)
 
 
 def test_a_script_that_was_rendered_for_this_machine_is_not_sent(tmp_path: Path) -> None:
-    ours = marked("#!/bin/sh\n# rendered by uky-patch @\n")
+    ours = with_hash_line("#!/bin/sh\n# rendered by uky-patch @\n")
     root = fork(tmp_path / "fork", {"run_standard.sh": "the fork's own", "run_debug.sh": ours})
     write(root, {"run_fast_load.sh": ours + "# edited", "other.sh": ours})
-    found = listing(root)
+    found = list_tree(root)
     assert "run_standard.sh" in found.items
     assert "other.sh" in found.items
     told = left_out(found)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.migrate.model import STEPS, StepName
-from patcher.migrate.walk import Order
+from patcher.migrate.order import STEPS, MigrationOrder, StepName
 from patcher.remote.host import Host
 
 HOST = Host("h", "h")
@@ -14,8 +13,8 @@ HOST = Host("h", "h")
 def steps(
     start: StepName | None = None, *, until: StepName | None = None, only: tuple[StepName, ...] = ()
 ) -> list[str]:
-    order = Order(HOST, start, until, only)
-    return [step for step in STEPS if order.needs(step)]
+    order = MigrationOrder(HOST, start, until, only)
+    return [step for step in STEPS if order.runs(step)]
 
 
 def test_all_of_them_without_a_choice() -> None:

@@ -10,20 +10,18 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.migrate.comparing import compare
-from patcher.migrate.listing import listing
-from patcher.migrate.model import Cargo
-from patcher.migrate.planning import plan_cargo
-from patcher.migrate.sending import send
-from patcher.migrate.verifying import verify
+from patcher.migrate.listing import list_tree
+from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.transfer import compare, send
+from patcher.migrate.verify import verify_payload
 from patcher.patching.applying import Order, apply
 from patcher.patching.reverting import revert
 from patcher.patching.status import records_status
 from patcher.remote.connection import connect
 from patcher.remote.environment import environment_of
 from patcher.remote.host import HERE, Host
-from patcher.remote.opening import begin
-from patcher.remote.probing import survey
+from patcher.remote.survey import survey_host
+from patcher.remote.tree_folder import open_tree_folder
 from patcher.session.session import Session
 from tests.migrate.toys import contents, fork, git, write
 from tests.packages.venvs import Venv
@@ -82,27 +80,27 @@ class Fork:
     def session(self, root: Path | None = None, assume: Mapping[str, str] | None = None) -> Session:
         return Session(root or self.root, None, assume or {}, (self.patches,))
 
-    def cargo(self) -> Cargo:
+    def cargo(self) -> Payload:
         with connect(self.host) as connection:
-            begin(connection, "fork", None)
-            found = survey(connection, self.host)
-            return plan_cargo(self.session(), listing(self.root), found, connection)
+            open_tree_folder(connection, "fork", None)
+            found = survey_host(connection, self.host)
+            return plan_payload(self.session(), list_tree(self.root), found, connection)
 
-    def move(self) -> Cargo:
+    def move(self) -> Payload:
         with connect(self.host) as connection:
-            begin(connection, "fork", "migrate")
-            found = survey(connection, self.host)
-            cargo = plan_cargo(self.session(), listing(self.root), found, connection)
+            open_tree_folder(connection, "fork", "migrate")
+            found = survey_host(connection, self.host)
+            cargo = plan_payload(self.session(), list_tree(self.root), found, connection)
             difference = compare(connection, cargo)
             if not difference.nothing:
                 send(connection, cargo, difference)
-            checks = verify(connection, cargo)
+            checks = verify_payload(connection, cargo)
             assert [check for check in checks if check.status == "fail"] == []
             return cargo
 
 
-def kinds(cargo: Cargo) -> dict[str, str]:
-    return {outcome.id: outcome.kind for outcome in cargo.round.plan.outcomes if outcome.id.startswith("toy-")}
+def kinds(cargo: Payload) -> dict[str, str]:
+    return {outcome.id: outcome.kind for outcome in cargo.result.plan.outcomes if outcome.id.startswith("toy-")}
 
 
 @pytest.fixture
@@ -154,10 +152,10 @@ def test_status_and_revert_work_on_what_arrived(toy: Fork, monkeypatch: pytest.M
 
 def test_a_second_run_has_the_same_cargo_to_the_byte(toy: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
     toy.move()
-    monkeypatch.setattr("patcher.migrate.loading.now", lambda: "2030-01-01T00:00:00+00:00")
+    monkeypatch.setattr("patcher.migrate.payload.now", lambda: "2030-01-01T00:00:00+00:00")
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
-        again = plan_cargo(toy.session(), listing(toy.root), survey(connection, toy.host), connection)
+        open_tree_folder(connection, "fork", None)
+        again = plan_payload(toy.session(), list_tree(toy.root), survey_host(connection, toy.host), connection)
         assert compare(connection, again).nothing
 
 
@@ -173,8 +171,8 @@ def test_nothing_of_ours_is_sent_where_no_record_applies(toy: Fork) -> None:
 def test_a_record_that_cannot_be_applied_there_fails_the_round_and_nothing_is_replaced(toy: Fork) -> None:
     toy.record("toy-drifted", 'numpy = ">=2"', pattern="gone(1)")
     cargo = toy.cargo()
-    assert cargo.round.failed
-    assert [outcome.id for outcome in cargo.round.plan.failed] == ["toy-drifted"]
+    assert cargo.result.failed
+    assert [outcome.id for outcome in cargo.result.plan.failed] == ["toy-drifted"]
     assert cargo.items == cargo.listing.items
 
 
@@ -183,7 +181,7 @@ def test_a_patched_file_that_somebody_changed_is_refused(toy: Fork) -> None:
     with (toy.root / TOY).open("a") as file:
         file.write("more = 1\n")
     cargo = toy.cargo()
-    assert ("toy-for-here", "tampered") in [(outcome.id, outcome.kind) for outcome in cargo.round.plan.failed]
+    assert ("toy-for-here", "tampered") in [(outcome.id, outcome.kind) for outcome in cargo.result.plan.failed]
     assert cargo.items == cargo.listing.items
 
 
@@ -229,11 +227,11 @@ def test_a_record_reaches_a_file_through_a_symlink_of_the_tree(toy: Fork) -> Non
 
 def test_a_file_that_changes_while_it_is_read_stops_the_plan(toy: Fork) -> None:
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
-        listed = listing(toy.root)
+        open_tree_folder(connection, "fork", None)
+        listed = list_tree(toy.root)
         (toy.root / TOY).write_text("value = old(1)  # otherwise\n")
         with pytest.raises(TreeError, match="changed while it was read"):
-            plan_cargo(toy.session(), listed, survey(connection, toy.host), connection)
+            plan_payload(toy.session(), listed, survey_host(connection, toy.host), connection)
 
 
 def test_mode_and_newlines_stay(toy: Fork) -> None:
@@ -283,19 +281,19 @@ def test_what_cannot_be_looked_up_is_decided_by_the_version_and_said(
     toy.record("toy-has", 'vllm = ">=0.20"\nhas = ["vllm.engine.Engine.start(port)"]', to="one(1)")
     (toy.patches / "toy-for-there.toml").unlink()
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
+        open_tree_folder(connection, "fork", None)
         session = toy.session(assume={"vllm": "0.20.2"})
-        cargo = plan_cargo(session, listing(toy.root), survey(connection, toy.host), connection)
-    (outcome,) = [outcome for outcome in cargo.round.plan.outcomes if outcome.id == "toy-has"]
+        cargo = plan_payload(session, list_tree(toy.root), survey_host(connection, toy.host), connection)
+    (outcome,) = [outcome for outcome in cargo.result.plan.outcomes if outcome.id == "toy-has"]
     assert outcome.kind == "applied"
     assert "decided by version alone" in str(outcome.note)
 
 
 def test_an_assumed_version_counts_for_the_host(toy: Fork) -> None:
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
+        open_tree_folder(connection, "fork", None)
         session = toy.session(assume={"numpy": "1.26.4"})
-        cargo = plan_cargo(session, listing(toy.root), survey(connection, toy.host), connection)
+        cargo = plan_payload(session, list_tree(toy.root), survey_host(connection, toy.host), connection)
     assert kinds(cargo) == {"toy-for-here": "applied", "toy-for-there": "not-needed"}
 
 
@@ -308,22 +306,22 @@ def test_a_host_without_an_environment_for_training_is_told_so(
     monkeypatch.delenv("VIRTUAL_ENV")
     host = Host(HERE, HERE, path=str(toy.target))
     with connect(host) as connection:
-        begin(connection, "fork", None)
-        found = survey(connection, host)
+        open_tree_folder(connection, "fork", None)
+        found = survey_host(connection, host)
         assert found.interpreter is None
         environment = environment_of(found, toy.root)
         assert environment.version("verl") == "0.1.0"
         assert environment.version("vllm") is None
-        cargo = plan_cargo(toy.session(), listing(toy.root), found, connection)
-    assert not cargo.round.failed
+        cargo = plan_payload(toy.session(), list_tree(toy.root), found, connection)
+    assert not cargo.result.failed
     assert any("--python" in str(note) and "no vllm was found" in str(note) for note in cargo.notes)
 
 
 def test_the_verl_of_the_tree_counts_and_another_is_named(toy: Fork) -> None:
     toy.there.install("verl", "0.5.0")
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
-        found = environment_of(survey(connection, toy.host), toy.root)
+        open_tree_folder(connection, "fork", None)
+        found = environment_of(survey_host(connection, toy.host), toy.root)
     assert found.version("verl") == "0.1.0"
     assert any("verl 0.5.0 is installed at" in str(problem) for problem in found.problems)
 
@@ -356,8 +354,8 @@ def test_what_is_not_as_it_was_sent_is_named(spoil: str, toy: Fork) -> None:
             (toy.target / place).unlink()
             (toy.target / place).symlink_to("other.py")
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
-        checks = verify(connection, cargo)
+        open_tree_folder(connection, "fork", None)
+        checks = verify_payload(connection, cargo)
     failed = {check.name: check for check in checks if check.status == "fail"}
     assert set(failed) == bad
     assert place in str(failed["files"].detail)
@@ -367,9 +365,9 @@ def test_what_is_not_as_it_was_sent_is_named(spoil: str, toy: Fork) -> None:
 def test_a_proof_names_each_record_and_counts_the_hashes(toy: Fork) -> None:
     cargo = toy.move()
     with connect(toy.host) as connection:
-        begin(connection, "fork", None)
+        open_tree_folder(connection, "fork", None)
         before = connection.channel.trips
-        checks = {check.name: check for check in verify(connection, cargo)}
+        checks = {check.name: check for check in verify_payload(connection, cargo)}
         assert connection.channel.trips == before + 1
     assert str(checks["files"].detail) == f"{len(cargo.items)} of {len(cargo.items)} hashes match"
     assert str(checks["record toy-for-there"].detail) == "2 marked lines in 1 file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.migrate.rsync import End, version
+from patcher.migrate.rsync import RsyncEnd, version
 
 MKSTEMP = 'rsync: [receiver] mkstemp "/home/u/.x.a1b2" failed: {}\nrsync error: some files (code 23) at main.c(1)'
 
@@ -27,7 +27,7 @@ MKSTEMP = 'rsync: [receiver] mkstemp "/home/u/.x.a1b2" failed: {}\nrsync error: 
     ],
 )
 def test_ends_are_told_apart(said: str, found: str) -> None:
-    end = End(23, said)
+    end = RsyncEnd(23, said)
     names = ["vanished"] if end.vanished else [name for name in ("full", "quota", "refused") if getattr(end, name)]
     assert names == ([found] if found else [])
 

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from patcher.migrate.comparing import compare
-from patcher.migrate.listing import listing
-from patcher.migrate.model import Cargo, Difference, Item, Sent
-from patcher.migrate.sending import send
-from patcher.packages.environment import Environment
-from patcher.patching.result import Round
+from patcher.migrate.listing import Item, list_tree
+from patcher.migrate.payload import Payload
+from patcher.migrate.transfer import Difference, Sent, compare, send
+from patcher.packages import Environment
+from patcher.patching.result import ApplyResult
 from patcher.remote.connection import Connection, connect
 from patcher.remote.host import HERE, Host
-from patcher.remote.opening import begin
+from patcher.remote.tree_folder import open_tree_folder
 from tests.machines import Machine
 
 VERSION = "verl/__init__.py"
@@ -46,21 +45,21 @@ def fork(root: Path, files: Mapping[str, str | bytes] | None = None) -> Path:
     return root
 
 
-def cargo(root: Path, *changed: Item) -> Cargo:
+def cargo(root: Path, *changed: Item) -> Payload:
     """The tree as it is here, with some files otherwise."""
-    found = listing(root)
+    found = list_tree(root)
     items = {**found.items, **{item.path: item for item in changed}}
-    return Cargo(found, items, round=cast("Round", None), environment=cast("Environment", None))
+    return Payload(found, items, result=cast("ApplyResult", None), environment=cast("Environment", None))
 
 
 @contextlib.contextmanager
 def opened(host: Host, *, purpose: str | None = "migrate") -> Iterator[Connection]:
     with connect(host) as connection:
-        begin(connection, "fork", purpose)
+        open_tree_folder(connection, "fork", purpose)
         yield connection
 
 
-def bring(host: Host, what: Cargo) -> tuple[Difference, Sent]:
+def bring(host: Host, what: Payload) -> tuple[Difference, Sent]:
     """A whole transfer on a connection of its own."""
     with opened(host) as connection:
         difference = compare(connection, what)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.cli.app import run
-from patcher.remote import payload
+from patcher.remote import agent_program
 
 MEMORY = 4 << 30
 """Bytes of address space that a command and each process of it may have."""
@@ -90,7 +90,7 @@ def _child(base: Path, words: Sequence[str], told: Path, notes: Path | None) -> 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         if notes is not None:
             hook = HOOK.format(file=str(notes))
-            payload.BOOTSTRAP = hook + payload.BOOTSTRAP
+            agent_program.BOOTSTRAP = hook + agent_program.BOOTSTRAP
             exec(hook, {})
         code = run(list(words))
     except BaseException:

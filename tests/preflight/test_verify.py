@@ -12,8 +12,8 @@ from patcher.cli.app import run
 from patcher.preflight.preflight import PreflightOptions, run_preflight
 from patcher.remote.connection import connect
 from patcher.remote.host import HERE, Host
-from patcher.remote.opening import begin
-from patcher.remote.probing import survey
+from patcher.remote.survey import survey_host
+from patcher.remote.tree_folder import open_tree_folder
 from tests.agent.preflight_programs.standins import TORCH, tree
 
 LEVELS = ("markers", "env", "data", "model", "engine", "job")
@@ -30,9 +30,9 @@ def test_each_check_is_told_when_it_is_there(fork: Path) -> None:
     host = Host(HERE, HERE, path=str(fork), python=sys.executable)
     order: list[str] = []
     with connect(host) as connection:
-        begin(connection, fork.name, None)
+        open_tree_folder(connection, fork.name, None)
         checks = run_preflight(
-            connection, host, survey(connection, host), "env", on_check=lambda check: order.append(check.name)
+            connection, host, survey_host(connection, host), "env", on_check=lambda check: order.append(check.name)
         )
         assert connection.channel.trips == 3
     assert order == [check.name for check in checks]
@@ -85,9 +85,14 @@ def test_secrets_of_the_host_are_in_no_verdict(fork: Path) -> None:
     (fork / "vllm" / "__init__.py").write_text("raise ImportError('token tell-nobody-of-it is refused')\n")
     host = Host(HERE, HERE, path=str(fork), python=sys.executable, secrets={"HF_TOKEN": "tell-nobody-of-it"})
     with connect(host) as connection:
-        begin(connection, fork.name, None)
+        open_tree_folder(connection, fork.name, None)
         checks = run_preflight(
-            connection, host, survey(connection, host), "env", on_check=lambda _: None, wish=PreflightOptions(budget=5)
+            connection,
+            host,
+            survey_host(connection, host),
+            "env",
+            on_check=lambda _: None,
+            wish=PreflightOptions(budget=5),
         )
     said = " ".join(str(check.detail) for check in checks)
     assert "is refused" in said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.remote.survey import Gpu, Interpreter, Place, Survey
+from patcher.remote.survey import Gpu, Interpreter, Survey, TreeFolder
 
 VERSIONS = {"verl": "0.7.0", "vllm": "0.20.2", "torch": "2.11.0", "triton": "3.6.0"}
 
@@ -21,7 +21,7 @@ def survey(
         user="u",
         home=home,
         agent_python="3.8.18",
-        place=Place(root, exists=True, empty=False, manifest=True),
+        folder=TreeFolder(root, exists=True, empty=False, manifest=True),
         interpreter=Interpreter(python, "3.12.3"),
         others=(),
         gpus=tuple(Gpu(index, "H200", memory, 0) for index in range(gpus)),

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import HostError
-from patcher.profiles.marked import marked
-from patcher.profiles.model import Rendered
-from patcher.remote import payload
+from patcher.profiles.rendered_file import Rendered, with_hash_line
+from patcher.remote import agent_program
 from patcher.remote.channel import Channel, RefusedError
 
 
@@ -24,7 +23,7 @@ def ended(code: int | None, said: str, greeted: bool) -> HostError:
 
 @pytest.fixture
 def channel(old_python: str) -> Iterator[Channel]:
-    with closing(Channel([old_python, "-I", "-u", "-c", payload.BOOTSTRAP], b"", ended)) as found:
+    with closing(Channel([old_python, "-I", "-u", "-c", agent_program.BOOTSTRAP], b"", ended)) as found:
         yield found
 
 
@@ -32,10 +31,10 @@ def test_put(channel: Channel, tmp_path: Path) -> None:
     channel.ask(
         "begin", path=str(tmp_path / "fork"), purpose="a test", run="r", who="w", machine="m", client={}, over=[]
     )
-    content = Rendered("run.sh", marked("# rendered by uky-patch @\nx\n")).text.encode()
+    content = Rendered("run.sh", with_hash_line("# rendered by uky-patch @\nx\n")).text.encode()
     told = [{"path": "run.sh", "size": len(content), "mode": 0o755}]
-    assert channel.ask("put", body=content, files=told)["files"][0]["how"] == "written"
-    assert channel.ask("put", body=content, files=told)["files"][0]["how"] == "unchanged"
+    assert channel.ask("write_files", body=content, files=told)["files"][0]["outcome"] == "written"
+    assert channel.ask("write_files", body=content, files=told)["files"][0]["outcome"] == "unchanged"
 
 
 def test_models(channel: Channel, tmp_path: Path) -> None:

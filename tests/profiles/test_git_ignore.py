@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from patcher.profiles import render_all
-from patcher.profiles.model import Rendered
+from patcher.profiles.rendered_file import Rendered
+from patcher.profiles.rendering import render_all
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import HERE, Host
 from tests.profiles.hosts import VERSIONS, survey

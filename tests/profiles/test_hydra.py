@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from patcher.packages.releases import sources
-from patcher.profiles import render_all
-from patcher.profiles.hydra import hydra_text
+from patcher.profiles.hydra_overrides import hydra_text
+from patcher.profiles.rendering import render_all
 from patcher.remote.host import Host
 from tests.profiles.hosts import survey
 from tests.profiles.test_releases import VERL

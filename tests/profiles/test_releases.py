@@ -17,8 +17,8 @@ from patcher.check.registry.options import options_of
 from patcher.check.rules import judge
 from patcher.check.scripts.collect import script_uses
 from patcher.packages.releases import sources
-from patcher.profiles import NAMES, render_all
-from patcher.profiles.model import Rendered
+from patcher.profiles.rendered_file import Rendered
+from patcher.profiles.rendering import NAMES, render_all
 from patcher.remote.host import Host
 from tests.profiles.hosts import survey
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import RecordError
-from patcher.profiles import render_all
 from patcher.profiles.agent.rendered import is_untouched
-from patcher.profiles.model import Rendered
+from patcher.profiles.rendered_file import Rendered
+from patcher.profiles.rendering import render_all
 from patcher.remote.host import HERE, Host
 from tests import tools
 from tests.profiles.hosts import VERSIONS, survey

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.remote import payload
+from patcher.remote import agent_program
 
 if TYPE_CHECKING:
     import pytest
@@ -58,14 +58,14 @@ def bug(request):
 
 def toys(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
     """Agents from now on know the verbs above; `constants` are set in `patcher.remote.agent.serving`."""
-    whole = payload._sources()
+    whole = agent_program._sources()
     verbs = "".join(f'\n    "{verb}": "patcher.toy:{verb}",' for verb in VERBS)
     extra = f"agent = SOURCES['patcher.agent'].replace('= {{', {'= {' + verbs!r}, 1)\n".replace("{{", "{")
     extra += "SOURCES['patcher.agent'] = agent\nserve = SOURCES['patcher.remote.agent.serving']\n"
     for name, value in constants.items():
         extra += f"import re\nserve = re.sub(r'(?m)^{name} = .*', '{name} = {value}', serve)\n"
     extra += f"SOURCES['patcher.remote.agent.serving'] = serve\nSOURCES['patcher.toy'] = {_SOURCE!r}\n"
-    monkeypatch.setattr(payload, "_sources", lambda: whole + extra)
+    monkeypatch.setattr(agent_program, "_sources", lambda: whole + extra)
 
 
 def children(name: str = "") -> set[int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from patcher.report.jobs import show_unset
 from patcher.session.config import Config
-from patcher.session.hosts import host_named
+from patcher.session.hosts import find_host
 
 if TYPE_CHECKING:
     import pytest
@@ -18,7 +18,7 @@ def test_a_secret_that_is_named_and_not_set_here_is_told(
     monkeypatch.setenv("HF_TOKEN", "hf_value")
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     config = Config(hosts={"box": {"secrets": ["HF_TOKEN", "WANDB_API_KEY"]}})
-    show_unset(host_named(config, "box"))
+    show_unset(find_host(config, "box"))
     told = capsys.readouterr().err
     assert "WANDB_API_KEY" in told
     assert "HF_TOKEN" not in told

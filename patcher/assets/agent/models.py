@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase
-from patcher.remote.agent import cgroups
+from patcher.remote.agent import resources
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.worktree import files
 
@@ -45,7 +45,7 @@ def warm(request: Request) -> dict[str, Any]:
     """
     model = _find_model(request)[1]
     weights = _weights(model)
-    free = cgroups.available()
+    free = resources.available()
     room = float("inf") if free is None else free * _SHARE
     pieces: list[tuple[str, int, int]] = []
     skipped: list[dict[str, Any]] = []

@@ -19,7 +19,7 @@ ORIGINALS = path_guard.OWN + "/originals"
 
 
 class Difference:
-    """Paths below the root. See `patcher.migrate.model.Difference`; `absent`: not there in any form."""
+    """Paths below the root. See `patcher.migrate.transfer.Difference`; `absent`: not there in any form."""
 
     def __init__(self) -> None:
         self.send: list[str] = []

@@ -10,9 +10,8 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase
-from patcher.migrate.agent import comparing
+from patcher.migrate.agent import comparing, rsync
 from patcher.migrate.agent.comparing import Cargo
-from patcher.remote.agent import rsync
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
 from patcher.worktree import disk, hashing, os_errors, path_guard, placement

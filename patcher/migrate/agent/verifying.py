@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Message, phrase, why
-from patcher.migrate.agent.marks import marked_lines
 from patcher.remote.agent.place import root as root_of
 from patcher.worktree import files, hashing, manifest
 from patcher.worktree.json_text import parse_json
@@ -75,3 +75,14 @@ def _ledger(root: str) -> Any:
         return why(error)
     except (ValueError, KeyError, TypeError) as error:
         return phrase("it is damaged: {problem}", problem=str(error))
+
+
+def marked_lines(text: str, word: str) -> dict[str, int]:
+    """How many lines carry each record's mark: `# WORD[record]`, or `# WORD[one, two]` for both."""
+    pattern = re.compile(rf"#[ \t]*{re.escape(word)}\[([^\]\r\n]*)\]", re.IGNORECASE)
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        names = {name.strip() for match in pattern.finditer(line) for name in match[1].split(",")}
+        for name in names:
+            found[name] = found.get(name, 0) + 1
+    return found

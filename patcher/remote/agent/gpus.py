@@ -1,16 +1,18 @@
-"""The GPUs and what runs on them, as nvidia-smi tells it; parsers of its output, and the commands that give it."""
+"""The GPUs, what runs on them and the driver, as nvidia-smi tells it, and where the driver's libcuda.so.1 lies."""
 
 from __future__ import annotations
 
 import os
+import platform
 import pwd
 import re
 import shutil
-from typing import Any
+from typing import Any, Iterable, Mapping
 
 from patcher.messages import Message, phrase
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Output, Untold, run
+from patcher.worktree import files
 
 SECONDS = 6.0
 """nvidia-smi wakes up GPUs that nobody uses, one after another: seconds where the driver does not stay loaded."""
@@ -18,6 +20,8 @@ _PLACES = ("/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin", "/usr/lib/wsl/
 _GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu,mig.mode.current,driver_version"
 _APP_FIELDS = "gpu_uuid,pid,process_name,used_gpu_memory"
 _MIB = 1 << 20
+_LIBCUDA = "libcuda.so.1"
+_LDCONFIG_SECONDS = 1.0
 
 
 def gpus() -> list[dict[str, Any]]:
@@ -118,9 +122,9 @@ def _nvidia_smi() -> str:
 
 
 def _complaint(output: Output) -> Message:
-    said = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
-    if said:
-        return phrase("nvidia-smi: {said}", said=said[:300])
+    text = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
+    if text:
+        return phrase("nvidia-smi: {said}", said=text[:300])
     return phrase("nvidia-smi ended with {code} and said nothing", code=output.code)
 
 
@@ -142,3 +146,62 @@ def _user(pid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def libcuda(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Where libcuda.so.1 lies, in the order in which a program would find it.
+
+    `places`: of the driver's own; `compat`: of the toolkit's forward compatibility; `stubs`: to link with alone.
+    """
+    arch = platform.machine()
+    folders = [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
+    known = [f"/usr/lib/{arch}-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"]
+    toolkit = environ.get("CUDA_HOME") or "/usr/local/cuda"
+    cached = parse_ldconfig(_ldconfig(), arch)
+    places = [f"{folder}/{_LIBCUDA}" for folder in folders] + cached
+    places += [f"{folder}/{_LIBCUDA}" for folder in (*known, f"{toolkit}/compat")]
+    there = _distinct(path for path in places if _is_64_bit(path))
+    links = (f"{toolkit}/lib64/stubs", f"{toolkit}/targets/{arch}-linux/lib/stubs", *folders)
+    stubs = [f"{folder}/libcuda.so" for folder in links if is_stub(folder) and os.path.exists(f"{folder}/libcuda.so")]
+    return {
+        "places": [path for path in there if not is_stub(path) and "/compat/" not in path],
+        "compat": [path for path in there if "/compat/" in path],
+        "stubs": list(dict.fromkeys(stubs)) + [path for path in there if is_stub(path)],
+    }
+
+
+def _distinct(paths: Iterable[str]) -> list[str]:
+    """Each folder once, by the name that comes first: /lib is often /usr/lib."""
+    found: dict[str, str] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(os.path.dirname(path)), os.path.normpath(path))
+    return list(found.values())
+
+
+def _is_64_bit(path: str) -> bool:
+    try:
+        with files.open_binary(path) as file:
+            return file.read(5) == b"\x7fELF\x02"
+    except OSError:
+        return False
+
+
+def is_stub(path: str) -> bool:
+    """Whether it is a library to link with that does nothing when it is loaded."""
+    return "stubs" in path.split("/")
+
+
+def parse_ldconfig(text: str, arch: str) -> list[str]:
+    """The paths of `ldconfig -p` for programs of this architecture."""
+    wanted = {"x86_64": "x86-64", "aarch64": "AArch64"}.get(arch, "")
+    lines = re.findall(rf"^\s*{re.escape(_LIBCUDA)} \(([^)]*)\) => (\S.*)$", text, re.MULTILINE)
+    return [path for kind, path in lines if wanted in kind]
+
+
+def _ldconfig() -> str:
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
+        try:
+            return run([program, "-p"], _LDCONFIG_SECONDS).out
+        except Untold:
+            continue
+    return ""

@@ -31,7 +31,7 @@ def begin(request: Request) -> dict[str, Any]:
 
     With a `purpose` it is made if it is missing and locked for as long as the connection lasts; without, nothing is
     written. `run`, `who` and `machine` go into the lock's note; `over` are runs that are known to have ended.
-    Answers what `patcher.remote.survey.Place` holds.
+    Answers what `patcher.remote.survey.TreeFolder` holds.
     """
     args = request.args
     root = resolved(args.get("path"), args.get("name") or "")
@@ -199,7 +199,7 @@ def _is_nested(folder: str) -> bool:
 def _locked(root: str, owner: dict[str, Any]) -> Refusal:
     cause = phrase("it has only just begun")
     if owner.get("who"):
-        told = {name: str(owner.get(name, "")) for name in ("who", "machine", "since", "purpose")}
-        cause = phrase("{who} from {machine}, since {since}: {purpose}", **told)
+        fields = {name: str(owner.get(name, "")) for name in ("who", "machine", "since", "purpose")}
+        cause = phrase("{who} from {machine}, since {since}: {purpose}", **fields)
     advice = phrase("Wait until it has ended. If its connection is lost, it ends by itself within two minutes.")
     return Refusal("locked", phrase("{path}: another migration is under way", path=root), cause, advice)

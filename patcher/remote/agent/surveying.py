@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from patcher.messages import phrase
-from patcher.remote.agent import cgroups, disks, environs, gpus, interpreters, libcuda, place
+from patcher.remote.agent import environs, gpus, interpreters, place, resources
 from patcher.remote.agent.facts import Fact, Untold, gather, run
 from patcher.remote.agent.serving import Request
 from patcher.worktree import files, places
@@ -43,14 +43,14 @@ def survey(request: Request) -> dict[str, Any]:
         "gpus": Fact(gpus.gpus, gpus.SECONDS + 0.5),
         "processes": Fact(gpus.processes, gpus.SECONDS + 0.5),
         "driver": Fact(gpus.driver, gpus.SECONDS + 0.5),
-        "libcuda": Fact(lambda: libcuda.libcuda(environs.both(own, login())), 2.5),
+        "libcuda": Fact(lambda: gpus.libcuda(environs.both(own, login())), 2.5),
         "interpreters": Fact(lambda: _interpreters(request, home, own, login), 6.0),
         "environ": Fact(lambda: environs.both(own, login()), 1.5),
-        "disk": Fact(lambda: disks.room(at), _SHORT),
-        "mount": Fact(lambda: disks.mount(at), _SHORT),
-        "quota": Fact(lambda: disks.quota(at), _SHORT),
-        "tmp": Fact(lambda: disks.room("/tmp"), _SHORT),
-        "shm": Fact(lambda: disks.room("/dev/shm"), _SHORT),
+        "disk": Fact(lambda: resources.room(at), _SHORT),
+        "mount": Fact(lambda: resources.mount(at), _SHORT),
+        "quota": Fact(lambda: resources.quota(at), _SHORT),
+        "tmp": Fact(lambda: resources.room("/tmp"), _SHORT),
+        "shm": Fact(lambda: resources.room("/dev/shm"), _SHORT),
         "rsync": Fact(lambda: _version("rsync", "--version", r"version v?(\d[\w.]*)"), _SHORT),
         "tmux": Fact(lambda: _version("tmux", "-V", r"tmux (?:next-)?(\d[\w.]*)"), _SHORT),
         "place": Fact(lambda: place.look(at), _SHORT),
@@ -66,9 +66,9 @@ def survey(request: Request) -> dict[str, Any]:
         "home": home,
         "python": {"executable": sys.executable, "version": platform.python_version()},
         "system": {"kernel": platform.release(), "machine": platform.machine(), "container": _container()},
-        "cpus": cgroups.cpus(),
-        "memory": cgroups.memory(),
-        "available": cgroups.available(),
+        "cpus": resources.cpus(),
+        "memory": resources.memory(),
+        "available": resources.available(),
         "limits": {name: _soft(limit) for name, limit in _LIMITS.items()},
         "clock": time.time(),
         "found": found,

@@ -1,0 +1,85 @@
+"""The last step of a migration: the debug job on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from patcher import jobs
+from patcher.i18n import phrase
+from patcher.migrate.host_link import HostLink
+from patcher.migrate.payload import Payload
+from patcher.migrate.steps import Listeners, Outcome
+from patcher.profiles.rendered_file import Text
+from patcher.remote.connection import Connection
+from patcher.remote.host import Host
+from patcher.remote.survey import Survey
+
+
+class DebugJob:
+    """The step job: start the debug job detached, follow it until it ends, and judge it.
+
+    The step may be called again after a cut connection. It never starts a second job: it goes on with the one that
+    it started, or that runs there, or that is there since it sent the order to start one (the connection may have been
+    cut before the answer came).
+    """
+
+    def __init__(
+        self, link: HostLink, host: Host, survey: Survey, payload: Payload | None, listeners: Listeners, *, share: bool
+    ) -> None:
+        self._link = link
+        self._host = host
+        self._survey = survey
+        self._payload = payload
+        self._listeners = listeners
+        self._share = share
+        self._jobs_before: frozenset[str] | None = None
+        self.state: Mapping[str, Any] = {}
+        """`id` and `verdict` ("running") once it is started; when it has ended, all that was judged."""
+
+    def run(self) -> Outcome[None]:
+        """Start the job or find it, and follow it."""
+        job = self._start_or_find()
+        self.state = {"id": job.id, "verdict": "running"}
+        notes: list[Text] = []
+
+        def keep(connection: Connection, verdict: jobs.Verdict) -> None:
+            if verdict.kind == "ok":
+                facts = self._payload.facts if self._payload is not None else {}
+                folder = jobs.save_working(connection, verdict.job, facts, verdict)
+                notes[:] = [phrase("what worked is kept in {folder}", folder=folder)]
+
+        verdict = jobs.follow(
+            self._link.reconnect,
+            self._link.connection,
+            job,
+            on_milestone=self._listeners.milestone,
+            on_time=self._listeners.time,
+            on_trouble=self._listeners.trouble,
+            on_end=keep,
+        )
+        self.state = verdict.as_json()
+        if verdict.kind == "ok":
+            return Outcome(None, verdict.detail, notes=tuple(notes))
+        if verdict.kind == "running":
+            return Outcome(None, verdict.detail, "warn", f"uky-patch job attach {self._host.words}")
+        return Outcome(None, verdict.detail, "fail", f"uky-patch job logs {self._host.words}", verdict.lines)
+
+    def _start_or_find(self) -> jobs.Job:
+        host, there = self._host, jobs.all_jobs(self._link.connection)
+        job = self._begun(there)
+        if job is None:
+            self._jobs_before = frozenset(one.id for one in there)
+            script = host.script or jobs.script_of(host.profile)
+            job = jobs.start(
+                self._link.connection, host, self._survey, profile=host.profile, script=script, share=self._share
+            )
+        self._jobs_before = None
+        return job
+
+    def _begun(self, there: Sequence[jobs.Job]) -> jobs.Job | None:
+        known = [job for job in there if job.id == self.state.get("id")]
+        if known:
+            return known[0]
+        ours = [job for job in there if self._jobs_before is not None and job.id not in self._jobs_before]
+        return next((job for job in reversed(there) if not job.over), None) or next(reversed(ours), None)

@@ -1,0 +1,176 @@
+"""Whether the packages of a host have a symbol: by the release's sources, else by what is installed there.
+
+Answers stay true as long as the sources do, so they are kept from one run to the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import patcher.analysis.symbols
+from patcher.analysis.symbols import Symbols
+from patcher.errors import ReleaseError
+from patcher.packages.agent.folders import MODULES
+from patcher.packages.agent.installed import Installed
+from patcher.packages.environment import Environment
+from patcher.packages.releases import sources
+from patcher.packages.releases.cache import cache_root
+from patcher.packages.versions import is_prerelease
+from patcher.plan.applicability import SymbolLookup
+from patcher.remote.connection import Connection
+from patcher.remote.sources import package_sources
+from patcher.terminal.progress import progress
+from patcher.worktree import files
+from patcher.worktree.json_text import parse_json
+
+
+def host_lookup(there: Environment, here: Environment, connection: Connection | None) -> SymbolLookup:
+    """Look symbols up for the host's packages; each package is fetched or asked for once, when it first matters.
+
+    A release is answered from its own sources, a nightly or an editable install from the files on the host. Without a
+    connection, `there` is this machine.
+    """
+    known: dict[str, _Package] = {}
+
+    def ask(symbol: str) -> bool | None:
+        module = symbol.partition(".")[0]
+        if module not in known:
+            known[module] = _package(module, there, here, connection)
+        return known[module].has(symbol)
+
+    return ask
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """A package's folder, and what names its content for good; "" where nothing does."""
+
+    folder: Path
+    stamp: str = ""
+
+
+class _Package:
+    """One package's symbols. Its sources are looked for only for a question whose answer is not kept."""
+
+    def __init__(self, find: Callable[[], _Sources | None], stamp: str = "") -> None:
+        """`stamp`: what the answers are kept under, where that is known before the sources are found."""
+        self._find = find
+        self._answers = _KeptAnswers(stamp) if stamp else None
+        self._symbols: Symbols | None = None
+        self._found = False
+        self._stamp = stamp
+
+    def has(self, symbol: str) -> bool | None:
+        if self._answers is not None and symbol in self._answers:
+            return self._answers[symbol]
+        if not self._found:
+            self._find_sources()
+        if self._symbols is None:
+            return None
+        answer = self._symbols.has(symbol)
+        if self._answers is not None:
+            self._answers.learn(symbol, answer)
+        return answer
+
+    def _find_sources(self) -> None:
+        self._found = True
+        sources = self._find()
+        if sources is None:
+            return
+        self._symbols = Symbols(sources.folder)
+        if sources.stamp != self._stamp:
+            self._answers = None
+
+
+def _package(module: str, there: Environment, here: Environment, connection: Connection | None) -> _Package:
+    name = next((name for name, provided in MODULES.items() if provided == module), module.replace("_", "-"))
+    installed = there.packages.get(name)
+    if installed is None:
+        return _Package(lambda: None)
+    if connection is None:
+        stamp = _stamp_here(installed)
+        return _Package(lambda: _Sources(installed.location, stamp) if installed.location is not None else None, stamp)
+    if not _is_release(installed):
+        found = _on_host(installed, connection)
+        return _Package(lambda: found, found.stamp if found is not None else "")
+    release = installed.version.partition("+")[0]
+    own = here.packages.get(name)
+    same = own is not None and own.version == installed.version and _is_release(own)
+
+    def find() -> _Sources | None:
+        if (folder := _of_release(name, release, module)) is not None:
+            return _Sources(folder, f"{name}=={release}")
+        if own is not None and own.location is not None and same:
+            return _Sources(own.location)
+        return _on_host(installed, connection)
+
+    return _Package(find, f"{name}=={release}")
+
+
+def _is_release(installed: Installed) -> bool:
+    return installed.origin == "assumed" or (installed.origin == "wheel" and not is_prerelease(installed.version))
+
+
+def _of_release(name: str, release: str, module: str) -> Path | None:
+    try:
+        folder = sources(name, release, progress=progress) / module
+    except ReleaseError:
+        return None
+    return folder if folder.is_dir() else None
+
+
+def _on_host(installed: Installed, connection: Connection) -> _Sources | None:
+    if installed.location is None:
+        return None
+    folder = package_sources(connection, str(installed.location))
+    return _Sources(folder, folder.parent.name) if folder is not None else None
+
+
+def _stamp_here(installed: Installed) -> str:
+    """What names an installed release here; files of an editable install can change without a trace."""
+    if installed.location is None or not _is_release(installed):
+        return ""
+    try:
+        changed = [(installed.location / name).stat().st_mtime_ns for name in (".", "__init__.py")]
+    except OSError:
+        return ""
+    return f"{installed.location} {installed.version} {changed}"
+
+
+class _KeptAnswers:
+    """What is known of one package's sources. `whose` names them for good: a release, or a stamp of the files."""
+
+    def __init__(self, whose: str) -> None:
+        key = sha256(f"{whose}\n{_reader_stamp()}".encode()).hexdigest()[:24]
+        self._file = cache_root(None) / "answers" / f"{key}.json"
+        self._known: dict[str, bool | None] = {}
+        try:
+            known = parse_json(files.read(self._file, files.SETTINGS_BYTES))
+            self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+            pass
+
+    def __contains__(self, symbol: str) -> bool:
+        return symbol in self._known
+
+    def __getitem__(self, symbol: str) -> bool | None:
+        return self._known[symbol]
+
+    def learn(self, symbol: str, answer: bool | None) -> None:
+        """Keep an answer. A cache that cannot be written to is no mistake."""
+        self._known[symbol] = answer
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            files.replace(self._file, json.dumps(self._known).encode())
+        except OSError:
+            pass
+
+
+def _reader_stamp() -> str:
+    """What answers depend on besides the sources: this version of the reading code."""
+    modules = sorted(Path(patcher.analysis.symbols.__file__).parent.glob("*.py"))
+    return json.dumps([(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in modules])

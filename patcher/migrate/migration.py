@@ -1,0 +1,234 @@
+"""Migrate: bring the fork to another host, one step after another. `_Run.run_steps` is the way from step to step.
+
+Each step is timed, told, and written to the journal. A step whose connection is cut is repeated on a new one; a step
+that fails ends the migration, and the same command goes on later: every step first looks at what is there already.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
+from patcher.i18n import phrase
+from patcher.migrate import steps
+from patcher.migrate.debug_job import DebugJob
+from patcher.migrate.host_link import HostLink
+from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
+from patcher.migrate.order import MigrationOrder, Step, StepName
+from patcher.migrate.payload import Payload
+from patcher.migrate.steps import Listeners, Outcome
+from patcher.migrate.transfer import Difference
+from patcher.profiles.rendered_file import WrittenFile
+from patcher.secrets.redacting import Redactor
+from patcher.session.session import Session
+
+RETRIES = 3
+"""How often a step is repeated after the connection was cut."""
+PAUSES = (1.0, 3.0, 9.0)
+"""Seconds before each of these: a network that changes over (Wi-Fi, VPN) is back after a few. A guess."""
+INTERRUPTED = 130
+"""The exit code if the job is left running, as of every command that is interrupted."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the steps found out that is shown or kept. A value is None if its step did not come that far."""
+
+    payload: Payload | None = None
+    difference: Difference | None = None
+    rendered: tuple[WrittenFile, ...] = ()
+    proven: Proven | None = None
+    """The environment, if it passed the checks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What a migration came to."""
+
+    host: str
+    steps: tuple[Step, ...]
+    findings: Findings
+    exit_code: int
+    job: Mapping[str, Any] = field(default_factory=dict)
+    """The job's id and verdict, and what else was judged of it; empty if none was started."""
+
+
+def migrate(
+    session: Session, order: MigrationOrder, listeners: Listeners, on_step: Callable[[Step], None]
+) -> Migration:
+    """Run the steps that the order wants, until one fails. Mistakes end as failed steps, bugs as exceptions.
+
+    `on_step` gets each step when it has ended. Raises UsageError if the host is this machine.
+    """
+    if order.host.here:
+        raise UsageError(
+            "a tree is migrated to another machine",
+            cause=phrase("{name} stands for this one", name=order.host.name),
+            advice="Here, the records are applied with: uky-patch apply",
+        )
+    journal = journal_for(session.tree.root, order.host.name)
+    with HostLink(order.host, session.tree.root.name, None if order.dry else "migrate") as link:
+        run = _Run(session, order, listeners, on_step, link, journal)
+        with suppress(_StepFailedError):
+            run.run_steps()
+    return Migration(order.host.name, tuple(run.steps), run.findings, run.exit_code, run.job)
+
+
+class _StepFailedError(Exception):
+    """Ends the migration; the step itself has been told."""
+
+
+class _Run:
+    """One migration under way: its way through the steps, and what has been found out so far."""
+
+    def __init__(
+        self,
+        session: Session,
+        order: MigrationOrder,
+        listeners: Listeners,
+        on_step: Callable[[Step], None],
+        link: HostLink,
+        journal: Journal,
+    ) -> None:
+        self._session = session
+        self._order = order
+        self._listeners = listeners
+        self._on_step = on_step
+        self._link = link
+        self._journal = journal
+        self._before: Entry | None = journal.read()
+        self._redactor = Redactor(order.host.secrets.values())
+        self._job: DebugJob | None = None
+        self.steps: list[Step] = []
+        self.findings = Findings()
+        self.exit_code: int = ExitCode.CLEAN
+
+    @property
+    def job(self) -> Mapping[str, Any]:
+        return self._job.state if self._job is not None else {}
+
+    def run_steps(self) -> None:
+        """The way of a migration. Raises _StepFailedError at the first step that fails."""
+        session, order, link, host = self._session, self._order, self._link, self._order.host
+        listeners, confirm = self._listeners, self._listeners.confirm
+        self._take(
+            "preflight",
+            lambda: steps.preflight(session, order, link.open_folder(), self._before, confirm),
+            connect=True,
+        )
+        survey = self._take("probe", lambda: steps.probe(link.connection, host))
+        payload: Payload | None = None
+        if order.runs("plan"):
+            payload = self._take(
+                "plan", lambda: steps.plan(session, host, survey, link.connection), keep=self._keep_payload
+            )
+        if order.runs("transfer"):
+            assert payload is not None
+            sending = payload
+            self._take(
+                "transfer",
+                lambda: steps.transfer(link.connection, sending, order, listeners, self._keep_difference),
+            )
+            if not order.dry:
+                link.note_tree_received()
+        if order.runs("render"):
+            rendered = self._take(
+                "render",
+                lambda: steps.render(session, host, survey, payload, link.connection, dry=order.dry),
+                needs_tree=not order.dry,
+            )
+            self.findings = replace(self.findings, rendered=rendered)
+        if order.runs("verify"):
+            assert payload is not None
+            sent = payload
+            self._take("verify", lambda: steps.verify(link.connection, sent), needs_tree=True)
+        if order.runs("environment"):
+            fingerprint = steps.fingerprint_of(host, survey, payload, self.findings.rendered)
+            last = self._before.proven if self._before is not None else None
+            self._take(
+                "environment",
+                lambda: steps.environment(link.connection, order, survey, fingerprint, last, listeners.check),
+                needs_tree=True,
+                keep=self._keep_proven,
+            )
+        if order.runs("job"):
+            self._job = DebugJob(link, host, survey, payload, listeners, share=order.share)
+            self._take("job", self._job.run, needs_tree=True)
+
+    def _keep_payload(self, payload: Payload) -> None:
+        self.findings = replace(self.findings, payload=payload)
+
+    def _keep_difference(self, difference: Difference) -> None:
+        self.findings = replace(self.findings, difference=difference)
+
+    def _keep_proven(self, proven: Proven | None) -> None:
+        self.findings = replace(self.findings, proven=proven)
+
+    def _take(
+        self,
+        name: StepName,
+        work: Callable[[], Outcome[T]],
+        *,
+        connect: bool = False,
+        needs_tree: bool = False,
+        keep: Callable[[T], None] = lambda _: None,
+    ) -> T:
+        """Run one step, tell it and note it in the journal. Returns what it found.
+
+        `keep` gets what it found also if the step fails. Raises _StepFailedError.
+        """
+        started = time.monotonic()
+        outcome: Outcome[T] | Outcome[None]
+        try:
+            if connect:
+                self._link.connect()
+            found = self._repeated(work, needs_tree=needs_tree)
+            keep(found.value)
+            outcome = found
+        except UkyError as error:
+            outcome = steps.failed(error, None)
+        if outcome.status == "fail":
+            self.exit_code = outcome.exit_code
+        elif self._running_job is not None:
+            self.exit_code = INTERRUPTED
+        step = Step(name, outcome.status, time.monotonic() - started, outcome.detail, outcome.fix, outcome.notes)
+        self.steps.append(step)
+        self._on_step(step)
+        if not self._order.dry:
+            self._journal.write(entry(self.steps, self._running_job, self._proven), self._redactor)
+        if outcome.status == "fail":
+            raise _StepFailedError
+        return found.value
+
+    def _repeated(self, work: Callable[[], Outcome[T]], *, needs_tree: bool) -> Outcome[T]:
+        """Do the work; after a cut connection do it again on a new one, three times at most."""
+        for attempt in range(RETRIES + 1):
+            try:
+                if attempt:
+                    self._link.reconnect()
+                if needs_tree:
+                    self._link.require_tree()
+                return work()
+            except (CutError, UnreachableError) as error:
+                if attempt == RETRIES:
+                    raise
+                self._listeners.cut(error, PAUSES[attempt])
+                time.sleep(PAUSES[attempt])
+        raise AssertionError("unreachable")
+
+    @property
+    def _running_job(self) -> str | None:
+        """The id of the job that was started and not followed to its end."""
+        return str(self.job["id"]) if self.job.get("verdict") == "running" else None
+
+    @property
+    def _proven(self) -> Proven | None:
+        """For the journal: the environment that passed in this run, else that of the run before if none was tried."""
+        if any(step.name == "environment" for step in self.steps):
+            return self.findings.proven
+        return self._before.proven if self._before is not None else None

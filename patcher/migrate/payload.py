@@ -1,0 +1,251 @@
+"""The tree as it is to be on a host: the records planned here for the versions there. The tree here is only read."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from patcher import __version__
+from patcher.errors import TreeError
+from patcher.git.checkout import checkout
+from patcher.i18n import Phrase, phrase
+from patcher.migrate.host_symbols import host_lookup
+from patcher.migrate.listing import Item, Listing
+from patcher.migrate.wording import first_few
+from patcher.packages import Environment, probe
+from patcher.patching.applying import apply_result, changes, next_ledger, planned_bytes
+from patcher.patching.result import ApplyResult
+from patcher.plan.outcome import FileState, Plan, RecordOutcome
+from patcher.plan.planning import marked_spots, plan_apply
+from patcher.profiles.rendered_file import Text
+from patcher.remote.connection import Connection
+from patcher.remote.environment import environment_of
+from patcher.remote.survey import Survey
+from patcher.session.session import PlanTarget, Session
+from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names
+from patcher.session.tree_access import read_consistently
+from patcher.tree import notes
+from patcher.tree.ledger import AppliedRecord, Ledger, dump, now
+from patcher.tree.paths import FOLDER
+from patcher.tree.source import digest
+from patcher.worktree.manifest import Entry as ManifestEntry
+from patcher.worktree.manifest import Manifest
+
+_LINKS = 16
+"""How many symlinks one path may lead through; the kernel follows 40. More are a loop: a -> b -> a."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The tree as it is to be on the host: the files listed, with the records applied for the host's versions.
+
+    The ledger and the pre-images are among the items, so that `revert` works there.
+    """
+
+    listing: Listing
+    items: Mapping[str, Item]
+    result: ApplyResult
+    """What the records come to with the host's versions."""
+    environment: Environment
+    """The host's, as `patcher.packages` would have told it there."""
+    differs: tuple[str, ...] = ()
+    """Records whose outcome there is another than here, by id."""
+    notes: tuple[Text, ...] = ()
+    """What deserves saying: nothing to plan for, uncommitted changes, what is odd about the host's packages."""
+    here: Mapping[str, str] = field(default_factory=dict)
+    """Each record's outcome on the tree here, by id."""
+    marker: str = "Uky"
+    """The fork's own word for marked lines."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The files with their digests, as the agent is told them, and where they come from."""
+        files = {
+            path: ManifestEntry(item.sha256, item.mode & 0o777, item.size, item.link)
+            for path, item in self.items.items()
+        }
+        return Manifest(files, self.listing.commit, self.listing.dirty, __version__, now())
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What is kept of it with a job that worked: commit, versions, and the files of each record."""
+        return {
+            "commit": self.listing.commit,
+            "versions": {name: item.version for name, item in self.environment.packages.items()},
+            "records": {
+                outcome.id: {
+                    "outcome": outcome.kind,
+                    "files": {path: self.items[path].sha256 for path in outcome.files if path in self.items},
+                }
+                for outcome in self.result.plan.outcomes
+                if outcome.kind in ("applied", "pending", "adopted")
+            },
+        }
+
+
+def plan_payload(session: Session, listing: Listing, survey: Survey, connection: Connection) -> Payload:
+    """Replay the records for the host's versions on the tree's own texts, and put the result in the files' place.
+
+    Where a record cannot be applied the result has failed, and its items are the files as they are here. The
+    session's `python` is the host's, and its assumed versions count for the host.
+
+    Raises:
+        TreeError: the tree cannot be read, or changes while it is.
+        CutError: the connection ended while the host was asked for a package's sources.
+    """
+    root = session.tree.root
+    there = environment_of(survey, root, session.assume)
+    own = _environment_here(session)
+    lookup_here = host_lookup(own, own, None)
+    target = PlanTarget(there, host_lookup(there, own, connection))
+
+    def work(ledger: Ledger) -> Payload:
+        found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
+        planned = plan_apply(session.records, session.request(), found.situation)
+        local = replace(found.situation, environment=own, lookup=lookup_here)
+        kinds = {outcome.id: outcome.kind for outcome in plan_apply(session.records, session.request(), local).outcomes}
+        done = apply_result(planned, found, changes(planned, found))
+        items: Mapping[str, Item] = listing.items
+        if not done.failed:
+            done = replace(done, plan=_as_there(planned, session.config.marker))
+            items = _with_plan(session, listing, planned, found, there, survey.applied)
+        # Where nobody knows what trains here, there is nothing to compare with.
+        known = done.plan.outcomes if own.known else ()
+        differs = tuple(outcome.id for outcome in known if kinds.get(outcome.id) != outcome.kind)
+        notes = (*_about(survey, there), *_uncommitted(session, listing, ledger))
+        return Payload(listing, items, done, there, differs, notes, kinds, session.config.marker)
+
+    return read_consistently(session.tree, lambda reading: work(reading.ledger))
+
+
+def _environment_here(session: Session) -> Environment:
+    """What is installed on this machine: `--python` and `--assume` speak of the host."""
+    if session.python is None and not session.assume:
+        return session.environment
+    return probe(None, session.tree.root, {}, named=session.config.python)
+
+
+def _as_there(planned: Plan, word: str) -> Plan:
+    """The outcomes as they are once the payload is there: what is to be put in is in, what is to come out is out."""
+    within = {name for file in planned.files.values() for name in file.records}
+
+    def after(outcome: RecordOutcome) -> RecordOutcome:
+        if outcome.kind != "pending":
+            return outcome
+        if outcome.id in within:
+            return replace(outcome, kind="applied", spots=marked_spots(outcome, planned.files, word) or outcome.spots)
+        detail = outcome.detail
+        reason = detail.fields.get("reason", detail) if isinstance(detail, Phrase) else detail
+        return replace(outcome, kind="not-needed", detail=reason)
+
+    return replace(planned, outcomes=tuple(map(after, planned.outcomes)))
+
+
+def _about(survey: Survey, there: Environment) -> Iterator[Text]:
+    if "vllm" not in there.packages:
+        yield phrase(
+            "no vllm was found on {host}: records for it are left out; name the environment that trains with --python",
+            host=survey.hostname,
+        )
+    yield from there.problems
+
+
+def _uncommitted(session: Session, listing: Listing, ledger: Ledger) -> Iterator[Text]:
+    """Changes that are in no commit, other than what the records did."""
+    place = checkout(session.tree.root) if listing.dirty else None
+    if place is None:
+        return
+    changed = [path for path in place.changed_files() if path in listing.items]
+    theirs = [
+        path
+        for path in changed
+        if path not in ledger.files or listing.items[path].sha256 not in (ledger.files[path].patched, "")
+    ]
+    if theirs:
+        yield phrase("sent with changes that are in no commit: {names}", names=first_few(theirs))
+
+
+def _as_listed(found: TreeSnapshot, listing: Listing) -> TreeSnapshot:
+    """What was read of the tree, without the files that are not sent: for the host they do not exist.
+
+    Raises TreeError where a file is no longer as it was listed.
+    """
+    hidden = []
+    for path, source in found.sources.items():
+        item = listing.items.get(link_target(path, listing.items))
+        if item is None:
+            hidden.append(path)
+        elif item.sha256 and item.sha256 != source.sha256:
+            raise TreeError(
+                phrase("{path}: changed while it was read", path=path),
+                cause=phrase("its content is no longer the one that was listed; nothing was sent"),
+                advice=phrase("Run the command again."),
+            )
+    states = dict(found.situation.files) | {path: FileState(path, None, None) for path in hidden}
+    sources = {path: source for path, source in found.sources.items() if path not in hidden}
+    situation = replace(found.situation, files=states)
+    gone = (*found.gone, *(path for path in hidden if path in found.ledger.files))
+    return replace(found, situation=situation, sources=sources, gone=gone)
+
+
+def _with_plan(
+    session: Session,
+    listing: Listing,
+    planned: Plan,
+    found: TreeSnapshot,
+    there: Environment,
+    applied: Mapping[str, Any],
+) -> dict[str, Item]:
+    """The items with `planned` written. `applied` are the entries of the ledger that is on the host already.
+
+    Raises TreeError where a pre-image is missing or damaged.
+    """
+    items = dict(listing.items)
+    for path in planned.files:
+        content = planned_bytes(path, planned, found)
+        place = link_target(path, items)
+        if content != found.sources[path].content:
+            items[place] = _item_of(place, content, items[place].mode)
+    versions = {name: item.version for name, item in there.packages.items()}
+    ledger = next_ledger(planned, found, {record.id: record for record in session.records}, versions)
+    if not ledger:
+        return items
+    ledger = replace(ledger, records=_entries(ledger, versions, applied), basis={})
+    own = {f"{FOLDER}/.gitignore": b"*\n", f"{FOLDER}/ledger.json": dump(ledger)}
+    for path, file in ledger.files.items():
+        source = found.sources[path]
+        at_hand = source.sha256 == file.original
+        own[f"{FOLDER}/originals/{file.original}"] = (
+            source.content if at_hand else session.tree.pre_image(file.original)
+        )
+        own[f"{FOLDER}/originals/{file.original}{notes.SUFFIX}"] = notes.dump(file.original, ledger, Ledger())
+    return items | {path: _item_of(path, content, 0o644) for path, content in own.items()}
+
+
+def link_target(path: str, items: Mapping[str, Item]) -> str:
+    """The path of the file that `path` means, through the symlinks among the items."""
+    for _ in range(_LINKS):
+        parts = path.split("/")
+        prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        link = next((items[prefix] for prefix in prefixes if prefix in items and items[prefix].link), None)
+        if link is None:
+            break
+        rest = path[len(link.path) :]
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(link.path), str(link.link)) + rest)
+    return path
+
+
+def _item_of(path: str, content: bytes, mode: int) -> Item:
+    return Item(path, len(content), mode, digest(content), content=content)
+
+
+def _entries(ledger: Ledger, versions: Mapping[str, str], applied: Mapping[str, Any]) -> dict[str, AppliedRecord]:
+    """Each record as applied for the host's versions; one that is there already keeps its time."""
+    entries = {}
+    for name, entry in ledger.records.items():
+        known = applied.get(name)
+        same = isinstance(known, list) and known[:2] == [entry.digest, versions] and isinstance(known[2], str)
+        entries[name] = AppliedRecord(entry.source, dict(versions), known[2] if same and known else now())
+    return entries

@@ -1,0 +1,458 @@
+"""The steps of a migration, except the job (`debug_job`). Each returns an `Outcome`: what it found, and what it tells.
+
+A step that cannot go on returns the status "fail", or raises one of the errors of `patcher.errors`. CutError and
+UnreachableError mean that the connection is lost: `patcher.migrate.migration` then calls the step again on a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from patcher import jobs
+from patcher.checks import Check
+from patcher.errors import ExitCode, HostError, UkyError, UsageError
+from patcher.i18n import Phrase, Phrases, listed, phrase
+from patcher.logs.milestones import Milestone
+from patcher.migrate.journal import Entry, Proven
+from patcher.migrate.listing import list_tree
+from patcher.migrate.order import MigrationOrder, StepStatus
+from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.transfer import Difference, Sent, compare, send
+from patcher.migrate.verify import verify_payload
+from patcher.migrate.wording import SHOWN, first_paths, readable_size
+from patcher.packages.releases import Progress
+from patcher.preflight.preflight import run_preflight
+from patcher.profiles.rendered_file import Text, WrittenFile, write_files
+from patcher.profiles.rendering import render_all
+from patcher.remote.connection import Connection
+from patcher.remote.environment import environment_of
+from patcher.remote.host import Host
+from patcher.remote.survey import Gpu, Survey, TreeFolder, survey_host
+from patcher.session.session import Session
+from patcher.tree.ledger import now
+
+T = TypeVar("T")
+Confirm = Callable[[Phrase], bool]
+"""Asks the person at the terminal; False where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who is told what while a step runs."""
+
+    progress: Progress
+    check: Callable[[Check], None]
+    milestone: Callable[[Milestone], None]
+    time: Callable[[float], None]
+    """The age in seconds of the job that is followed, now and then."""
+    cut: Callable[[UkyError, float], None]
+    """The connection was cut; a new one is opened after so many seconds."""
+    trouble: Callable[[Phrase], None]
+    """Why the job cannot be followed for the moment."""
+    confirm: Confirm
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """How a step ended."""
+
+    value: T
+    """What the step found, for the steps after it."""
+    detail: Text
+    """One line."""
+    status: StepStatus = "ok"
+    fix: Text = ""
+    notes: tuple[Text, ...] = ()
+    exit_code: int = ExitCode.FINDINGS
+    """The command's, if the status is "fail"."""
+
+
+def failed(error: UkyError, value: T) -> Outcome[T]:
+    """The outcome of a step that ended with this error."""
+    notes = (error.cause,) if error.cause else ()
+    return Outcome(value, error.title, "fail", error.advice, notes, error.exit_code)
+
+
+# preflight ---------------------------------------------------------------------------------------------------------
+
+
+def preflight(
+    session: Session, order: MigrationOrder, folder: TreeFolder, before: Entry | None, confirm: Confirm
+) -> Outcome[None]:
+    """Is everything there that a migration needs, and is the tree's folder on the host the right one?
+
+    `before` is what the journal says of the run before. Raises HostError if the folder lies in another verl tree
+    (`~/fork/verl/fork`: most often a wrong --path) and nobody confirms it.
+    """
+    host = order.host
+    if folder.within is not None:
+        _confirm_nesting(folder.path, folder.within, confirm=lambda question: order.yes or confirm(question))
+    notes: list[Text] = []
+    if before is not None and before.stopped is not None:
+        last = {"at": before.at, "step": listed(before.stopped), "why": before.why}
+        notes.append(phrase("the last run, of {at}, stopped at {step}: {why}", **last))
+    odd = bool(folder.nested) or bool(host.unset)
+    if host.unset:
+        names = ", ".join(host.unset)
+        notes.append(phrase("named as secrets and not set here, so the job goes without: {names}", names=names))
+    if any(name in host.secrets for name in session.config.hosts.get(host.name, {}).get("env", ())):
+        odd = True
+        warning = "uky-patch.toml holds secrets of {host} and is sent with the tree: name them in `secrets` instead"
+        notes.append(phrase(warning, host=host.name))
+    if folder.nested:
+        names = ", ".join(folder.nested)
+        notes.append(phrase("there is another verl tree within {path}: {folders}", path=folder.path, folders=names))
+    if inner := session.tree.nested():
+        notes.append(phrase("there is another verl tree within this one: {folders}", folders=", ".join(inner)))
+    if not folder.exists or folder.empty:
+        detail = phrase("{path}, new", path=folder.path)
+    elif folder.manifest:
+        detail = phrase("{path}, migrated to before", path=folder.path)
+    else:
+        detail = phrase("{path}, there already, but not by a migration", path=folder.path)
+    return Outcome(None, detail, "warn" if odd else "ok", notes=tuple(notes))
+
+
+def _confirm_nesting(path: str, outer: str, confirm: Confirm) -> None:
+    question = phrase(
+        "{path} lies inside another verl tree, {outer}. Put a tree there all the same?", path=path, outer=outer
+    )
+    if not confirm(question):
+        raise HostError(
+            phrase("{path} lies inside another verl tree", path=path),
+            cause=phrase("the tree that it lies in is {outer}", outer=outer),
+            advice=phrase("Most likely {outer} was meant: --path {outer}. If not, say so with --yes.", outer=outer),
+        )
+
+
+# probe -------------------------------------------------------------------------------------------------------------
+
+_TOLD_VERSIONS = ("vllm", "torch", "transformers", "triton", "ray")
+
+
+def probe(connection: Connection, host: Host) -> Outcome[Survey]:
+    """What does the host have: versions, GPUs, disk? Without vLLM and torch there it is a warning: records are planned
+    all the same.
+    """
+    survey = survey_host(connection, host)
+    machine: list[Text] = [_gpus(survey.gpus)]
+    if survey.driver:
+        machine.append(phrase("driver {version}", version=survey.driver))
+    if survey.free is not None:
+        machine.append(phrase("{size} free", size=readable_size(survey.free)))
+    notes: list[Text] = []
+    chosen = survey.interpreter
+    lacking = chosen is None or "vllm" not in chosen.packages or "torch" not in chosen.packages
+    if chosen is not None:
+        notes.append(phrase("the interpreter is {python} ({how})", python=chosen.python, how=listed(chosen.origin)))
+    rivals = [other for other in survey.others if "vllm" in other.packages and "torch" in other.packages]
+    if rivals and chosen is not None and chosen.origin != "named":
+        names = ", ".join(f"{other.python} (vllm {other.packages['vllm'].version})" for other in rivals)
+        notes.append(phrase("others with vllm and torch: {names}; choose with --python", names=names))
+    if lacking:
+        notes.append(phrase("neither vllm nor torch was found there; --python names the environment that trains"))
+    detail = Phrases((_versions(survey), Phrases(tuple(machine), ", ")), "; ")
+    return Outcome(survey, detail, "warn" if lacking else "ok", notes=tuple(notes))
+
+
+def _versions(survey: Survey) -> Phrase | str:
+    chosen = survey.interpreter
+    if chosen is None:
+        return phrase("no environment for training")
+    known = [f"{name} {chosen.packages[name].version}" for name in _TOLD_VERSIONS if name in chosen.packages]
+    return ", ".join([*known, f"python {chosen.version}"])
+
+
+def _gpus(gpus: tuple[Gpu, ...]) -> Phrase:
+    if not gpus:
+        return phrase("no GPU")
+    names = dict.fromkeys(gpu.name for gpu in gpus)
+    kinds = ", ".join(f"{sum(gpu.name == name for gpu in gpus)} x {name}" for name in names)
+    busy = sum(bool(gpu.busy) for gpu in gpus)
+    return phrase("{kinds}, {busy} busy", kinds=kinds, busy=busy) if busy else phrase("{kinds}, idle", kinds=kinds)
+
+
+# plan --------------------------------------------------------------------------------------------------------------
+
+
+def plan(session: Session, host: Host, survey: Survey, connection: Connection) -> Outcome[Payload]:
+    """Which records do the host's versions call for? List the tree's files and apply the records to them in memory.
+
+    Fails where a record cannot be applied for that host, and where it is not known which environment trains there: a
+    plan for none would take the records out of a tree that has them.
+    """
+    payload = plan_payload(session, list_tree(session.tree.root), survey, connection)
+    if not payload.environment.known:
+        error = UsageError(
+            phrase("it is not known which environment trains on {host}", host=host.name),
+            cause=phrase("neither vllm nor torch was found there"),
+            advice=phrase(
+                "name the interpreter that trains there: --python, or python = in [hosts.{host}]", host=host.name
+            ),
+        )
+        return failed(error, payload)
+    outcomes, failing = payload.result.plan.outcomes, payload.result.plan.failed
+    notes: list[Text] = [
+        phrase("{id}: {kind}; {detail}", id=outcome.id, kind=outcome.kind, detail=outcome.detail) for outcome in failing
+    ]
+    if payload.result.failed:
+        title = phrase("records that cannot be applied with that host's versions: {count}", count=len(notes))
+        fix = f"uky-patch explain {failing[0].id}"
+        return Outcome(payload, title, "fail", fix, tuple(notes), ExitCode.NOT_APPLIED)
+    there = sum(outcome.kind in ("applied", "pending", "adopted") for outcome in outcomes)
+    detail = phrase("records that hold there: {count}", count=there)
+    notes += payload.notes
+    if payload.differs:
+        notes.append(_differences(payload))
+        count = len(payload.differs)
+        detail = phrase("records that hold there: {count}, otherwise than here: {differ}", count=there, differ=count)
+    without_vllm = "vllm" not in payload.environment.packages
+    return Outcome(payload, detail, "warn" if without_vllm else "ok", notes=tuple(notes))
+
+
+def _differences(payload: Payload) -> Phrases:
+    """The records by what they come to there and here, the first few of each by name."""
+    kinds = {outcome.id: outcome.kind for outcome in payload.result.plan.outcomes}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in payload.differs:
+        pair = kinds[name].replace("-", " "), payload.here.get(name, "").replace("-", " ")
+        groups.setdefault(pair, []).append(name)
+    parts = [
+        phrase("{there}, here {here}: {records}", there=listed(there), here=listed(here), records=first_paths(names))
+        for (there, here), names in groups.items()
+    ]
+    return Phrases(tuple(parts))
+
+
+# transfer ----------------------------------------------------------------------------------------------------------
+
+
+def transfer(
+    connection: Connection,
+    payload: Payload,
+    order: MigrationOrder,
+    listeners: Listeners,
+    on_compared: Callable[[Difference], None],
+) -> Outcome[None]:
+    """Send what the host does not have, and change its tree in one go. A dry run only compares.
+
+    `on_compared` gets the difference before anything is sent. Raises HostError if work on the host would be moved
+    aside, or files of a running job be replaced, and nobody confirms it.
+    """
+    difference = compare(connection, payload)
+    on_compared(difference)
+    if order.dry:
+        return Outcome(None, _would_send(payload, difference), notes=_would_change(difference))
+    if not difference.nothing and not order.yes:
+        _confirm_overwriting(order.host, difference, listeners.confirm)
+        _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
+    sent = send(connection, payload, difference, progress=listeners.progress)
+    if difference.nothing:
+        return Outcome(None, phrase("{files} {files:file|files}, nothing to send", files=len(payload.items)))
+    return Outcome(None, _sent(difference, sent), notes=(*sent.notes, *_moved_aside(sent), *_left_out(payload)))
+
+
+def _confirm_overwriting(host: Host, difference: Difference, confirm: Confirm) -> None:
+    if not difference.overwritten:
+        return
+    count, names = len(difference.overwritten), first_paths(difference.overwritten)
+    question = phrase(
+        "{count} {count:file|files} {count:was|were} changed on {host}: {names}. Move them aside and send ours?",
+        count=count,
+        host=host.name,
+        names=names,
+    )
+    if not confirm(question):
+        raise HostError(
+            phrase(
+                "{host}: {count} {count:file|files} there {count:holds|hold} somebody's work",
+                host=host.name,
+                count=count,
+            ),
+            cause=phrase("changed there since the last migration, or there without one: {names}", names=names),
+            advice="Take the changes over into this tree first; or move them aside into .uky-patch-kept there: --yes.",
+        )
+
+
+def _confirm_running_job(host: Host, job: jobs.Job | None, confirm: Confirm) -> None:
+    """A job that runs may still import modules of its tree: with half of them new it fails late and strangely."""
+    if job is None:
+        return
+    if not confirm(phrase("job {id} runs there. Replace files of its tree all the same?", id=job.id)):
+        raise HostError(
+            phrase("{host}: a job runs in the tree that would be changed", host=host.name),
+            cause=phrase("job {id}, {script}", id=job.id, script=job.script),
+            advice=phrase(
+                "Wait for it: uky-patch job attach {host}. Stop it: uky-patch job stop {host}. Or go on with --yes.",
+                host=host.name,
+            ),
+        )
+
+
+def _would_send(payload: Payload, difference: Difference) -> Phrase:
+    if difference.nothing:
+        return phrase("{files} {files:file|files}, nothing to send", files=len(payload.items))
+    return phrase(
+        "{files} {files:file|files}, {size} would be sent; {same} are there",
+        files=len(difference.send),
+        size=readable_size(sum(payload.items[path].size for path in difference.send)),
+        same=difference.same,
+    )
+
+
+def _would_change(difference: Difference) -> tuple[Text, ...]:
+    notes: list[Text] = []
+    if difference.retire:
+        notes.append(phrase("no longer sent, would be moved aside: {names}", names=first_paths(difference.retire)))
+    if difference.overwritten:
+        notes.append(phrase("changed on the host, needs --yes: {names}", names=first_paths(difference.overwritten)))
+    return tuple(notes)
+
+
+def _sent(difference: Difference, sent: Sent) -> Phrases:
+    size = readable_size(sent.bytes)
+    parts: list[Text] = [
+        phrase("{files} {files:file|files}, {size} sent ({way})", files=sent.files, size=size, way=sent.way)
+        if sent.files
+        else phrase("no file sent")
+    ]
+    if difference.same:
+        parts.append(phrase("{same} were there", same=difference.same))
+    return Phrases(tuple(parts), ", ")
+
+
+def _moved_aside(sent: Sent) -> tuple[Text, ...]:
+    if sent.aside is None:
+        return ()
+    return (phrase("moved aside into {folder}: {names}", folder=sent.aside, names=first_paths(sent.moved)),)
+
+
+def _left_out(payload: Payload) -> tuple[Text, ...]:
+    left = payload.listing.left_out
+    if not left:
+        return ()
+    parts = [
+        phrase("{path} ({reason}, {size})", path=item.path, reason=item.reason, size=readable_size(item.size))
+        if item.size is not None
+        else phrase("{path} ({reason})", path=item.path, reason=item.reason)
+        for item in left[:SHOWN]
+    ]
+    more = [phrase("and {count} more", count=len(left) - SHOWN)] if len(left) > SHOWN else []
+    return (phrase("left out: {items}", items=Phrases((*parts, *more), ", ")),)
+
+
+# render ------------------------------------------------------------------------------------------------------------
+
+_WRITE_OUTCOMES = {
+    "written": phrase("written"),
+    "updated": phrase("updated"),
+    "unchanged": phrase("unchanged"),
+    "kept": phrase("edited there, kept"),
+    "foreign": phrase("the host's own, kept"),
+}
+
+
+def render(
+    session: Session, host: Host, survey: Survey, payload: Payload | None, connection: Connection, *, dry: bool
+) -> Outcome[tuple[WrittenFile, ...]]:
+    """Write the host's own files from the templates: git_ignore.py and the run scripts. What somebody edited there
+    stays, with a note how to see what differs.
+    """
+    root = session.tree.root
+    environment = payload.environment if payload is not None else environment_of(survey, root)
+    versions = {name: item.version for name, item in environment.packages.items()}
+    files = render_all(host, survey, versions, root)
+    written = write_files(connection, files, dry=dry)
+    notes: list[Text] = [note for file in files for note in file.notes]
+    stay = [file for file in written if file.outcome in ("kept", "foreign")]
+    if stay:
+        command = f"uky-patch render {stay[0].path} --host {host.name} --diff"
+        notes.append(phrase("what differs is shown by: {command}", command=command))
+    parts: list[Phrase] = [phrase("{path} {how}", path=one.path, how=_WRITE_OUTCOMES[one.outcome]) for one in written]
+    return Outcome(written, Phrases(tuple(parts), ", "), notes=tuple(notes))
+
+
+# verify ------------------------------------------------------------------------------------------------------------
+
+
+def verify(connection: Connection, payload: Payload) -> Outcome[None]:
+    """Is the tree on the host the one that was planned? Hashes, markers and ledger; one failed check fails the step."""
+    checks = verify_payload(connection, payload)
+    failing = [check for check in checks if check.status == "fail"]
+    if failing:
+        notes = tuple(phrase("{name}: {detail}", name=check.name, detail=check.detail) for check in failing)
+        fix = f"uky-patch migrate {connection.host.name} --from transfer"
+        return Outcome(None, phrase("{count} {count:check|checks} failed", count=len(failing)), "fail", fix, notes)
+    records = sum(check.status == "ok" and not check.name.startswith("file") for check in checks)
+    detail = phrase(
+        "{records} {records:check|checks} {records:holds|hold}, "
+        "{files} of {files} {files:hash|hashes} {files:matches|match}",
+        records=records,
+        files=len(payload.items),
+    )
+    return Outcome(None, detail)
+
+
+# environment -------------------------------------------------------------------------------------------------------
+
+_BUILT_ON = ("interpreter", "gpus", "driver", "cuda", "libcuda", "shm", "kernel")
+"""What of a survey the verdict of the checks depends on."""
+
+
+def environment(
+    connection: Connection,
+    order: MigrationOrder,
+    survey: Survey,
+    fingerprint: str,
+    before: Proven | None,
+    on_check: Callable[[Check], None],
+) -> Outcome[Proven | None]:
+    """Does the environment work? The checks up to the level data, in the interpreter that will train.
+
+    They do not run again if `fingerprint` is that of `before`, the environment that passed last; they do if the user
+    orders this very step.
+    """
+    host = order.host
+    again = f"uky-patch verify --level data --host {host.name}"
+    if before is not None and fingerprint == before.key and not order.names("environment"):
+        detail = phrase("nothing has changed since {at}: {found}", at=before.at, found=before.found)
+        return Outcome(before, detail, notes=(phrase("to look again all the same: {command}", command=again),))
+    checks = run_preflight(connection, host, survey, "data", on_check=on_check)
+    notes = tuple(
+        phrase("{name}: {detail}  ->  {fix}", name=check.name, detail=check.detail, fix=check.fix)
+        if check.fix
+        else phrase("{name}: {detail}", name=check.name, detail=check.detail)
+        for check in checks
+        if check.status in ("fail", "warn")
+    )
+    failing = sum(check.status == "fail" for check in checks)
+    if failing:
+        detail = phrase("{failed} of {all} {all:check|checks} failed", failed=failing, all=len(checks))
+        return Outcome(None, detail, "fail", again, notes)
+    names = Phrases(tuple(check.name for check in checks if check.status == "ok"), ", ")
+    proven = Proven(fingerprint, now(), str(names)) if all(map(has_verdict, checks)) else None
+    warned = any(check.status == "warn" for check in checks)
+    return Outcome(proven, names, "warn" if warned else "ok", notes=notes)
+
+
+def has_verdict(check: Check) -> bool:
+    """Whether the check came to an end. One that its time limit cut short says so, and proves nothing."""
+    return not str(check.detail).startswith(("slow: ", "not reached"))
+
+
+def fingerprint_of(host: Host, survey: Survey, payload: Payload | None, rendered: tuple[WrittenFile, ...]) -> str:
+    """A digest of all that the verdict rests on: the host, its interpreter, the tree there, and its rendered files."""
+    parts = [
+        [str(getattr(survey, name)) for name in _BUILT_ON],
+        sorted((path, item.sha256) for path, item in payload.items.items()) if payload is not None else None,
+        [
+            (file.path, file.outcome in ("kept", "foreign") and file.there, file.rendered and file.rendered.text)
+            for file in rendered
+        ],
+        [host.python, host.data, host.models, host.output, sorted(host.env.items())],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,1 +1,0 @@
-"""The steps of a migration, one module each: `run(walk) -> Outcome`."""

@@ -1,0 +1,293 @@
+"""Bring to the host what it lacks of a payload, and have it put into the tree there, all at once.
+
+Content goes by rsync where both sides have one and it is worth starting, else as tar archives over the connection
+itself. The agent checks each file by its digest before it changes the tree.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from patcher.errors import HostError, TreeError, UkyError
+from patcher.i18n import Phrase, phrase
+from patcher.migrate import rsync, tar
+from patcher.migrate.listing import Item
+from patcher.migrate.payload import Payload
+from patcher.profiles.rendered_file import Text
+from patcher.remote.channel import Answer, RefusedError
+from patcher.remote.connection import Connection
+from patcher.worktree import hashing
+from patcher.worktree.manifest import pack
+
+Progress: TypeAlias = Callable[[Phrase | str, int, int | None], None]
+"""Told what is being done, how many bytes of content are there, and how many it will be in all."""
+SLOW = 0.005
+"""Seconds of a round trip from which on a line counts as slow, and what is sent is compressed."""
+LITTLE = 256 << 10
+"""Bytes up to which starting rsync takes longer than sending them."""
+
+RSYNC_INTERRUPTED = 20
+"""rsync's own exit code after a signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The payload against what is on the host now. Paths below the tree's root."""
+
+    send: tuple[str, ...]
+    same: int
+    """How many files are there already, byte for byte."""
+    retire: tuple[str, ...] = ()
+    """In the last manifest and not in the payload: they will be moved aside."""
+    overwritten: tuple[str, ...] = ()
+    """Among `send` and `retire`: changed on the host since the last migration, or there without one."""
+    modes: tuple[str, ...] = ()
+    """Same content, other permission bits."""
+    number: int = 0
+    """By which the host knows the payload that it has compared, as long as the connection lasts."""
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.send or self.retire or self.modes)
+
+
+Way: TypeAlias = Literal["rsync", "tar", "copy", "none"]
+"""`tar`: over the connection itself; `copy`: on this machine; `none`: no content had to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a transfer did."""
+
+    files: int
+    bytes: int
+    """Of content; what went over the line may be less."""
+    seconds: float
+    way: Way
+    aside: str | None = None
+    """The dated folder that replaced and retired files were moved to, below the tree's root."""
+    moved: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
+    """Why rsync was not used, where it was meant to be."""
+
+
+def compare(connection: Connection, payload: Payload) -> Difference:
+    """Compare the payload with the tree in the folder that is open. An interrupted transfer there is finished first.
+
+    Raises:
+        CutError: the connection ended.
+        RefusedError: a path leads out of the tree there, or something that is not ours is in the way.
+    """
+    answer = connection.channel.ask("compare", body=pack(payload.manifest))
+    paths = sorted(payload.items)
+    return Difference(
+        send=tuple(paths[number] for number in answer["send"]),
+        same=answer["same"],
+        retire=tuple(answer["retire"]),
+        overwritten=tuple(answer["overwritten"]),
+        modes=tuple(paths[number] for number in answer["modes"]),
+        number=answer["cargo"],
+    )
+
+
+def _silent(what: Phrase | str, done: int, total: int | None) -> None:
+    pass
+
+
+def send(connection: Connection, payload: Payload, difference: Difference, *, progress: Progress = _silent) -> Sent:
+    """Send what differs, check it there, and replace files: all of them, or none where it cannot be done.
+
+    Raises:
+        CutError: the connection ended. What has arrived is there for the next time.
+        TreeError: a file has changed here since it was listed.
+        HostError: the host has no room, no right, or something in the way.
+    """
+    began = time.monotonic()
+    if difference.nothing:
+        return Sent(0, 0, 0.0, "none")
+    work = _Transfer(connection, payload, progress)
+    try:
+        work.prepare(difference)
+    except RefusedError as error:
+        if error.kind != "forgotten":
+            raise
+        difference = compare(connection, payload)
+        work.prepare(difference)
+    way = work.bring()
+    received = _receive(connection, payload, difference)
+    return Sent(
+        files=len(difference.send),
+        bytes=work.total,
+        seconds=time.monotonic() - began,
+        way=way,
+        aside=received["aside"],
+        moved=tuple(received["moved"]),
+        notes=tuple(work.notes),
+    )
+
+
+class _Transfer:
+    """One way or another, the bytes of the files that are not there yet."""
+
+    def __init__(self, connection: Connection, payload: Payload, progress: Progress) -> None:
+        self._connection = connection
+        self._payload = payload
+        self._progress = progress
+        self._done = 0
+        self._items: list[Item] = []
+        self.total = 0
+        self.notes: list[Text] = []
+
+    def prepare(self, difference: Difference) -> None:
+        """Have the host make room, and see what is there already and how far away it is."""
+        self._number = difference.number
+        sources = any(self._payload.items[path].source for path in difference.send)
+        self._by_rsync = sources and self._connection.ssh is not None
+        began = time.monotonic()
+        waiting = self._waiting()
+        self._slow = time.monotonic() - began - self._prepared["seconds"] > SLOW
+        items = (self._payload.items[path] for path in difference.send if path not in waiting)
+        self._items = [item for item in items if item.link is None]
+        self.total = sum(item.size for item in self._items)
+
+    def _waiting(self) -> set[str]:
+        """What is whole in the folder for what comes in."""
+        self._prepared = self._connection.channel.ask("prepare", cargo=self._number, rsync=self._by_rsync)
+        paths = sorted(self._payload.items)
+        return {paths[number] for number in self._prepared["waiting"]}
+
+    def bring(self) -> Way:
+        made = [item for item in self._items if item.source is None]
+        files = [item for item in self._items if item.source is not None]
+        if not (made or files):
+            return "none"
+        self._tar(made)
+        if files and self._connection.ssh is None:
+            self._copy(files)
+            return "copy"
+        if sum(item.size for item in files) > LITTLE and self._rsync_fits():
+            return self._rsync(files, self._root(files[0]))
+        self._tar(files)
+        return "tar"
+
+    @staticmethod
+    def _root(item: Item) -> Path:
+        """The folder that the paths of items are below."""
+        assert item.source is not None
+        return item.source.parents[item.path.count("/")]
+
+    def _more(self, count: int) -> None:
+        self._done = min(self._done + count, self.total)
+        self._progress(phrase("sending"), self._done, self.total)
+
+    def _tar(self, items: Sequence[Item]) -> None:
+        channel = self._connection.channel
+        tar.send(channel, items, number=self._number, packed=self._slow, on_bytes=self._more)
+
+    def _copy(self, items: Sequence[Item]) -> None:
+        incoming = Path(self._prepared["incoming"])
+        for item in items:
+            assert item.source is not None
+            target = incoming / item.path
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(item.source, target, follow_symlinks=False)
+                shutil.copystat(item.source, target, follow_symlinks=False)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise self._full(quota=error.errno == errno.EDQUOT) from error
+                raise tar.unreadable(item.path, error.strerror or str(error)) from error
+            self._more(item.size)
+
+    def _rsync_fits(self) -> bool:
+        """Whether rsync can be used here and there; if not, a note tells why."""
+        here, there = rsync.here(), self._prepared["rsync"]
+        if here is None or here < rsync.OLDEST:
+            self.notes.append(phrase("this machine has no rsync {oldest} or newer", oldest="3.1"))
+        elif there is None or rsync.version(there) < rsync.OLDEST:
+            self.notes.append(phrase("the host has no rsync {oldest} or newer", oldest="3.1"))
+        else:
+            return True
+        return False
+
+    def _rsync(self, files: Sequence[Item], root: Path) -> Way:
+        ssh = self._connection.ssh
+        assert ssh is not None
+        prepared = self._prepared
+        basis = prepared["root"] if prepared["basis"] else None
+        paths = rsync.Paths(root, prepared["incoming"], prepared["partial"], basis)
+        names = [item.path for item in files]
+        end = rsync.transfer(ssh, paths, names, compress=self._slow, on_bytes=self._more)
+        if end.code == 0:
+            return "rsync"
+        if end.full or end.quota:
+            raise self._full(quota=end.quota)
+        if error := _rsync_error(end):
+            raise error
+        # What is left is a fault of rsync or of its way over the connection. If the connection holds, it can be used.
+        waiting = self._waiting()
+        self.notes.append(phrase("rsync ended with {code}: {said}", code=end.code, said=end.message))
+        rest = [item for item in files if item.path not in waiting]
+        self._done = self.total - sum(item.size for item in rest)
+        self._tar(rest)
+        return "tar"
+
+    def _full(self, *, quota: bool) -> HostError:
+        """The host clears what has come, and says how much room is missing."""
+        try:
+            self._connection.channel.ask("discard", cargo=self._number, quota=quota)
+        except RefusedError as refused:
+            return refused
+        raise AssertionError("discard refuses")
+
+
+def _rsync_error(end: rsync.RsyncEnd) -> UkyError | None:
+    """What rsync's end means where trying another way would not help."""
+    if end.code < 0 or end.code == RSYNC_INTERRUPTED:
+        return HostError(
+            phrase("rsync was ended from outside"),
+            cause=phrase("it ended with {code}", code=end.code),
+            advice="Run the command again: what has arrived is not sent again.",
+        )
+    if end.vanished:
+        return tar.unreadable(", ".join(end.vanished[:5]), end.message)
+    if end.refused:
+        return HostError(
+            phrase("the files cannot be written on the host; the tree there is as it was"),
+            cause=end.message,
+            advice="Set that right there and run the command again.",
+        )
+    return None
+
+
+def _receive(connection: Connection, payload: Payload, difference: Difference) -> Answer:
+    """Have the files put into the tree. A file that arrived otherwise than it was listed is looked at here again."""
+    mismatches: list[str] = []
+
+    def on_event(event: Mapping[str, Any], _: bytes) -> None:
+        mismatches.extend(event.get("mismatch", ()))
+
+    try:
+        return connection.channel.ask("receive", on_event=on_event, cargo=difference.number)
+    except RefusedError as error:
+        changed = [path for path in mismatches if _has_changed(payload.items[path])]
+        if not changed:
+            raise
+        raise TreeError(
+            phrase("{count} {count:file|files} {count:was|were} changed here while they were sent", count=len(changed)),
+            cause=", ".join(ascii(path) for path in changed[:5]),
+            advice="Nothing has changed on the host. Run the command again.",
+        ) from error
+
+
+def _has_changed(item: Item) -> bool:
+    try:
+        return item.source is not None and hashing.digest(str(item.source)).sha256 != item.sha256
+    except OSError:
+        return True

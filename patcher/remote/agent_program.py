@@ -1,0 +1,100 @@
+"""The agent's program as it is sent to a host: the sources of the agent, and the loader that runs them from memory."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from functools import lru_cache
+from pathlib import Path
+
+import patcher
+
+_FOLDER = Path(patcher.__file__).parent
+SENT = ("agent.py", "messages.py", "*/agent", "secrets", "worktree")
+"""What is sent, below `patcher`: the standard library of Python 3.8 alone."""
+
+_LOADER = """
+import sys
+from importlib.machinery import ModuleSpec
+class Sent:
+    def find_spec(self, name, path=None, target=None):
+        if name in SOURCES:
+            return ModuleSpec(name, self, is_package=name in PACKAGES)
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        name = module.__name__
+        exec(compile(SOURCES[name], name, "exec"), module.__dict__)
+    def get_source(self, name):
+        return SOURCES[name]
+sys.meta_path.insert(0, Sent())
+try:
+    from patcher.agent import main
+    main(NONCE)
+except BaseException:
+    import os, traceback
+    traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(CRASHED)
+"""
+
+NO_INPUT, NO_PYTHON, OLD_PYTHON, CRASHED = 96, 97, 98, 99
+"""Exit codes: nothing came, no Python was found, only older ones than 3.8 were, and the agent failed by itself."""
+
+BOOTSTRAP = (
+    f"import sys; sys.version_info < (3, 8) and sys.exit({OLD_PYTHON}); "
+    "import io, zlib; b = io.BufferedReader(io.FileIO(0, closefd=False), 1); "
+    "exec(zlib.decompress(b.read(int(b.readline()))))"
+)
+"""What Python is started with: a size on a line, then that many bytes of program, on standard input, and no more."""
+
+OPTIONS = ("-I", "-S", "-X", "utf8", "-u", "-c")
+"""Nothing of the user's is loaded: no variables, no site-packages. File names are UTF-8 whatever the locale."""
+
+_PYTHONS = (
+    "python3 python /usr/bin/python3 /usr/local/bin/python3 /opt/conda/bin/python3 "
+    "python3.14 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8"
+)
+
+COMMAND = (
+    f"exec sh -c 'IFS= read -r p || exit {NO_INPUT}; o={NO_PYTHON}; "
+    f'for q in "$p" ${{p:+"$p/bin/python"}} {_PYTHONS}; do '
+    '[ -n "$q" ] && [ ! -d "$q" ] && command -v "$q" >/dev/null 2>&1 || continue; '
+    f'"$q" {" ".join(OPTIONS)} "{BOOTSTRAP}"; c=$?; '
+    f'case $c in {OLD_PYTHON}|2) o={OLD_PYTHON}; "$q" -V >&2;; 1|126|127) ;; *) exit $c;; esac; '
+    "done; exit $o'"
+)
+"""The only command that a remote shell is given. Nothing that a user typed is in it: what varies is read as data."""
+
+
+def program(nonce: str) -> bytes:
+    """The bytes to write to the program that `BOOTSTRAP` starts: size, newline, program."""
+    text = f"NONCE = {nonce!r}\nCRASHED = {CRASHED}\n{_sources()}{_LOADER}".encode()
+    packed = zlib.compress(text, 6)
+    return b"%d\n" % len(packed) + packed
+
+
+@lru_cache(maxsize=1)
+def _sources() -> str:
+    found = agent_sources()
+    packages = [name for name in found if any(other.startswith(f"{name}.") for other in found)]
+    return f"import json\nSOURCES = json.loads({json.dumps(json.dumps(found))})\nPACKAGES = {packages!r}\n"
+
+
+def agent_sources() -> dict[str, str]:
+    """The modules that are sent, by their dotted names, and the packages that they are in: empty, unless sent too."""
+    found: dict[str, str] = {}
+    for path in agent_files():
+        parts = path.relative_to(_FOLDER).with_suffix("").parts
+        for length in range(len(parts)):
+            found.setdefault(".".join(("patcher", *parts[:length])), "")
+        if parts[-1] == "__init__":
+            parts = parts[:-1]
+        found[".".join(("patcher", *parts))] = path.read_text(encoding="utf-8")
+    return found
+
+
+def agent_files() -> list[Path]:
+    """The files that are sent."""
+    sent = [path for pattern in SENT for path in sorted(_FOLDER.glob(pattern))]
+    return [file for path in sent for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]

@@ -1,0 +1,119 @@
+"""What the tables `[hosts.NAME]` of uky-patch.toml may hold. All mistakes are noted at once; nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any, get_args
+
+from patcher.errors import UkyError
+from patcher.i18n import Phrases, phrase
+from patcher.i18n.codec import decode
+from patcher.messages import Refusal
+from patcher.remote.host import HERE, Profile, parse_target
+from patcher.secrets.names import is_secret
+from patcher.secrets.redacting import is_secret_value
+from patcher.tables.mistakes import KeyPath
+from patcher.tables.shapes import Field, Mistakes, Shape, choice, mapping, matching, text, texts, whole
+from patcher.worktree import places
+
+TEXTS = ("python", "data", "models", "output")
+_ANY_HOME = "/\N{REPLACEMENT CHARACTER}/\N{REPLACEMENT CHARACTER}"
+"""Stands for the home on the host, which is not known here."""
+
+
+def check_hosts(mistakes: Mistakes, path: KeyPath, hosts: object) -> None:
+    """Note every mistake in the table `[hosts]`."""
+    if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
+        mistakes.note(path, "must be tables: [hosts.NAME]")
+        return
+    for name, table in hosts.items():
+        check_host(mistakes, (*path, name), table)
+
+
+def check_host(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> None:
+    """Note every mistake in the table of the host that `path` ends in."""
+    name = str(path[-1])
+    if name == HERE:
+        _THIS_MACHINE.read(mistakes, path, table)
+    else:
+        mistakes.hold_to((_is_target,), path, name)
+        _HOST.read(mistakes, path, table)
+
+
+def check_path(path: str) -> None:
+    """Raise Refusal for a path that can hold no tree on any host."""
+    try:
+        places.check(places.absolute(path, _ANY_HOME), (_ANY_HOME,))
+    except Refusal as refusal:
+        raise places.no_place(path, refusal.cause) from None
+
+
+def _is_target(value: str) -> None:
+    _hold(lambda: parse_target(value))
+
+
+def _is_path(value: str) -> None:
+    _hold(lambda: check_path(value))
+
+
+def _hold(work: Callable[[], object]) -> None:
+    """Raise what `work` refuses as what a rule raises."""
+    try:
+        work()
+    except UkyError as error:
+        raise ValueError(Phrases((error.title, error.cause), ": ")) from None
+    except Refusal as refusal:
+        raise ValueError(Phrases((decode(refusal.title), decode(refusal.cause)), ": ")) from None
+
+
+def _is_line(value: str) -> None:
+    """It goes into shell scripts and into messages, of which a line is one thing."""
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise ValueError(phrase("must have no line break and no other control character"))
+
+
+def _lies_in_tree(script: str) -> None:
+    path = PurePosixPath(script)
+    if path.is_absolute() or ".." in path.parts or script.startswith("~"):
+        raise ValueError(phrase("must lie in the tree: a path below its root"))
+
+
+def _is_open(name: str, value: str) -> None:
+    """What is written into files on the host can hold no secret; `${HF_TOKEN}` names a variable that does."""
+    secret = is_secret(name) and value.strip() and not value.startswith("${")
+    if secret or is_secret_value(value):
+        told = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
+        raise ValueError(phrase(told, name=name))
+
+
+def _is_open_override(override: str) -> None:
+    key, _, value = override.partition("=")
+    _is_open(key.lstrip("+~"), value)
+
+
+def _not_here(mistakes: Mistakes, path: KeyPath, _: object) -> None:
+    mistakes.note(path, "does not go with this machine, which is reached without ssh")
+
+
+_IS_VARIABLE = matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
+_IS_CONSTANT = matching(
+    re.compile(r"[A-Z][A-Z0-9_]*"), "{name!r} is no name of a constant: capitals, digits and '_'", "name"
+)
+_FIELDS = {
+    "ssh": text(_is_target, default=None),
+    "port": whole(None, most=65535),
+    "path": text(_is_path, default=None),
+    **{key: text(_is_line, default=None) for key in TEXTS},
+    "profile": choice(get_args(Profile), default=None),
+    "script": text(_is_line, _lies_in_tree, default=None),
+    "overrides": texts(_is_line, _is_open_override),
+    "env": mapping(_IS_VARIABLE, lambda _, value: _is_line(value)),
+    "secrets": texts(_IS_VARIABLE),
+    "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),
+}
+_HOST: Shape[dict[str, Any]] = Shape(dict, _FIELDS)
+_THIS_MACHINE: Shape[dict[str, Any]] = Shape(
+    dict, {**_FIELDS, **dict.fromkeys(("ssh", "port"), Field(_not_here, None, None))}
+)

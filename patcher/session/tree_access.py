@@ -1,0 +1,76 @@
+"""How a command gets at a tree that other commands may write to: how long it waits for their lock, what it tells the
+user meanwhile, and how it reads the tree without their half-done changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
+
+from patcher.i18n import language, phrase
+from patcher.terminal.printing import say
+
+if TYPE_CHECKING:
+    from patcher.tree import Tree
+    from patcher.tree.lock import Owner
+    from patcher.tree.reading import Reading
+
+T = TypeVar("T")
+_READS = 5
+"""How often the tree is read before what the last read found counts. An apply takes about a second, and a read less;
+whoever is disturbed five times in a row meets a program that writes all the time."""
+_LOCK_TIMEOUT = ContextVar("lock timeout", default=60.0)
+
+
+def lock_timeout() -> float:
+    """How many seconds to wait for a command that holds the tree's lock. An apply holds it for about one second."""
+    return _LOCK_TIMEOUT.get()
+
+
+@contextlib.contextmanager
+def limited_lock_timeout(seconds: float) -> Iterator[None]:
+    """Wait for a lock no longer than `seconds`: for a caller that another machine waits for, such as a Ray node."""
+    token = _LOCK_TIMEOUT.set(min(seconds, lock_timeout()))
+    try:
+        yield
+    finally:
+        _LOCK_TIMEOUT.reset(token)
+
+
+def read_consistently(tree: Tree, read: Callable[[Reading], T]) -> T:
+    """The result of `read`. It is called again, up to five times, if another command wrote to the tree meanwhile.
+
+    If an interrupted command left the tree half changed, that is finished or taken back first, and the user is told.
+    Raises TreeError if another command holds the lock for too long, or if an interrupted one cannot be finished.
+    """
+    for attempt in range(1, _READS + 1):
+        with tree.reading(wait=lock_timeout(), on_wait=report_lock_owner) as reading:
+            if reading.unfinished is not None:
+                raise reading.unfinished
+            report_recovery(reading.recovered)
+            result = read(reading)
+            if not reading.disturbed() or attempt == _READS:
+                return result
+    raise AssertionError("unreachable")
+
+
+def report_lock_owner(owner: Owner | None) -> None:
+    """Tell the user on standard error which command the tree's lock is waited for."""
+    text = phrase("waiting for {owner}", owner=owner.told if owner is not None else phrase("another run"))
+    say(text.render(language()), err=True)
+
+
+def report_recovery(recovered: object) -> None:
+    """Tell the user on standard error how an interrupted command was finished or taken back."""
+    from patcher.tree.journal import Recovery
+
+    if isinstance(recovered, Recovery):
+        finished = recovered.direction == "finished"
+        template = "an interrupted {purpose} was finished" if finished else "an interrupted {purpose} was taken back"
+        text = phrase(template, purpose=recovered.purpose)
+        say(text.render(language()), err=True)
+        for path in recovered.kept:
+            text = phrase("{path} was changed since the interruption and left as it is", path=path)
+            say(text.render(language()), err=True)
