@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pwd
 import shutil
@@ -126,6 +127,10 @@ def why_not() -> str:
     return tools.missing("ssh", "sshd", "rsync", "setpriv", "useradd", "pgrep", "unshare", "nsenter")
 
 
+_number = itertools.count()
+"""Two machines of one process may have one name; their users may not."""
+
+
 @contextlib.contextmanager
 def machine(
     folder: Path,
@@ -142,7 +147,7 @@ def machine(
         python: an interpreter that is to be `python3` there.
         mounts: arguments of `mount`, one command each, `{home}` filled in; only the host sees what they do.
     """
-    user = f"{USERS}{os.getpid() % 100000}{name[:8]}"
+    user = f"{USERS}{os.getpid() % 100000}{name[:8]}{next(_number)}"
     home = Path("/home") / user
     remove_user(user)  # Of a run that was killed, whose process had the same number.
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", "--password", "*", user], check=True)

@@ -31,7 +31,7 @@ _SIGNS = 800
 _UNSEEN = (
     (re.compile(r"\b(?:and|or)\b"), _SIGNS),
     (re.compile(r"""["']\s*[rbfuRBFU]{0,2}["']"""), _SIGNS),
-    (re.compile(r"\((?:(?:\s|\#[^\n]*)*\(){20}"), 0),
+    (re.compile(r"\((?:\s*(?:\#[^\n]*\n\s*)*\(){20}"), 0),
 )
 """What is one level in Python's own syntax and many in libcst's: `a and b and c`, `"a" "b" "c"`, `(((a)))`."""
 _TOKEN = re.compile(

@@ -39,10 +39,11 @@ time.sleep(600)
 def children(pid: int) -> list[int]:
     found = []
     for path in Path("/proc").iterdir():
-        if path.name.isdigit() and alive(int(path.name)):
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid:
-                found += [int(path.name), *children(int(path.name))]
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It may end while it is looked at.
+            if path.name.isdigit() and alive(int(path.name)):
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == pid:
+                    found += [int(path.name), *children(int(path.name))]
     return found
 
 

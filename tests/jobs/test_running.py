@@ -16,6 +16,7 @@ import pytest
 
 from patcher import jobs
 from patcher.jobs import Job
+from patcher.jobs.agent import starting
 from patcher.jobs.agent.processes import MARK, mark_of
 from patcher.remote.channel import RefusedError
 from patcher.remote.host import Host
@@ -41,6 +42,16 @@ def alive(pid: int | None) -> bool:
 
 def log_of(job: Job) -> bytes:
     return Path(job.log).read_bytes()
+
+
+def test_ids_of_one_second_sort_in_the_order_of_their_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest job is the last by name: `job status`, `watch` and `diagnose` mean it where none is named."""
+    moments = [1_700_000_000 + at / 1000 for at in range(0, 2000, 50)]
+    ids = []
+    for moment in moments:
+        monkeypatch.setattr(time, "time", lambda moment=moment: moment)
+        ids.append(starting._name())
+    assert ids == sorted(set(ids))
 
 
 def test_a_real_log_gives_phases_in_order_with_their_times(there: Site) -> None:

@@ -104,7 +104,7 @@ def test_a_host_whose_python_is_the_oldest(host: Machine, site: Site, other_pyth
 
 
 def test_an_interrupted_job_goes_on_and_is_followed_again(site: Site, line: Line) -> None:
-    job(site, 'for n in 1 2 3 4 5 6; do echo "line $n"; sleep 0.5; done; cat tests/train.txt\n')
+    job(site, 'for n in $(seq 12); do echo "line $n"; sleep 1; done; cat tests/train.txt\n')
     line.set()
     well(site.mover.migrate("site", *WORDS))
     process = site.mover.start("migrate", "site", "--only", "job", fmt="text")

@@ -72,7 +72,7 @@ def sweep() -> None:
     for number in {int(found[1]) for found in _MADE.finditer(shown)} - running:
         _remove(f"{NAME}{number}")
     for line in Path("/etc/passwd").read_text().splitlines():
-        user = re.fullmatch(rf"{machines.USERS}(\d+)[a-z]+", line.split(":")[0])
+        user = re.fullmatch(rf"{machines.USERS}(\d+)[a-z]+\d+", line.split(":")[0])
         if user and int(user[1]) not in running:
             machines.remove_user(user[0])
 

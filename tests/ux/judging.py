@@ -92,8 +92,8 @@ def _broken(screen: Screen, wide: Screen, columns: int) -> Iterator[str]:
 
 
 def _is_shortened(word: str) -> bool:
-    """Whether a bar or dots stand for the rest, which the width decides; a number is how late it was."""
-    return word.isdigit() or word.endswith("...") or set(word) <= set("-=_#|")
+    """Whether a bar or dots stand for the rest, which the width decides; a short number is how long something took."""
+    return (word.isdigit() and len(word) <= 3) or word.endswith("...") or set(word) <= set("-=_#|")
 
 
 def _is_error_with_advice(screen: Screen) -> bool:
