@@ -258,7 +258,7 @@ def test_another_python_runs_jobs_too(there: Site) -> None:
     assert [process["name"] for process in jobs.stop(there.open(), grace=0.5).processes] == ["sleep"]
 
 
-@pytest.mark.parametrize("program", ["runner", "traces", "viewer", "hooked"])
+@pytest.mark.parametrize("program", ["runner", "traces", "viewer", "sitecustomize_hook"])
 def test_what_is_copied_into_a_jobs_folder_needs_no_patcher_there(program: str) -> None:
     """On a host nothing of `patcher` is installed; here an import of it would go unnoticed."""
     module = import_module(f"patcher.jobs.agent.{program}")
