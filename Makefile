@@ -78,7 +78,7 @@ docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md
 	$(BIN)/python -m patcher.report.migration
 	$(BIN)/python -m patcher.report.symptom_documents
 
-docs-sessions: $(READY)  ## The sessions in README and docs anew, by running their commands; a test holds them to it
+docs-sessions: $(READY)  ## The sessions in docs/ and the READMEs' pictures anew, by running their commands; tests compare them
 	$(BIN)/python -m tests.transcripts --write
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
