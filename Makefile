@@ -74,11 +74,12 @@ format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md, and the Chinese twins, from the records
+docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md, docs/quick-fixes.md and their Chinese twins, and the picture of the rooms
 	$(BIN)/python -m patcher.report.migration
 	$(BIN)/python -m patcher.report.symptom_documents
+	$(BIN)/python -m bench.rooms
 
-docs-sessions: $(READY)  ## The sessions in README and docs anew, by running their commands; a test holds them to it
+docs-sessions: $(READY)  ## The sessions in docs/ and the READMEs' pictures anew, by running their commands; tests compare them
 	$(BIN)/python -m tests.transcripts --write
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
