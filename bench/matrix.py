@@ -60,8 +60,7 @@ def _watch(process: subprocess.Popen[str], peaks: dict[int, int]) -> None:
 def main() -> int:
     from packaging.version import Version
 
-    from patcher.check.crossing import cross
-    from patcher.check.pairs import Order, crossing_of
+    from patcher.check.matrix_run import Order, cross, crossing_of
     from patcher.packages.releases import versions
     from patcher.records.load import load
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from patcher.analysis.model import Finding as _Finding
-from patcher.analysis.model import FindingKind, Severity
+from patcher.analysis.findings import Finding as _Finding
+from patcher.analysis.findings import FindingKind, Severity
 from patcher.check.checking import Order as _CheckOrder
 from patcher.check.checking import check as _check
 from patcher.check.targets import parse_all

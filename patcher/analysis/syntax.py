@@ -36,3 +36,35 @@ def below(node: ast.AST) -> list[ast.AST]:
 def module_name(file: str) -> str:
     """`verl/a/__init__.py` -> `verl.a`."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def strings(node: ast.AST | None) -> tuple[str, ...]:
+    """The strings in an expression."""
+    if node is None:
+        return ()
+    return tuple(
+        part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+
+
+def written(node: ast.expr) -> str:
+    """A dotted name as written; `.name` for an attribute of something computed; "" for anything else."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            inner = written(value)
+            return f".{name}" if not inner or inner.startswith(".") else f"{inner}.{name}"
+        case _:
+            return ""
+
+
+def caught(node: ast.expr | None) -> tuple[str, ...]:
+    """The exceptions that a handler names, as written, without their modules."""
+    match node:
+        case None:
+            return ("BaseException",)
+        case ast.Tuple(elts=parts):
+            return tuple(written(part).rpartition(".")[2] for part in parts)
+        case _:
+            return (written(node).rpartition(".")[2],)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.conditions import ways_ahead
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding, Report
+from patcher.analysis.findings import Finding, Report
+from patcher.analysis.project import Forest
 from patcher.check.history import Past, dated
-from patcher.check.pair import check_pair
-from patcher.check.repairing import Repaired, repair
+from patcher.check.pair import check_pair, judge
+from patcher.check.repairs import Repaired, repair
 from patcher.check.scripts import uses_of_scripts
 from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 from patcher.errors import ReleaseError, UsageError
@@ -22,8 +22,8 @@ from patcher.i18n import Phrase, Phrases, phrase
 from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
-    from patcher.analysis.target import Target
-    from patcher.check.drafts.proposing import Drafted
+    from patcher.analysis.meaning.program import Target
+    from patcher.check.drafts.drafting import Drafted
     from patcher.session.config import Acceptance
     from patcher.session.session import Session
 
@@ -95,7 +95,7 @@ def check(session: Session, order: Order) -> Check:
     further, misread = uses_of_scripts(session.tree.root, order.scripts)
     verl = session.environment.version("verl") or ""
     past = Past(forest, target, baseline, session.tree.root)
-    with ways_ahead(forest, target):
+    with ways_ahead(forest, target, judge):
         report = check_pair(forest, target, verl=verl, baseline=baseline, further=further, tell=_tell)
         progress("")
         repaired = repair(session, forest, target, report, baseline)
@@ -113,7 +113,7 @@ def check(session: Session, order: Order) -> Check:
     notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
     if order.drafts is not None:
-        from patcher.check.drafts.proposing import draft
+        from patcher.check.drafts.drafting import draft
 
         standing_texts = {path: file.text for path, file in repaired.plan.files.items()}
         drafted = draft(before, located, past, session, order.drafts, standing_texts)

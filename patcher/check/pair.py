@@ -1,4 +1,4 @@
-"""One tree on one target: uses -> verdicts -> findings."""
+"""One tree on one target: uses, then verdicts, then findings."""
 
 from __future__ import annotations
 
@@ -8,26 +8,54 @@ from functools import partial
 from typing import TypeAlias
 
 from patcher.analysis.conditions import severity_of, text_comparisons
-from patcher.analysis.forest import Forest
+from patcher.analysis.findings import Beside, Broken, Finding, Problem, Report, Severity, Undecided, Unresolved, Verdict
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import (
-    Beside,
-    Broken,
-    Finding,
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
+from patcher.analysis.uses import (
+    CallOf,
+    ConfigKey,
+    EngineFlag,
+    EnvironmentVariable,
     ImportOf,
     MemberOf,
     MethodOf,
     Need,
-    Problem,
-    Report,
-    Severity,
-    Undecided,
-    Unresolved,
+    TextComparison,
     Use,
-    Verdict,
 )
-from patcher.analysis.target import Target
-from patcher.check.rules import judge
+from patcher.check.rules.calls import judge_call
+from patcher.check.rules.config_keys import judge_key
+from patcher.check.rules.engine_flags import judge_flag
+from patcher.check.rules.imports import judge_import
+from patcher.check.rules.members import judge_member
+from patcher.check.rules.overrides import judge_override
+from patcher.check.rules.variables import judge_variable
+
+
+def judge(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:
+    """Whether what a use needs is there.
+
+    `baseline`, a release that the tree is known to work with, tells what positional arguments were meant for.
+    """
+    match use.need:
+        case ImportOf() as need:
+            return judge_import(use, need, universe, baseline)
+        case MemberOf() as need:
+            return judge_member(use, need, universe, baseline)
+        case CallOf() as need:
+            return judge_call(use, need, universe, baseline)
+        case MethodOf() as need:
+            return judge_override(use, need, universe)
+        case EnvironmentVariable():
+            return judge_variable(use, universe, baseline)
+        case EngineFlag():
+            return judge_flag(use, universe, baseline)
+        case ConfigKey():
+            return judge_key(use, universe, baseline)
+        case TextComparison():
+            return Beside()
+
 
 JUDGED_WHOLE = ("vllm", "transformers")
 """Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
@@ -84,8 +112,8 @@ class _Judging:
     """One tree on one target, file by file, and what came of it."""
 
     def __init__(self, forest: Forest, target: Target, baseline: Target | None, weigh: Weigh) -> None:
-        self.universe = Universe(forest, target)
-        self.before = Universe(forest, baseline) if baseline is not None else None
+        self.universe = Universe(forest, target, judge)
+        self.before = Universe(forest, baseline, judge) if baseline is not None else None
         self.weigh = weigh
         self.count = 0
         self.unresolved: list[Unresolved] = []

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding
 from patcher.check.checking import Check, Order, check
 from patcher.check.pair import JUDGED_WHOLE
-from patcher.check.repairing import planned
+from patcher.check.repairs import planned
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import phrase

@@ -20,7 +20,7 @@ from patcher.packages.versions import Yes, satisfies
 from patcher.worktree import files
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Severity
+    from patcher.analysis.findings import Severity
     from patcher.packages import Installed
     from patcher.packages.versions import Kind
     from patcher.records.model import Record

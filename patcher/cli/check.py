@@ -92,7 +92,7 @@ def command(
 
 
 def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path | None) -> int:
-    from patcher.check.pairs import Order, survey_releases
+    from patcher.check.matrix_run import Order, survey_releases
     from patcher.report.matrix import show_matrix
     from patcher.terminal.progress import progress
 

@@ -15,9 +15,9 @@ from patcher.terminal.layout import NARROW, width, wrapped
 from patcher.terminal.printing import room, say, style
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Finding, Report, Severity
+    from patcher.analysis.findings import Finding, Report, Severity
     from patcher.check.checking import Check
-    from patcher.check.drafts.proposing import Drafted
+    from patcher.check.drafts.drafting import Drafted
 
 By = Literal["file", "cause"]
 _COLUMNS = 100

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.analysis.model import Finding, Severity
+from patcher.analysis.findings import Finding, Severity
 from patcher.git.head import head
 from patcher.i18n import Phrase, phrase
 from patcher.plan.outcome import FAILED

@@ -15,7 +15,7 @@ from patcher.templating import environment
 from patcher.terminal.report_file import write_whole
 
 if TYPE_CHECKING:
-    from patcher.check.pairs import Order
+    from patcher.check.matrix_run import Order
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "docs/matrix.md": ("matrix.md.j2", "en"),
@@ -49,7 +49,7 @@ def table(matrix: Matrix, marked: Callable[[Cell | None], str]) -> str:
 
 def asked_in(document: str) -> Order:
     """The order that a document was made with. Raises ValueError where it holds none."""
-    from patcher.check.pairs import Order
+    from patcher.check.matrix_run import Order
 
     words = shlex.split(document.partition("```\n")[2].partition("\n```")[0])
     return Order(words[words.index("--verl") + 1], (words[words.index("--against") + 1],))
@@ -61,8 +61,8 @@ def _sign(text: str) -> str:
 
 def _newest() -> Order:
     """All that there is today, with both ends named, so that the document can be made again."""
-    from patcher.check.pairs import Order
-    from patcher.check.wanted_releases import FIRST, known_to_records, wanted_releases
+    from patcher.check.matrix import FIRST, known_to_records, wanted_releases
+    from patcher.check.matrix_run import Order
     from patcher.packages.releases import versions
     from patcher.records.load import load
 
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     """Write the documents beside the package, and with an argument the page too."""
     from datetime import date
 
-    from patcher.check.pairs import survey_releases
+    from patcher.check.matrix_run import survey_releases
     from patcher.records.load import load
     from patcher.report.matrix_page import write_page
     from patcher.session.session import Session

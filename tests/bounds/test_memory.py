@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench import wide
-from patcher.analysis.forest import Forest, Known
-from patcher.analysis.model import Report
+from patcher.analysis.findings import Report
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest, Known
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 
 

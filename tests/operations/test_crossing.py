@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.check import fetching
-from patcher.check.crossing import Crossing, cross
-from patcher.check.fetching import fetch_sources
-from patcher.check.matrix import Missing, Works
+from patcher.check import matrix
+from patcher.check.matrix import Missing, Works, fetch_sources
+from patcher.check.matrix_run import Crossing, cross
 from patcher.errors import EnvironmentProbeError
 from patcher.packages.releases import sources
 from patcher.records.load import load
@@ -60,7 +59,7 @@ def test_two_processes_find_what_one_finds(crossing: Crossing) -> None:
 
 
 def test_a_killed_process_is_one_clear_mistake(crossing: Crossing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.check.crossing._start", _die)
+    monkeypatch.setattr("patcher.check.matrix_run._start", _die)
     with pytest.raises(EnvironmentProbeError, match="ended from outside"):
         cross(crossing, silent, processes=2)
 
@@ -80,7 +79,7 @@ def test_sources_are_fetched_and_failures_kept_apart(monkeypatch: pytest.MonkeyP
             raise ReleaseError("there is no demo 3.0", cause="looked in vain")
         return tmp_path / version
 
-    monkeypatch.setattr(fetching, "sources", fetched)
+    monkeypatch.setattr(matrix, "sources", fetched)
     found = fetch_sources("demo", ("1.0", "2.0", "3.0"), silent)
     assert list(found) == ["1.0", "2.0", "3.0"]
     assert found["1.0"] == tmp_path / "1.0" / "demo"

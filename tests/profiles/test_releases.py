@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
+from patcher.analysis.findings import Broken, Undecided
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Broken, Undecided
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.registry.options import options_of
-from patcher.check.rules import judge
-from patcher.check.scripts.collect import script_uses
+from patcher.check.pair import judge
+from patcher.check.rules.engine_flags import options_of
+from patcher.check.scripts.files import script_uses
 from patcher.packages.releases import sources
 from patcher.profiles.rendered_file import Rendered
 from patcher.profiles.rendering import NAMES, render_all
@@ -48,7 +48,7 @@ def scripts(verl: str, vllm: str, *, gpus: int = 1, **more: str) -> dict[str, Re
 def test_check_finds_nothing_in_them(verl: str) -> None:
     forest = Forest(tree(verl))
     for vllm in VLLM:
-        universe = Universe(forest, Target({"vllm": vllm}, {"vllm": vllm_symbols(vllm)}, {"vllm": vllm}))
+        universe = Universe(forest, Target({"vllm": vllm}, {"vllm": vllm_symbols(vllm)}, {"vllm": vllm}), judge)
         for name, file in scripts(verl, vllm).items():
             if not name.endswith(".sh"):
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.check.pairs import Order
+from patcher.check.matrix_run import Order
 from patcher.report.matrix_document import DOCUMENTS, asked_in, render
 from tests.report.matrices import sample
 

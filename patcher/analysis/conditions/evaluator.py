@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from patcher.analysis.conditions.operators import BINARY, COMPARISONS
-from patcher.analysis.conditions.outside import Outside
-from patcher.analysis.conditions.plain_job import Job
-from patcher.analysis.conditions.scoping import Place, Scoping, class_of
+from patcher.analysis.conditions.calls import called
+from patcher.analysis.conditions.job import Job
+from patcher.analysis.conditions.names import Place, Scoping, Tree, class_of
+from patcher.analysis.conditions.target_queries import Outside
 from patcher.analysis.conditions.terms import (
+    BINARY,
+    COMPARISONS,
     OFF,
     UNKNOWN,
     Known,
@@ -25,9 +27,8 @@ from patcher.analysis.conditions.terms import (
     is_small,
     truth,
 )
-from patcher.analysis.conditions.tree import Tree
-from patcher.analysis.model import Condition, Otherwise, When
-from patcher.analysis.outlining.outline import Import, Outline
+from patcher.analysis.summary import Import, Outline
+from patcher.analysis.uses import Condition, Otherwise, When
 
 _DEPTH = 24
 _MOST_STEPS = 30_000
@@ -292,6 +293,4 @@ class Evaluator(Scoping):
     # calls
 
     def _call(self, node: ast.Call, place: Place) -> Term:
-        from patcher.analysis.conditions.calls import called
-
         return called(self, node, place)

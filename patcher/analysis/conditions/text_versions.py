@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.guards import Guards, guards_of
-from patcher.analysis.conditions.operators import COMPARISONS
-from patcher.analysis.conditions.outside import Outside
-from patcher.analysis.conditions.scoping import Place
-from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Term
+from patcher.analysis.conditions.names import Place
+from patcher.analysis.conditions.severity import Guards, guards_of
+from patcher.analysis.conditions.target_queries import Outside
+from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term
+from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Finding
-from patcher.analysis.outlining.outline import Body, Outline
+from patcher.analysis.summary import Body, Outline
 from patcher.i18n import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")

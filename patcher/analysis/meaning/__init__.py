@@ -13,7 +13,7 @@ from patcher.analysis.meaning.meanings import (
     TreeModule,
     TypeOf,
 )
-from patcher.analysis.meaning.universe import Universe
+from patcher.analysis.meaning.program import Universe
 from patcher.analysis.symbols import Class, Function
 
 __all__ = [

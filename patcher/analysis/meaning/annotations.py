@@ -5,14 +5,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from patcher.analysis.meaning.frame import Frame
-from patcher.analysis.meaning.meanings import Container, InstanceOf, Meanings, Outside, TreeClass, TypeOf, united
+from patcher.analysis.meaning.meanings import (
+    Container,
+    Frame,
+    InstanceOf,
+    Meanings,
+    Outside,
+    TypeOf,
+    local_import,
+    united,
+)
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
 from patcher.analysis.symbols.scope import Imported
 from patcher.worktree.python import UnreadableError, parse_expression
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.universe import Universe
+    from patcher.analysis.meaning.program import Universe
+
 
 _UNTOLD = Unknown("not annotated with a class")
 _THROUGH = frozenset({"Optional", "Union", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar",
@@ -137,7 +146,6 @@ def _subscripted(universe: Universe, value: ast.expr, inner: ast.expr, frame: Fr
 
 def type_named(universe: Universe, node: ast.expr, frame: Frame) -> Definition:
     """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
-    from patcher.analysis.meaning.inference import local_import
 
     symbols = universe.symbols(frame.module)
     match node:
@@ -179,7 +187,3 @@ def _tail(node: ast.expr) -> str:
 
 def _is_dots(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
-
-
-def class_of(meaning: InstanceOf | TypeOf | Class | TreeClass) -> Class | TreeClass:
-    return meaning.of if isinstance(meaning, InstanceOf | TypeOf) else meaning

@@ -1,4 +1,4 @@
-"""What a call of a meaning takes."""
+"""Which arguments a call of a meaning takes: constructors, decorators, and `**kwargs` that are only passed on."""
 
 from __future__ import annotations
 
@@ -7,16 +7,38 @@ import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.meaning.classes import Receiver, ancestry, dotted
-from patcher.analysis.meaning.decorators import changes_parameters
-from patcher.analysis.meaning.forwarding import widened
-from patcher.analysis.meaning.inference import is_class_method, is_static
-from patcher.analysis.meaning.meanings import InstanceOf, Meaning, Method, Outside, TreeClass, TreeFunction, TypeOf
-from patcher.analysis.symbols import Absent, Class, External, Function, Signature, Unknown, Variable, full_name
+from patcher.analysis.meaning.annotations import type_named
+from patcher.analysis.meaning.inference import infer
+from patcher.analysis.meaning.meanings import (
+    Frame,
+    InstanceOf,
+    Meaning,
+    Method,
+    Outside,
+    SuperOf,
+    TreeClass,
+    TreeFunction,
+    TypeOf,
+    frame_of,
+    is_class_method,
+    is_static,
+)
+from patcher.analysis.meaning.members import Receiver, ancestry, dotted, lookup
+from patcher.analysis.symbols import (
+    Absent,
+    Class,
+    External,
+    Function,
+    Parameter,
+    Signature,
+    Unknown,
+    Variable,
+    full_name,
+)
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.universe import Universe
+    from patcher.analysis.meaning.program import Universe
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +97,6 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
 
 
 def _instance(universe: Universe, called: InstanceOf, of: Class) -> Callable_:
-    from patcher.analysis.meaning.members import lookup
-
     for one in lookup(universe, called, "__call__"):
         if isinstance(one, Method):
             return takes(universe, one)
@@ -100,8 +120,6 @@ def _function(
 
 
 def _with(signature: Signature, names: frozenset[str]) -> Signature:
-    from patcher.analysis.symbols import Parameter
-
     known = {one.name for one in signature.parameters}
     more = tuple(Parameter(name, "keyword", required=False) for name in sorted(names - known))
     return Signature((*signature.parameters, *more), signature.any_positional, signature.any_keyword)
@@ -177,3 +195,178 @@ def _has_metaclass(order: list[Class | External | Unknown]) -> bool:
                     if tail not in ("ABCMeta", "EnumMeta", "EnumType"):
                         return True
     return False
+
+
+_KEEP = frozenset(
+    [
+        "staticmethod",
+        "jit",
+        "heuristics",
+        "autotune",
+        "classmethod",
+        "property",
+        "cached_property",
+        "abstractmethod",
+        "overload",
+        "override",
+        "final",
+        "lru_cache",
+        "cache",
+        "wraps",
+        "contextmanager",
+        "asynccontextmanager",
+        "no_grad",
+        "inference_mode",
+        "deprecated",
+        "validator",
+        "field_validator",
+        "model_validator",
+        "singledispatch",
+        "total_ordering",
+        "runtime_checkable",
+        "no_type_check",
+    ]
+)
+_OUTSIDE = ("torch.", "functools.", "contextlib.", "typing.", "typing_extensions.", "abc.", "builtins.", "torch_")
+
+
+def changes_parameters(universe: Universe, function: Function) -> frozenset[str] | None:
+    """Keywords that decorators take besides the function's own; None if they may change what it takes."""
+    more: set[str] = set()
+    for mark in function.node.decorator_list:
+        called = mark.func if isinstance(mark, ast.Call) else mark
+        if not isinstance(called, ast.Name | ast.Attribute):
+            return None
+        tail = called.id if isinstance(called, ast.Name) else called.attr
+        if tail in _KEEP or tail in ("setter", "getter"):
+            continue
+        if not _keeps(universe, called, function):
+            return None
+        if isinstance(mark, ast.Call):
+            more |= {
+                node.value for node in ast.walk(mark) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                and node.value.isidentifier()
+            }  # fmt: skip
+    return (
+        frozenset(more) if any("deprec" in ast.unparse(mark) for mark in function.node.decorator_list) else frozenset()
+    )
+
+
+def _keeps(universe: Universe, called: ast.expr, function: Function) -> bool:
+    match type_named(universe, called, Frame(function.module)):
+        case External(name=name):
+            return name.startswith(_OUTSIDE)
+        case Function(node=node):
+            return universe.once(("keeps", node), lambda: _returns_like(node), False)
+        case Class():
+            return False
+        case _:
+            return False
+
+
+def _returns_like(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a decorator wraps with `functools.wraps` or gives back what it is given."""
+    given: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            given |= {argument.arg for argument in (*inner.args.posonlyargs, *inner.args.args)}
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Name(id="wraps") | ast.Attribute(attr="wraps" | "update_wrapper") | ast.Name(id="update_wrapper"):
+                return True
+            case ast.Return(value=ast.Name(id=name)) if name in given:
+                return True
+            case _:
+                pass
+    return False
+
+
+_READS = frozenset({"pop", "get", "setdefault"})
+_DEPTH = 5
+
+
+def widened(universe: Universe, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+    """The signature with `**kwargs` replaced by what becomes of them, where they go to one call and nowhere else.
+
+    `receiver` is what the function is called on: `super()` follows its bases."""
+    if not signature.any_keyword or function.node.args.kwarg is None:
+        return signature
+    key = ("widened", function, signature, receiver)
+    return universe.once(key, lambda: _widened(universe, function, signature, receiver), signature)
+
+
+def _widened(universe: Universe, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+
+    node = function.node
+    assert node.args.kwarg is not None
+    words = node.args.kwarg.arg
+    spread = _spread(node, words)
+    if spread is None:
+        return signature
+    call, read = spread
+    positional = node.args.vararg is not None
+    if positional and not _passes(call, node.args.vararg.arg if node.args.vararg else ""):
+        return signature
+    if receiver is None and function.owner is not None:
+        receiver = InstanceOf(function.owner)
+    frame = frame_of(function.module, function.owner, node, receiver)
+    found = infer(universe, call.func, frame)
+    if len(found) != 1 or isinstance(found[0], SuperOf):
+        return signature
+    target = takes(universe, found[0])
+    if not isinstance(target, Takes):
+        return signature
+    inner = target.signature
+    given = {word.arg for word in call.keywords if word.arg}
+    filled = sum(1 for one in call.args if not isinstance(one, ast.Starred))
+    rest = [one for one in inner.parameters if one.name not in given]
+    own = {one.name for one in signature.parameters}
+    if not positional:
+        rest = [Parameter(one.name, "keyword", one.required) for one in rest[filled:] if one.kind != "positional"]
+    else:
+        rest = rest[filled:]
+        if any(one.kind != "keyword" for one in signature.parameters):
+            rest = [Parameter(one.name, "keyword", one.required) for one in rest]
+    more = [one for one in rest if one.name not in own]
+    more += [Parameter(name, "keyword", required=False) for name in sorted(read - own - {one.name for one in more})]
+    any_positional = signature.any_positional and (inner.any_positional or bool(own))
+    return Signature((*signature.parameters, *more), any_positional, inner.any_keyword)
+
+
+def _passes(call: ast.Call, name: str) -> bool:
+    return any(
+        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name for one in call.args
+    )
+
+
+def _spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) -> tuple[ast.Call, frozenset[str]] | None:
+    """The one call that gets `**words`, and the keys read from it otherwise; None if more is done with it."""
+    calls: list[ast.Call] = []
+    read: set[str] = set()
+    known = 0
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute), args=[key, *_]) if (
+                name == words and attribute in _READS
+            ):
+                if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                    return None
+                read.add(key.value)
+                known += 1
+            case ast.Compare(left=ast.Constant(value=str() as key), comparators=[ast.Name(id=name)]) if name == words:
+                read.add(key)
+                known += 1
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name == words:
+                read.add(key)
+                known += 1
+            case ast.Call(keywords=keywords):
+                for word in keywords:
+                    if word.arg is None and isinstance(word.value, ast.Name) and word.value.id == words:
+                        calls.append(inner)
+                        known += 1
+            case _:
+                pass
+    mentioned = sum(1 for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == words)
+    if mentioned != known or len(calls) != 1:
+        return None
+    return calls[0], frozenset(read)

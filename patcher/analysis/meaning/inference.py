@@ -1,29 +1,92 @@
-"""What an expression in a target's sources gives, as far as its syntax tells."""
+"""What definitions, expressions, calls and iteration give in a target's sources, as far as syntax tells."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from patcher.analysis.meaning.annotations import annotated_as, class_of
-from patcher.analysis.meaning.definitions import meaning_of
-from patcher.analysis.meaning.frame import Frame
+from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.meanings import (
     Container,
+    Frame,
     InstanceOf,
+    Meaning,
     Meanings,
+    Method,
     Outside,
     SuperOf,
     TreeClass,
+    TreeFunction,
+    TreeModule,
     TypeOf,
+    frame_of,
+    local_import,
+    local_values,
+    statements,
     united,
 )
-from patcher.analysis.symbols import Absent, Class, Module, Unknown
-from patcher.analysis.symbols.scope import FunctionNode, Imported
+from patcher.analysis.symbols import (
+    Absent,
+    Class,
+    Definition,
+    External,
+    Function,
+    Module,
+    Unknown,
+    Variable,
+    full_name,
+)
+from patcher.analysis.symbols.scope import FunctionNode
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.universe import Universe
+    from patcher.analysis.meaning.program import Universe
+
+
+def meaning_of(universe: Universe, definition: Definition, asked: str = "") -> Meanings:
+    """What a definition means as a value; a variable is what it holds, if that can be told."""
+    match definition:
+        case Module() | Class() | Function() | Absent():
+            return (definition,)
+        case External(name=name):
+            package = name.partition(".")[0]
+            if package not in universe.names:
+                return (Outside(name),)
+            if package in universe.target.packages:
+                found = universe.resolve(name).definition
+                return (Outside(name),) if isinstance(found, External) else meaning_of(universe, found, asked)
+            return (Absent("", package),)
+        case Unknown(reason=reason, symbol=symbol):
+            return (Unknown(reason, symbol or asked or reason),)
+        case Variable():
+            return holds(universe, definition, Frame(definition.module))
+
+
+def holds(universe: Universe, variable: Variable, frame: Frame) -> Meanings:
+    """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be told."""
+    key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
+    return universe.once(key, lambda: _holds(universe, variable, frame), (variable,))
+
+
+def _holds(universe: Universe, variable: Variable, frame: Frame) -> Meanings:
+
+    told: Meanings = ()
+    if variable.annotation is not None and not _says_nothing(variable.annotation):
+        told = annotated_as(universe, variable.annotation, frame.module, frame)
+    if not told and variable.value is not None:
+        if isinstance(variable.value, ast.Constant) and variable.value.value is None:
+            return (variable,) if variable.annotation is None else ()
+        told = infer(universe, variable.value, frame)
+    if not told or all(isinstance(one, Unknown | Absent) for one in told):
+        return (variable,)
+    return tuple(one for one in told if not isinstance(one, Unknown | Absent))
+
+
+def _says_nothing(annotation: ast.expr) -> bool:
+    """`Final`, `ClassVar` or `TypeAlias` without a class."""
+    return isinstance(annotation, ast.Name | ast.Attribute) and (
+        getattr(annotation, "id", "") or getattr(annotation, "attr", "")
+    ) in ("Final", "ClassVar", "TypeAlias")
+
 
 _UNTOLD = Unknown("computed")
 _MOST = 6
@@ -36,8 +99,6 @@ def infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
 
 
 def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
-    from patcher.analysis.meaning.members import lookup
-    from patcher.analysis.meaning.results import element_of, result_of
 
     match node:
         case ast.Constant(value=None):
@@ -49,7 +110,7 @@ def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
         case ast.Name(id=name):
             return _name(universe, name, frame)
         case ast.Attribute(value=value, attr=attribute):
-            return united(*(lookup(universe, one, attribute) for one in infer(universe, value, frame)))
+            return united(*(universe.lookup(one, attribute) for one in infer(universe, value, frame)))
         case ast.Call(func=ast.Name(id="super"), args=[]):
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
                 return (SuperOf(frame.owner, frame.receiver),)
@@ -96,7 +157,7 @@ def _name(universe: Universe, name: str, frame: Frame) -> Meanings:
                 return annotated_as(universe, argument.annotation, frame.module, frame)
         if (imported := local_import(function, name)) is not None:
             return meaning_of(universe, universe.symbols(frame.module).imported(frame.module, imported).definition)
-        if local := _locals(function, name):
+        if local := local_values(function, name):
             parts = []
             for annotation, value in local[:_MOST]:
                 if annotation is not None:
@@ -113,104 +174,103 @@ def _name(universe: Universe, name: str, frame: Frame) -> Meanings:
     return united(*parts)
 
 
-def local_import(function: FunctionNode, name: str) -> Imported | None:
-    """The import inside a function that binds the name."""
-    return _local_table(function)[0].get(name)
+_UNTOLD_RESULT = Unknown("what calling it gives is not known")
+_ELEMENT = Unknown("what is in it is not known")
 
 
-def _locals(function: FunctionNode, name: str) -> list[tuple[ast.expr | None, ast.expr | None]]:
-    return _local_table(function)[1].get(name, [])
+def result_of(universe: Universe, called: Meaning) -> Meanings:
+    """What calling something gives, awaited if it is a coroutine."""
+
+    match called:
+        case Class() | TreeClass():
+            return (InstanceOf(called, exact=True),)
+        case TypeOf(of=of):
+            return (InstanceOf(of),)
+        case Function():
+            return function_result(universe, called, None)
+        case Method(function=function, receiver=receiver):
+            return function_result(universe, function, receiver)
+        case TreeFunction(facts=facts):
+            return universe.evaluate(facts.result)
+        case InstanceOf():
+            found = universe.lookup(called, "__call__")
+            return united(*(result_of(universe, one) for one in found if isinstance(one, Method | TreeFunction))) or (
+                _UNTOLD_RESULT,
+            )
+        case Outside(name=name):
+            return (Outside(name),)
+        case Absent():
+            return (called,)
+        case Unknown() | Variable() | Module() | TreeModule() | SuperOf() | Container():
+            return (_UNTOLD_RESULT,)
 
 
-_Local = tuple[dict[str, Imported], dict[str, list[tuple["ast.expr | None", "ast.expr | None"]]]]
+def element_of(universe: Universe, of: Meaning) -> Meanings:
+    """What iterating over something or subscripting it gives."""
 
-
-def _local_table(function: FunctionNode) -> _Local:
-    """Imports and assignments of a function by name, kept with its syntax."""
-    kept: _Local | None = getattr(function, "_locals", None)
-    if kept is not None:
-        return kept
-    imports: dict[str, Imported] = {}
-    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]] = {}
-    for node in statements(function.body):
-        match node:
-            case ast.ImportFrom(names=aliases):
-                for alias in aliases:
-                    module = "." * node.level + (node.module or "")
-                    imports[alias.asname or alias.name] = Imported(module, alias.name)
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    module = alias.name if alias.asname else alias.name.partition(".")[0]
-                    imports[alias.asname or module] = Imported(module, None)
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    _note(values, target, None, value)
-            case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                _note(values, target, annotation, value)
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                _note(values, target, None, None)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    _note(values, item.optional_vars, None, item.context_expr)
-            case _:
-                pass
-    function._locals = (imports, values)  # type: ignore[union-attr]
-    return imports, values
-
-
-def _note(
-    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]],
-    target: ast.expr | None,
-    annotation: ast.expr | None,
-    value: ast.expr | None,
-) -> None:
-    match target:
-        case ast.Name(id=name):
-            values.setdefault(name, []).append((annotation, value))
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                _note(values, part, None, None)
+    match of:
+        case Container(elements=elements):
+            return elements or (_ELEMENT,)
+        case InstanceOf():
+            for name in ("__getitem__", "__iter__", "__aiter__"):
+                found = [one for one in universe.lookup(of, name) if isinstance(one, Method | TreeFunction)]
+                if found:
+                    results = united(*(result_of(universe, one) for one in found))
+                    if name == "__getitem__":
+                        return results
+                    return united(*(element_of(universe, one) for one in results if one != of))
+            return (_ELEMENT,)
+        case Outside():
+            return (of,)
+        case Class() | TypeOf():
+            kind = of.of if isinstance(of, TypeOf) else of
+            # A member of an enumeration, or a generic class with its arguments.
+            return (InstanceOf(kind, exact=True),) if is_enumeration(universe, kind) else (of,)
+        case Absent():
+            return (of,)
         case _:
-            pass
+            return (_ELEMENT,)
 
 
-def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a function, without those of functions and classes inside it."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for part in ("body", "orelse", "finalbody"):
-            yield from statements(getattr(node, part, []))
-        for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            yield from statements(handler.body)
+def is_enumeration(universe: Universe, kind: Class | TreeClass) -> bool:
+
+    return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in universe.ancestry(kind))
 
 
-def frame_of(
-    module: str, owner: Class | None, function: FunctionNode, receiver: InstanceOf | TypeOf | Class | TreeClass | None
-) -> Frame:
-    """The frame of a function's body: `cls` is the receiver's class."""
-    if receiver is not None and is_class_method(function):
-        kind = class_of(receiver)
-        receiver = TypeOf(kind) if isinstance(receiver, InstanceOf | TypeOf) else kind
-    elif isinstance(receiver, Class | TreeClass | TypeOf):
-        receiver = InstanceOf(class_of(receiver))
-    if is_static(function):
-        receiver = None
-    return Frame(module, owner, function, receiver)
+def function_result(
+    universe: Universe, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+) -> Meanings:
+    """What a function of a target gives: by its annotation, else by what its `return` statements say."""
+    key = ("result", function, receiver)
+    return universe.once(key, lambda: _function_result(universe, function, receiver), (_UNTOLD_RESULT,))
 
 
-def is_class_method(function: FunctionNode) -> bool:
-    return function.name in ("__new__", "__init_subclass__", "__class_getitem__") or _marked(function, "classmethod")
+def _function_result(
+    universe: Universe, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+) -> Meanings:
+    node = function.node
+    frame = frame_of(function.module, function.owner, node, receiver)
+    if node.returns is not None:
+        found = annotated_as(universe, node.returns, function.module, frame)
+        if _is_context_manager(node):
+            found = united(*(one.elements if isinstance(one, Container) else (one,) for one in found))
+        return found
+    returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
+    if not returned or len(returned) > 6 or _yields(node):
+        return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
+    return united(*(infer(universe, value, frame) for value in returned))
 
 
-def is_static(function: FunctionNode) -> bool:
-    return _marked(function, "staticmethod")
+def _is_context_manager(node: FunctionNode) -> bool:
+    return any(
+        (mark.id if isinstance(mark, ast.Name) else mark.attr if isinstance(mark, ast.Attribute) else "")
+        in ("contextmanager", "asynccontextmanager")
+        for mark in node.decorator_list
+    )
 
 
-def _marked(function: FunctionNode, name: str) -> bool:
-    return any(isinstance(mark, ast.Name) and mark.id == name for mark in function.decorator_list)
-
-
-def is_module(meaning: object) -> bool:
-    return isinstance(meaning, Module)
+def _yields(node: FunctionNode) -> bool:
+    return any(
+        isinstance(inner, ast.Expr | ast.Assign) and isinstance(inner.value, ast.Yield | ast.YieldFrom)
+        for inner in statements(node.body)
+    )

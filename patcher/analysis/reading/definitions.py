@@ -1,19 +1,168 @@
-"""Functions, lambdas and classes."""
+"""Functions and classes, and what annotations and `isinstance` tests say of the names in them."""
 
 from __future__ import annotations
 
 import ast
 from collections import deque
 
-from patcher.analysis.facts import FunctionFacts
-from patcher.analysis.model import MethodOf
-from patcher.analysis.reading.annotations import annotated
-from patcher.analysis.reading.draft import ClassDraft
-from patcher.analysis.reading.parameters import evaluate_signature, parameter_values, parameters_of
-from patcher.analysis.reading.scope import Scope
-from patcher.analysis.reading.walk import Evaluators, Executors, Walk
-from patcher.analysis.reading.ways import OPAQUE, is_followed, one_of, plain
-from patcher.analysis.values import Instance, Named, Opaque, Value
+from patcher.analysis.reading.local_values import (
+    NOTHING,
+    OPAQUE,
+    Collected,
+    Item,
+    Names,
+    Scope,
+    is_followed,
+    one_of,
+    plain,
+)
+from patcher.analysis.reading.walk import ClassDraft, Evaluators, Executors, Walk
+from patcher.analysis.uses import FunctionFacts, Instance, Member, MethodOf, Named, OneOf, Opaque, Parameters, Value
+from patcher.worktree.python import UnreadableError, parse_expression
+
+_TRANSPARENT = {"Optional", "Annotated", "ClassVar", "Final", "Required", "NotRequired", "Awaitable", "InitVar"}
+_CONTAINERS = {
+    *("list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "deque", "Deque"),
+    *("Sequence", "MutableSequence", "Collection", "Iterable", "Iterator", "AsyncIterable", "AsyncIterator"),
+    *("Generator", "AsyncGenerator"),
+}
+_MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict"}
+
+
+def annotated(walk: Walk, node: ast.expr | None) -> Value:
+    """What something so annotated is: an instance of a class, one of several, a container; opaque if it says little."""
+    if node is None:
+        return OPAQUE
+    before, walk.silent = walk.silent, True
+    value = _annotated(walk, node)
+    walk.silent = before
+    return value
+
+
+def _annotated(walk: Walk, node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(value=None):
+            return NOTHING
+        case ast.Constant(value=str(text)):
+            try:
+                return _annotated(walk, parse_expression(text.strip()))
+            except UnreadableError:
+                return OPAQUE
+        case ast.Name() | ast.Attribute():
+            return _instance(walk.value(node))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return one_of(((_annotated(walk, left), ()), (_annotated(walk, right), ())))
+        case ast.Subscript(value=head, slice=inner):
+            return _generic(walk, head, inner)
+        case _:
+            return OPAQUE
+
+
+def _instance(value: Value) -> Value:
+    return Instance(value) if is_followed(value) and isinstance(value, (Named, Member, OneOf)) else OPAQUE
+
+
+def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
+    name = head.id if isinstance(head, ast.Name) else head.attr if isinstance(head, ast.Attribute) else ""
+    arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if not arguments:
+        return OPAQUE
+    if name == "Union":
+        return one_of((_annotated(walk, each), ()) for each in arguments)
+    if name in _TRANSPARENT:
+        return _annotated(walk, arguments[0])
+    if name in ("type", "Type"):
+        instance = _annotated(walk, arguments[0])
+        return instance.of if isinstance(instance, Instance) else OPAQUE
+    if name in ("tuple", "Tuple") and not isinstance(arguments[-1], ast.Constant):
+        return _holding(walk, arguments)
+    if name in _CONTAINERS:
+        return _holding(walk, arguments[:1])
+    if name in _MAPPINGS:
+        return _holding(walk, arguments[-1:])
+    return _instance(walk.value(head))
+
+
+def _holding(walk: Walk, arguments: list[ast.expr]) -> Value:
+    items = tuple(Item(None, _annotated(walk, each), each.lineno) for each in arguments)
+    return Collected(items, open=True)
+
+
+def narrowed(walk: Walk, test: ast.expr, holds: bool, names: Names) -> Names:
+    """The names where a test is known to hold, or not to; the same object if it tells nothing of them."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]) if holds:
+            value = _instances(walk.quietly(kinds))
+            return names if value is None else {**names, name: value}
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return narrowed(walk, operand, not holds, names)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
+            for each in values:
+                names = narrowed(walk, each, holds, names)
+            return names
+        case _:
+            return names
+
+
+def _instances(kinds: Value) -> Value | None:
+    if isinstance(kinds, Collected) and not kinds.open and kinds.items:
+        values = [_instances(item.value) for item in kinds.items]
+        found = [value for value in values if value is not None]
+        return one_of((value, ()) for value in found) if len(found) == len(values) else None
+    return Instance(kinds) if is_followed(kinds) and not isinstance(kinds, Collected) else None
+
+
+def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> Parameters:
+    """`bound`: the first one is `self` or `cls`, and is left out."""
+    arguments = node.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    keyword = [argument.arg for argument in arguments.kwonlyargs]
+    required += [name for name, default in zip(keyword, arguments.kw_defaults, strict=True) if default is None]
+    if bound and positional:
+        required = [name for name in required if name != positional[0]]
+        positional = positional[1:]
+    return Parameters(
+        tuple(positional),
+        tuple(keyword),
+        tuple(required),
+        any_positional=arguments.vararg is not None,
+        any_keyword=arguments.kwarg is not None,
+    )
+
+
+def parameter_values(walk: Walk, arguments: ast.arguments, first: Value | None = None) -> dict[str, Value]:
+    """What each parameter stands for; `first`: what the first one is, whatever it is annotated with."""
+    values: dict[str, Value] = {}
+    for argument in (*arguments.posonlyargs, *arguments.args):
+        if first is not None and not values:
+            values[argument.arg] = first
+        else:
+            values[argument.arg] = annotated(walk, argument.annotation)
+    for argument in arguments.kwonlyargs:
+        values[argument.arg] = annotated(walk, argument.annotation)
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            element = annotated(walk, rest.annotation)
+            items = () if element is OPAQUE else (Item(None, element, rest.lineno),)
+            values[rest.arg] = Collected(items, open=True, origin=id(rest))
+    return values
+
+
+def evaluate_signature(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """What runs where a function is defined: decorators, defaults, and annotations unless they are put off."""
+    for expression in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
+        if expression is not None:
+            walk.value(expression)
+    if not walk.annotations_run:
+        return
+    rest = [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *rest):
+        if argument.annotation is not None:
+            walk.value(argument.annotation)
+    if node.returns is not None:
+        walk.value(node.returns)
+
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _ON_CLASS = ("classmethod", "__new__", "__init_subclass__", "__class_getitem__")

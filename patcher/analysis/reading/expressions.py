@@ -5,15 +5,24 @@ from __future__ import annotations
 import ast
 import re
 
-from patcher.analysis.model import MemberOf, When
-from patcher.analysis.reading.collected import Collected, Item, Text, element_of
-from patcher.analysis.reading.narrowing import narrowed
-from patcher.analysis.reading.scope import Scope, field, together
-from patcher.analysis.reading.targets import assign, becomes_method, identifier
-from patcher.analysis.reading.walk import Evaluators, Walk
-from patcher.analysis.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
+from patcher.analysis.reading.definitions import narrowed
+from patcher.analysis.reading.local_values import (
+    NOTHING,
+    OPAQUE,
+    Collected,
+    Item,
+    Scope,
+    Text,
+    element_of,
+    field_key,
+    is_followed,
+    one_of,
+    plain,
+    together,
+)
+from patcher.analysis.reading.walk import Evaluators, Walk, assign, becomes_method, identifier
 from patcher.analysis.syntax import parts
-from patcher.analysis.values import Instance, Named, OneOf, Opaque, Value
+from patcher.analysis.uses import Instance, MemberOf, Named, OneOf, Opaque, Value, When
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
@@ -45,7 +54,7 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     if not walk.silent and value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
         walk.use(node.end_lineno or node.lineno, MemberOf(of, name))
     if type(of) is Instance and walk.has_fields:
-        return walk.scope.names.get(field(node), value)
+        return walk.scope.names.get(field_key(node), value)
     return value
 
 

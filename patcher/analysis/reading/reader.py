@@ -7,19 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from patcher.analysis.facts import FileFacts
-from patcher.analysis.reading.branches import BRANCHES
 from patcher.analysis.reading.calls import CALLS
 from patcher.analysis.reading.definitions import DEFINITIONS, LAMBDAS
-from patcher.analysis.reading.engine_flags import engine_flag_uses
-from patcher.analysis.reading.environment import environment_uses
 from patcher.analysis.reading.expressions import EXPRESSIONS
-from patcher.analysis.reading.imports import IMPORTS
-from patcher.analysis.reading.statements import STATEMENTS
+from patcher.analysis.reading.local_values import one_of
+from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
+from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
 from patcher.analysis.reading.walk import Walk
-from patcher.analysis.reading.ways import one_of
 from patcher.analysis.syntax import module_name
-from patcher.analysis.values import Named, OneOf
+from patcher.analysis.uses import FileFacts, Named, OneOf
 from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}

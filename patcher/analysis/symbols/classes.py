@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
-from patcher.analysis.symbols.literals import literal_table
-from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, read_scope
+from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
 
 if TYPE_CHECKING:
     from patcher.analysis.symbols.resolver import Symbols

@@ -1,4 +1,4 @@
-"""Static look-up of symbols in one package's sources: `has` for records, definitions for whoever needs to know more."""
+"""Static look-up of symbols in one package's sources: `has` for records, definitions for everybody else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import builtins
 import re
 from pathlib import Path
 
-from patcher.analysis.symbols.annotations import class_expression, is_property
 from patcher.analysis.symbols.classes import SetOnSelf, member_of_class
 from patcher.analysis.symbols.definition import (
     Absent,
@@ -20,15 +19,58 @@ from patcher.analysis.symbols.definition import (
     Unknown,
     Variable,
     behind,
+    class_expression,
     full_name,
+    is_property,
 )
-from patcher.analysis.symbols.handed_back import before, handed_back
-from patcher.analysis.symbols.lazy import served_member
-from patcher.analysis.symbols.literals import literal_table
-from patcher.analysis.symbols.modules import Modules
-from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope
+from patcher.analysis.symbols.module_getattr import served_member
+from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
-from patcher.analysis.symbols.text import Text
+from patcher.analysis.symbols.sources import Modules, Text
+
+
+def handed_back(symbols: Symbols, module: Module, value: ast.expr | None) -> ast.Name | None:
+    """The name that a call like `updated(X)` gives back as it is; None if the value is no such call."""
+    match value:
+        case ast.Call(func=ast.Name() | ast.Attribute() as called, args=[ast.Name() as given, *_]):
+            found = symbols.expression(module.name, called).definition
+            return given if isinstance(found, Function) and _gives_back(found.node) else None
+        case _:
+            return None
+
+
+def before(symbols: Symbols, module: Module, name: str, binding: Binding) -> Resolution | None:
+    """What `name` was bound to before `binding` bound it anew; None if that is not certain."""
+    scope = symbols.modules.scope(module)
+    every = [] if isinstance(scope, Unknown) else scope.names.get(name, [])
+    earlier = every[: every.index(binding)] if binding in every else []
+    return symbols.bound(module, earlier[-1], name) if earlier and earlier[-1].certain else None
+
+
+def _gives_back(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether every `return` gives the first parameter, which is not bound anew."""
+    if isinstance(node, ast.AsyncFunctionDef) or node.decorator_list or not node.args.args:
+        return False
+    first = node.args.args[0].arg
+    own = list(_own(node))
+    returns = [one for one in own if isinstance(one, ast.Return)]
+    stored = any(isinstance(one, ast.Name) and one.id == first and isinstance(one.ctx, ast.Store) for one in own)
+    return (
+        not stored
+        and bool(returns)
+        and all(isinstance(one.value, ast.Name) and one.value.id == first for one in returns)
+    )
+
+
+def _own(node: ast.AST) -> list[ast.AST]:
+    """The nodes below, those of functions inside left out."""
+    found: list[ast.AST] = []
+    for child in ast.iter_child_nodes(node):
+        found.append(child)
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            found += _own(child)
+    return found
+
 
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
 _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__", "__builtins__")

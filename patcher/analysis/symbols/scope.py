@@ -1,9 +1,9 @@
-"""The names that a module's or class's body binds, and under which conditions, by its syntax alone."""
+"""The names that a module's or class's body binds, by its syntax: bindings, literal tables, and computed names."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -186,3 +186,151 @@ def _is_overload(node: ast.ClassDef | FunctionNode) -> bool:
         and (getattr(mark, "id", "") or getattr(mark, "attr", "")) == "overload"
         for mark in node.decorator_list
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The strings of a literal container; for a mapping, what each of them maps to (None if that is no string)."""
+
+    entries: dict[str, str | None]
+    complete: bool
+    """False if parts of it are computed, so that more may be in it."""
+
+
+def literal_table(body: Iterable[ast.stmt], name: str) -> Table | None:
+    """Put together what a module's statements say about the container `name`; None if they never assign it."""
+    entries: dict[str, str | None] = {}
+    complete, seen = True, False
+    for node in _flat(body):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(_is(target, name) for target in targets):
+                part = table_of(value)
+                entries, complete, seen = dict(part.entries), part.complete, True
+            case ast.AnnAssign(target=target, value=ast.expr() as value) if _is(target, name):
+                part = table_of(value)
+                entries, complete, seen = dict(part.entries), part.complete, True
+            case ast.AugAssign(target=target, value=value) if _is(target, name):
+                part = table_of(value)
+                entries |= part.entries
+                complete, seen = complete and part.complete, True
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=owner, attr="extend" | "update" | "append" | "add"), args=[value]
+                )
+            ) if _is(owner, name):
+                part = table_of(value if not _is_string(value) else ast.List(elts=[value], ctx=ast.Load()))
+                entries |= part.entries
+                complete = complete and part.complete
+            case _:
+                pass
+    return Table(entries, complete) if seen else None
+
+
+def table_of(value: ast.expr) -> Table:
+    """Read a literal list, tuple, set, dict, or a sum or union of such."""
+    match value:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            strings = {part.value: None for part in parts if isinstance(part, ast.Constant) and _is_string(part)}
+            return Table({str(key): None for key in strings}, len(strings) == len(parts))
+        case ast.Dict(keys=keys, values=values):
+            entries: dict[str, str | None] = {}
+            for key, item in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    entries[key.value] = _target(item)
+            return Table(entries, len(entries) == len(keys))
+        case ast.BinOp(left=left, op=ast.Add() | ast.BitOr(), right=right):
+            first, second = table_of(left), table_of(right)
+            return Table(first.entries | second.entries, first.complete and second.complete)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "frozenset" | "sorted" | "dict"), args=[inner]):
+            return table_of(inner)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "frozenset" | "dict"), args=[], keywords=[]):
+            return Table({}, True)
+        case _:
+            return Table({}, False)
+
+
+def _target(item: ast.expr) -> str | None:
+    """The string that a table's row maps to; a pair `("module", "name")` is joined by a colon."""
+    match item:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.Tuple(elts=[ast.Constant(value=str() as module), ast.Constant(value=str() as name)]):
+            return f"{module}:{name}"
+        case _:
+            return None
+
+
+def _flat(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try):
+            yield from _flat([*node.body, *node.orelse])
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+_HINTS = (b"globals()", b"vars()", b"locals()", b"sys.modules", b"exec(", b"__dict__")
+"""One of these stands in the text of every module that does."""
+
+
+def binds_dynamically(tree: ast.Module, text: bytes) -> bool:
+    """Whether the module stores into its own namespace by a computed name.
+
+    `globals()[name] = value` (torch/__init__.py, for all that its C part offers), `globals().update(table)`,
+    `setattr(sys.modules[__name__], name, value)`, `exec(source)`, and another object in the module's place.
+    """
+    return any(hint in text for hint in _HINTS) and any(map(_stores, _nodes(tree)))
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.FunctionDef(name="__getattr__" | "__dir__"):
+                continue  # What these store they also return, and whoever resolves names follows them.
+            case ast.If(test=test, orelse=orelse) if for_type_checkers(test) and replaces_module(orelse):
+                continue  # The module that takes this one's place serves what type checkers are shown, and no more.
+        yield node
+        yield from _nodes(node)
+
+
+def _stores(node: ast.AST) -> bool:
+    match node:
+        case ast.Subscript(value=value, ctx=ast.Store()):
+            return _is_namespace(value) or _is_itself(node)
+        case ast.Attribute(value=value, ctx=ast.Store()):
+            return _is_itself(value)  # sys.modules[__name__].__class__ = Lazy
+        case ast.Call(func=ast.Attribute(value=value, attr="update" | "setdefault" | "__setitem__")):
+            return _is_namespace(value)
+        case ast.Call(func=ast.Name(id="setattr"), args=[value, *_]):
+            return _is_itself(value)
+        case ast.Call(func=ast.Name(id="exec")):
+            return True
+        case ast.AugAssign(target=ast.Call() as target):
+            return _is_namespace(target)
+        case _:
+            return False
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="globals" | "vars" | "locals"), args=[]):
+            return True
+        case ast.Attribute(value=value, attr="__dict__"):
+            return _is_itself(value)
+        case _:
+            return False
+
+
+def _is_itself(node: ast.AST) -> bool:
+    """`sys.modules[__name__]`: the module's own entry, not one of those that a lazy loader makes."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__")):
+            return True
+        case _:
+            return False

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 
 import libcst as cst
 
-from patcher.analysis.model import Finding
-from patcher.check.drafts.callees import Callee, callee_of
-from patcher.check.drafts.calls import Site, call_sites, expression, keyword_sites, split_symbol, text_of, written
-from patcher.check.drafts.dropping import droppable
-from patcher.check.drafts.fitting import fitted
-from patcher.check.drafts.model import Ground, Repair
-from patcher.check.drafts.positions import without_position
-from patcher.check.drafts.renaming import Renamed, renamed
-from patcher.check.drafts.values import opposite
+from patcher.analysis.findings import Finding
+from patcher.check.drafts.inputs import Ground, Repair
+from patcher.check.drafts.parameters import Callee, Renamed, callee_of, droppable, renamed
+from patcher.check.drafts.sites import (
+    Site,
+    call_sites,
+    expression,
+    fitted,
+    keyword_sites,
+    split_symbol,
+    text_of,
+    written,
+)
 from patcher.i18n import Phrase, phrase
-from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument
+from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument, Replace
 
 
 def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
@@ -145,3 +150,38 @@ def _methods(site: Site) -> frozenset[str]:
         and isinstance(node.func, cst.Attribute)
         and written(site.code, node.func.value) in names
     )
+
+
+def without_position(file: str, site: Site, at: int, old: Callee, new: Callee) -> Replace | None:
+    """The edit, if the other positional arguments then stand where their parameters are now."""
+    passed = site.positional
+    if any(argument.star for argument in passed[: at + 1]):
+        return None
+    left = [name for index, name in enumerate(old.positional[: len(passed)]) if index != at]
+    if tuple(left) != new.positional[: len(left)]:
+        return None
+    called = written(site.code, site.call.func)
+    before = [f"$ARG{index + 1}" for index in range(at)]
+    pattern = ", ".join([*before, text_of(site.code, passed[at].value), "$$$REST"])
+    return Replace(
+        file=file,
+        within=site.function or None,
+        pattern=f"{called}({pattern})",
+        replacement=f"{called}({', '.join([*before, '$$$REST'])})",
+    )
+
+
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.Compare)
+
+
+def opposite(value: ast.expr, text: str) -> str:
+    """`not value`, without a `not` too many."""
+    match value:
+        case ast.Constant(value=bool() as flag):
+            return str(not flag)
+        case ast.UnaryOp(op=ast.Not(), operand=inner) if isinstance(inner, _TIGHT):
+            return ast.unparse(inner)
+        case _ if isinstance(value, _TIGHT):
+            return f"not {text}"
+        case _:
+            return f"not ({text})"

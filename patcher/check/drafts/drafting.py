@@ -1,26 +1,34 @@
-"""From findings to drafted records: repairs by cause, put into one record each, kept only if they prove themselves."""
+"""From findings to drafted records: repairs by cause, one record each, kept only if they prove themselves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding, Report
+from patcher.analysis.symbols import Symbols
 from patcher.check.drafts.arguments import argument_repairs
-from patcher.check.drafts.examples import examples
 from patcher.check.drafts.imports import import_repairs
+from patcher.check.drafts.inputs import Draft, Ground, Releases, Repair
 from patcher.check.drafts.members import member_repairs
-from patcher.check.drafts.model import Draft, Ground, Repair
-from patcher.check.drafts.proof import Prover, in_the_way, replayed
-from patcher.check.drafts.toml import written
+from patcher.check.drafts.proof import Prover, examples, in_the_way, replayed
+from patcher.check.drafts.writing import Written, write_drafts, written
+from patcher.check.history import Past, cached_folder, earlier_releases
+from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
+from patcher.packages.agent.folders import package_in
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.rules import DISTRIBUTIONS
 from patcher.rewrite import matches
 from patcher.rewrite.edits import Edit, MoveImport
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
 
 HEADING = (
     "A draft, made from the sources of the target release. Review it before you keep it:",
@@ -188,3 +196,40 @@ def _free(name: str, ids: set[str]) -> str:
     while free in ids:
         free, number = f"{name}-{number}", number + 1
     return free
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    drafts: tuple[Draft, ...]
+    files: Written
+
+
+def draft(
+    report: Report,
+    located: Iterable[Located],
+    past: Past,
+    session: Session,
+    folder: Path,
+    standing: Mapping[str, str],
+) -> Drafted:
+    """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
+
+    `standing` are the texts of the files that records have changed, by path.
+    """
+    names = {one.asked.module: one.asked.known_as for one in located}
+
+    def symbols(package: str, version: str) -> Symbols | None:
+        place = cached_folder(names.get(package, package), version)
+        found = package_in(place, package) if place is not None else None
+        return Symbols(found) if found is not None else None
+
+    known = {
+        module: [version for version in earlier_releases(name, "", fetch=False) if cached_folder(name, version)]
+        for module, name in names.items()
+    }
+    ground = Ground(
+        past.forest, past.target, report.verl, Releases(known, symbols), past.baseline, session.config.marker
+    )
+    taken = [record.id for record in session.records]
+    drafts = draft_records(report.findings, ground, taken, standing)
+    return Drafted(drafts, write_drafts(drafts, folder))

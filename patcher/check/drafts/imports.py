@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+from collections.abc import Iterable, Sequence
 
-from patcher.analysis.model import Finding, ImportOf
-from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, full_name
-from patcher.check.drafts.fitting import fitted
-from patcher.check.drafts.likeness import same_thing
-from patcher.check.drafts.model import Ground, Repair
-from patcher.check.drafts.namesakes import Namesake
-from patcher.check.drafts.paths import best_path
-from patcher.check.drafts.shims import named_instead
+from patcher.analysis.findings import Finding
+from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
+from patcher.analysis.symbols.classes import methods
+from patcher.analysis.uses import ImportOf
+from patcher.check.drafts.inputs import Ground, Namesake, Repair
+from patcher.check.drafts.parameters import named_instead
+from patcher.check.drafts.sites import fitted
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import MoveImport
 
@@ -126,3 +127,53 @@ def _dotted(need: ImportOf) -> str:
 
 def _last(dotted: str) -> str:
     return dotted.rpartition(".")[2]
+
+
+_ENOUGH = 0.5
+"""Share of members or parameters that two versions of one thing have in common."""
+
+
+def same_thing(old: Definition, old_symbols: Symbols, new: Definition, new_symbols: Symbols) -> bool:
+    """Whether `new` may stand in for `old`: a class with its members, a function with its parameters."""
+    match old, new:
+        case Class(), Class():
+            return _shared(_members(old_symbols, old), _members(new_symbols, new)) >= _ENOUGH
+        case Function(), Function():
+            return _shared(_parameters(old_symbols, old), _parameters(new_symbols, new)) >= _ENOUGH
+        case Variable(value=before), Variable(value=after):
+            return before is None or after is None or type(before) is type(after)
+        case Variable(), Class() | Function():
+            return True
+        case _:
+            return False
+
+
+def _shared(old: frozenset[str], new: frozenset[str]) -> float:
+    return len(old & new) / len(old) if old else 1.0
+
+
+def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
+    fields = {
+        node.target.id
+        for node in owner.node.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    return frozenset({method.name for method in methods(symbols, owner)} | fields)
+
+
+def _parameters(symbols: Symbols, definition: Function) -> frozenset[str]:
+    found = symbols.signature(definition)
+    return frozenset(parameter.name for parameter in getattr(found, "parameters", ()))
+
+
+def best_path(paths: Iterable[str], near: Sequence[Symbols]) -> str:
+    """The path that promises to last the longest. `near` are the releases next to the target."""
+    return min(paths, key=lambda path: (_is_private(path), -_lasts(path, near), path.count("."), path))
+
+
+def _is_private(path: str) -> bool:
+    return any(part.startswith("_") for part in path.split(".")[:-1])
+
+
+def _lasts(path: str, near: Sequence[Symbols]) -> int:
+    return sum(not isinstance(symbols.resolve(path).definition, Absent | Unknown) for symbols in near)

@@ -1,11 +1,25 @@
-"""Imports: is the module there, and the name in it?"""
+"""Imports: is the module there, and the name in it; and where is it now, if it moved?"""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
+from patcher.analysis.findings import Beside, Broken, FindingKind, Fine, Problem, Undecided, Verdict
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, FindingKind, Fine, ImportOf, Problem, Undecided, Use, Verdict
-from patcher.analysis.symbols import Absent, Module, Symbols, Unknown
-from patcher.check.rules.moved import moved_module, moved_symbol
+from patcher.analysis.symbols import (
+    Absent,
+    Class,
+    Definition,
+    Function,
+    Module,
+    Symbols,
+    Unknown,
+    Variable,
+    full_name,
+)
+from patcher.analysis.symbols.scope import Imported
+from patcher.analysis.uses import ImportOf, Use
 from patcher.i18n import Phrase, phrase
 
 
@@ -66,3 +80,109 @@ def missing_module(symbols: Symbols, dotted: str) -> str:
         if found is None:
             return part
     return ""
+
+
+Sort = Literal["class", "function", "variable"]
+_BY_KEYWORD: dict[str, Sort] = {"class": "class", "def": "function", "": "variable"}
+_ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
+
+
+def moved_symbol(universe: Universe, module: str, name: str | None, baseline: Universe | None = None) -> str:
+    """The dotted name under which what was `module.name` is to be found now; "" if that is not clear."""
+    symbols = universe.target.packages.get(module.partition(".")[0])
+    if symbols is None or not universe.target.moves or name is None or name.startswith("__"):
+        return ""
+    wanted = _sort_before(baseline, f"{module}.{name}")
+    key = ("moved", module, name, wanted)
+    return universe.once(key, lambda: _moved(universe.symbols(module), module, name, wanted), "")
+
+
+def moved_module(universe: Universe, dotted: str) -> str:
+    """The one module of the package that has the same last name and a path alike; "" if that is not clear."""
+    symbols = universe.target.packages.get(dotted.partition(".")[0])
+    if symbols is None or not universe.target.moves:
+        return ""
+    tail = dotted.rpartition(".")[2]
+    same = [module for module in symbols.text.modules if module.rpartition(".")[2] == tail]
+    best = _clearest(dotted, same)
+    return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
+
+
+def _sort_before(baseline: Universe | None, symbol: str) -> Sort | None:
+    """What the name stood for in a release that has it."""
+    if baseline is None:
+        return None
+    return _sort(baseline.resolve(symbol).definition)
+
+
+def _sort(definition: Definition) -> Sort | None:
+    match definition:
+        case Class():
+            return "class"
+        case Function():
+            return "function"
+        case Variable():
+            return "variable"
+        case _:
+            return None
+
+
+def _moved(symbols: Symbols, module: str, name: str, wanted: Sort | None) -> str:
+    found: dict[str, Sort] = {}
+    for place, keyword in symbols.text.definitions(name):
+        if not _ASIDE & set(place.split(".")):
+            found.setdefault(place, _BY_KEYWORD[keyword])
+    sorts = {wanted} if wanted is not None else _likely(name)
+    places = [place for place, sort in found.items() if sort in sorts]
+    best = _clearest(module, places)
+    if not best or ((len(places) > 1 or len(name) < 6) and not _is_kin(module, best, name)):
+        return ""
+    if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):
+        return ""
+    return _public(symbols, best, name)
+
+
+def _likely(name: str) -> set[Sort]:
+    """What a name stands for by how it is written."""
+    bare = name.lstrip("_")
+    if bare[:1].isupper():
+        return {"variable"} if bare.isupper() else {"class", "variable"}
+    return {"function", "variable"}
+
+
+def _clearest(old: str, places: list[str]) -> str:
+    """The place most like the old one; "" if two are equally so."""
+    if len(places) < 2:
+        return places[0] if places else ""
+    ranked = sorted(places, key=lambda place: _likeness(old, place), reverse=True)
+    return ranked[0] if _likeness(old, ranked[0]) > _likeness(old, ranked[1]) else ""
+
+
+def _likeness(old: str, place: str) -> float:
+    """How many words of their paths two modules share; those of the last part count double."""
+    ours, theirs = old.split(".")[1:], place.split(".")[1:]
+    tail = 2 * len(set(ours[-1:]) & set(theirs[-1:]))
+    words = {word for part in ours for word in part.split("_")} & {word for part in theirs for word in part.split("_")}
+    return tail + len(set(ours) & set(theirs)) + len(words) / 2 - len(theirs) / 100
+
+
+def _is_kin(old: str, place: str, name: str) -> bool:
+    return _likeness(old, place) >= 1 or len(name) > 12
+
+
+def _public(symbols: Symbols, module: str, name: str) -> str:
+    """The shortest package above the module that exports the same thing by the same name."""
+    target = symbols.resolve(f"{module}.{name}").definition
+    parts = module.split(".")
+    for length in range(1, len(parts)):
+        package = ".".join(parts[:length])
+        home = symbols.modules.find(package)
+        if not isinstance(home, Module) or home.path is None or home.path == Path():
+            continue
+        scope = symbols.modules.scope(home)
+        if isinstance(scope, Unknown) or not any(isinstance(b.made_by, Imported) for b in scope.bindings(name)):
+            continue
+        found = symbols.module_member(home, name).definition
+        if full_name(found) == full_name(target):
+            return f"{package}.{name}"
+    return f"{module}.{name}"

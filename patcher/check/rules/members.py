@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from patcher.analysis.findings import Beside, Broken, Fine, Problem, Undecided, Verdict
 from patcher.analysis.meaning import (
     Container,
     InstanceOf,
@@ -16,13 +17,10 @@ from patcher.analysis.meaning import (
     TypeOf,
     Universe,
 )
-from patcher.analysis.meaning.classes import ancestry, dotted
-from patcher.analysis.meaning.members import lookup
-from patcher.analysis.meaning.subclasses import may_have
-from patcher.analysis.meaning.torch_modules import registered
-from patcher.analysis.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict, When
+from patcher.analysis.meaning.members import ancestry, dotted, lookup, may_have, registered
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import external_has
+from patcher.analysis.uses import MemberOf, Use, When
 from patcher.check.rules.imports import absent_from_module
 from patcher.i18n import phrase
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no for
 SCRIPT = """
 import os, sys, time
 os.cpu_count = lambda: {cores}
-from patcher.analysis.conditions.ahead import ahead
+from patcher.analysis.conditions.prefetch import ahead
 def work():
     print("not to be seen")
     {work}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 
 

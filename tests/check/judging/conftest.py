@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
+from patcher.analysis.findings import Beside, Broken, Fine, Problem, Undecided
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, Fine, Problem, Undecided
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.rules import judge
+from patcher.check.pair import judge
 from patcher.packages.releases import sources
 
 
@@ -36,8 +36,8 @@ def released(version: str) -> Symbols:
 
 def judged(root: Path, package: str, symbols: Symbols, before: Symbols | None = None) -> Judged:
     forest = Forest(root)
-    universe = Universe(forest, Target({package: "1"}, {package: symbols}, {package: "1"}))
-    baseline = Universe(forest, Target({package: "0"}, {package: before}, {package: "0"})) if before else None
+    universe = Universe(forest, Target({package: "1"}, {package: symbols}, {package: "1"}), judge)
+    baseline = Universe(forest, Target({package: "0"}, {package: before}, {package: "0"}), judge) if before else None
     found = Judged([], [], [])
     for file in forest.files([package]):
         facts = forest.facts(file)

@@ -7,10 +7,26 @@ from textwrap import dedent
 
 import pytest
 
-from patcher.analysis.facts import FileFacts
-from patcher.analysis.model import CallOf, ImportOf, MemberOf, MethodOf, Otherwise, Use, When
 from patcher.analysis.reading import read_file
-from patcher.analysis.values import Element, Instance, Member, Named, OneOf, Opaque, Result, Super, Value
+from patcher.analysis.uses import (
+    CallOf,
+    Element,
+    FileFacts,
+    ImportOf,
+    Instance,
+    Member,
+    MemberOf,
+    MethodOf,
+    Named,
+    OneOf,
+    Opaque,
+    Otherwise,
+    Result,
+    Super,
+    Use,
+    Value,
+    When,
+)
 
 
 def read(text: str, file: str = "verl/some/module.py") -> FileFacts:

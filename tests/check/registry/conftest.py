@@ -7,10 +7,11 @@ from functools import lru_cache
 
 import pytest
 
-from patcher.analysis.forest import Forest
 from patcher.analysis.meaning import Universe
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
+from patcher.check.pair import judge
 from patcher.packages.releases import sources
 
 
@@ -29,6 +30,6 @@ def universe() -> Callable[[str, str], Universe]:
     """`universe("0.7.0", "0.20.2")`: that verl on that vLLM."""
 
     def make(verl: str, vllm: str) -> Universe:
-        return Universe(_forest(verl), Target({"vllm": vllm}, {"vllm": _symbols(vllm)}, {"vllm": vllm}))
+        return Universe(_forest(verl), Target({"vllm": vllm}, {"vllm": _symbols(vllm)}, {"vllm": vllm}), judge)
 
     return make

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from patcher.analysis.findings import Broken, Fine, Verdict
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Broken, EngineFlag, Fine, Use, Verdict
-from patcher.check.registry import judge_flag
+from patcher.analysis.uses import EngineFlag, Use
+from patcher.check.rules.engine_flags import judge_flag
 
 pytestmark = pytest.mark.network
 Make = Callable[[str, str], Universe]

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import pytest
 
-from patcher.analysis.composition import compose
+from patcher.analysis.configuration import compose, load
+from patcher.analysis.findings import Beside, Broken, Fine, Undecided, Verdict
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, ConfigKey, Fine, Undecided, Use, Verdict
-from patcher.analysis.yaml_text import load
-from patcher.check.registry import judge_key
+from patcher.analysis.uses import ConfigKey, Use
+from patcher.check.rules.config_keys import judge_key
 from patcher.packages.releases import sources
 
 pytestmark = pytest.mark.network

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
+from patcher.analysis.findings import Beside, Broken, Fine, Undecided, Verdict
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, EnvironmentVariable, Fine, Undecided, Use, Verdict
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.registry import judge_variable, variables_of
+from patcher.analysis.uses import EnvironmentVariable, Use
+from patcher.check.pair import judge
+from patcher.check.rules.variables import judge_variable, variables_of
 
 pytestmark = pytest.mark.network
 Make = Callable[[str, str], Universe]
@@ -95,6 +97,6 @@ def test_what_compiled_code_may_read_stays_undecided(tmp_path: Path) -> None:
     package = tmp_path / "ray"
     package.mkdir()
     (package / "__init__.py").write_text('import os\nHOST = os.environ.get("RAY_ADDRESS")\n')
-    universe = Universe(Forest(tmp_path), Target({"ray": "2.55.1"}, {"ray": Symbols(package)}))
+    universe = Universe(Forest(tmp_path), Target({"ray": "2.55.1"}, {"ray": Symbols(package)}), judge)
     assert asked(universe, "RAY_ADDRESS") == Fine("ray.RAY_ADDRESS")
     assert isinstance(asked(universe, "RAY_worker_register_timeout_seconds"), Undecided)

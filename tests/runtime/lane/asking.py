@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from patcher.analysis.conditions.guards import guards_of
-from patcher.analysis.forest import Forest
+from patcher.analysis.conditions.severity import guards_of
+from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Finding
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.pair import check_pair
-from patcher.check.repairing import repair
+from patcher.check.pair import check_pair, judge
+from patcher.check.repairs import repair
 from patcher.check.targets import locate, parse_all, target_of
 from patcher.session.session import Session
 
@@ -39,7 +39,7 @@ def ask(root: Path, python: Path) -> Said:
     forest = Forest(session.tree.root, words=target.words)
     report = check_pair(forest, target, verl=session.environment.version("verl") or "")
     repaired = repair(session, forest, target, report, None)
-    universe = Universe(forest, target)
+    universe = Universe(forest, target, judge)
     files = {file for file, _ in guards_of(universe).ways.here}
     modules = tuple(sorted(module_of(file) for file in files))
     return Said(report.findings, repaired.repairs.after.findings, modules)

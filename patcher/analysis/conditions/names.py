@@ -1,0 +1,330 @@
+"""What names of the tree stand for where a test is evaluated: the tree's summaries, and name resolution in them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import textwrap
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from weakref import ref
+
+from patcher.analysis.conditions.job import Job
+from patcher.analysis.conditions.target_queries import Outside
+from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Setting, Term, Thing, Unknown, truth
+from patcher.analysis.project import Forest
+from patcher.analysis.summary import Assigned, Body, Import, Outline
+from patcher.analysis.uses import Condition
+from patcher.worktree.python import UnreadableError, parse
+
+_MOST_STARS = 300
+
+
+class Tree:
+    """A forest as outlines."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = ref(forest)
+        self.top = forest.top
+        self._splits: dict[str, tuple[Outline, str] | None] = {}
+        self._modules: dict[str, Outline | None] = {}
+        self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
+        self._generation = forest.generation
+
+    @property
+    def forest(self) -> Forest:
+        """The files; they must be alive as long as the tree is asked for more."""
+        forest = self._forest()
+        assert forest is not None, "a tree outlived its forest"
+        return forest
+
+    def _stay_current(self) -> None:
+        """Let go of the outlines that the forest has dropped."""
+        generation = self.forest.generation
+        if self._generation != generation:
+            self._generation = generation
+            self._splits.clear()
+            self._modules.clear()
+            self._nodes.clear()
+
+    def giving(self, name: str, outline: Outline) -> Iterator[Outline]:
+        """The module if its body binds the name, else those that do among the modules that it takes names from with a
+        star, directly or not. Each is looked at once, whatever circles there are, and no more than a few hundred."""
+        waiting, seen = deque([outline]), {outline.file}
+        while waiting:
+            here = waiting.popleft()
+            if name in here.bodies[""].assigned or name in here.bodies or name in here.classes:
+                yield here
+                continue
+            for star in here.stars:
+                there = self.module(star) if len(seen) < _MOST_STARS else None
+                if there is not None and there.file not in seen:
+                    seen.add(there.file)
+                    waiting.append(there)
+
+    def file(self, file: str) -> Outline | None:
+        """The outline of a file; None if there is none."""
+        return self.forest.outline(file)
+
+    def module(self, dotted: str) -> Outline | None:
+        """The outline of a module of the tree."""
+        self._stay_current()
+        if dotted not in self._modules:
+            found = None
+            if dotted.partition(".")[0] == self.top:
+                path = dotted.replace(".", "/")
+                found = self.file(f"{path}.py") or self.file(f"{path}/__init__.py")
+            self._modules[dotted] = found
+        return self._modules[dotted]
+
+    def split(self, dotted: str) -> tuple[Outline, str] | None:
+        """The module that a dotted name of the tree begins with, and the rest of the name."""
+        if dotted.partition(".")[0] != self.top:
+            return None
+        self._stay_current()
+        if dotted not in self._splits:
+            self._splits[dotted] = self._split(dotted)
+        return self._splits[dotted]
+
+    def _split(self, dotted: str) -> tuple[Outline, str] | None:
+        parts = dotted.split(".")
+        for length in range(len(parts), 0, -1):
+            if (found := self.module(".".join(parts[:length]))) is not None:
+                return found, ".".join(parts[length:])
+        return None
+
+    def node(self, outline: Outline, body: Body) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The syntax of a function, parsed anew: outlines do not keep it."""
+        self._stay_current()
+        key = (outline.file, body.qualname)
+        if key not in self._nodes:
+            found = None
+            lines = (self.forest.content(outline.file) or b"").decode(errors="replace").splitlines()
+            try:
+                parsed = parse(textwrap.dedent("\n".join(lines[body.first - 1 : body.last]))).body
+            except UnreadableError:
+                parsed = []
+            if parsed and isinstance(parsed[0], ast.FunctionDef | ast.AsyncFunctionDef):
+                found = parsed[0]
+            self._nodes[key] = found
+        return self._nodes[key]
+
+
+def tree_of(forest: Forest) -> Tree:
+    """The outlines of a forest, kept as long as it lives."""
+    tree = forest.kept.get("outlines")
+    if not isinstance(tree, Tree):
+        tree = forest.kept["outlines"] = Tree(forest)
+    return tree
+
+
+_DEEPEST = 40
+"""How many names may wait for one another's values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where an expression stands: in a function of a file, with what is known of local names."""
+
+    outline: Outline
+    function: str = ""
+    local: Mapping[str, Term] = field(default_factory=dict)
+
+    @property
+    def body(self) -> Body | None:
+        return self.outline.bodies.get(self.function)
+
+
+class Scoping(ABC):
+    """Finds what names stand for; what is assigned to them is evaluated by whoever fills this in."""
+
+    def __init__(self, tree: Tree, outside: Outside, job: Job | None) -> None:
+        self.tree = tree
+        self.outside = outside
+        self.job = job
+        self.asked = False
+        """Whether the answers since it was last reset rest on the target."""
+        self.active: set[tuple[str, str, str]] = set()
+        """What is being worked out: files, functions and names."""
+        self._names: dict[tuple[str, str, str], tuple[Term, bool]] = {}
+
+    @abstractmethod
+    def term(self, node: ast.expr, place: Place) -> Term:
+        """What an expression comes to. Raises `Raised`."""
+
+    @abstractmethod
+    def runs(self, conditions: tuple[Condition, ...], place: Place) -> bool | None:
+        """Whether code under these conditions runs; None if that cannot be told."""
+
+    @abstractmethod
+    def attribute_of(self, term: Term, name: str) -> Term:
+        """The attribute `name` of what a term stands for."""
+
+    def settled(self, term: Term) -> Term:
+        """A setting's value in its place."""
+        if isinstance(term, Setting):
+            return self.job.value(term) if self.job is not None else UNKNOWN
+        return term
+
+    def name(self, name: str, place: Place) -> Term:
+        """What a name stands for in a place."""
+        if name in place.local:
+            return place.local[name]
+        function = place.function
+        while function:
+            body = place.outline.bodies.get(function)
+            if body is not None:
+                inner = Place(place.outline, function)
+                if name in body.assigned:
+                    return self._bound((place.outline.file, function, name), body.assigned[name], inner)
+                if name in body.parameters:
+                    return self._parameter(body, name)
+            function = function.rpartition(".")[0]
+        return self.member(place.outline, name)
+
+    def member(self, outline: Outline, name: str) -> Term:
+        """What a name stands for at a module's top level."""
+        for here in self.tree.giving(name, outline):
+            if name not in here.bodies[""].assigned:
+                return Thing(f"{here.module}.{name}")
+            found = self._bound((here.file, "", name), here.bodies[""].assigned[name], Place(here))
+            if here is outline or not isinstance(found, Unknown):
+                return found
+        return Thing(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
+
+    def _parameter(self, body: Body, name: str) -> Term:
+        if self.job is None:
+            return UNKNOWN
+        if (fixed := self.job.fixed(name)) is not None:
+            return fixed
+        default = body.defaults.get(name)
+        if isinstance(default, ast.Constant) and isinstance(default.value, bool):
+            return Known(default.value)
+        return self.job.setting(name, body.annotations.get(name))
+
+    def _bound(self, key: tuple[str, str, str], ways: list[Assigned], place: Place) -> Term:
+        """The value of a name that is assigned in these ways, a later one in the place of an earlier."""
+        if key in self._names:
+            known, asked = self._names[key]
+            self.asked = self.asked or asked
+            return known
+        if key in self.active or len(self.active) >= _DEEPEST:
+            return UNKNOWN
+        self.active.add(key)
+        before, self.asked = self.asked, False
+        try:
+            term = self._merged(key, ways, place)
+        finally:
+            self.active.discard(key)
+            asked, self.asked = self.asked, self.asked or before
+        self._names[key] = (term, asked)
+        return term
+
+    def _merged(self, key: tuple[str, str, str], ways: list[Assigned], place: Place) -> Term:
+        found: list[Term] = []
+        for way in ways:
+            answer = self.runs(way.conditions, place)
+            if answer is False:
+                continue
+            term = self._assigned(way, place)
+            found = [term] if answer else [*found, term]
+        if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
+            return fixed
+        if found and all(term == found[0] for term in found):
+            term = found[0]
+        else:
+            answers = {truth(self.settled(term)) for term in found}
+            term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
+        if isinstance(term, Unknown) and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
+            return fixed
+        return term
+
+    def _assigned(self, way: Assigned, place: Place) -> Term:
+        match way.value:
+            case None:
+                return UNKNOWN
+            case Import() as imported:
+                return self.dotted(imported.dotted)
+            case expression:
+                try:
+                    return self.term(expression, place)
+                except Raised:
+                    return UNKNOWN
+
+    def dotted(self, dotted: str) -> Term:
+        """What an absolute dotted name stands for."""
+        if self.job is not None and (fixed := self.job.fixed_name(dotted)) is not None:
+            return fixed
+        split = self.tree.split(dotted)
+        if split is None:
+            return self.outside.thing(dotted, self)
+        outline, rest = split
+        if not rest:
+            return Thing(dotted)
+        first, _, more = rest.partition(".")
+        found = self.member(outline, first)
+        if isinstance(found, Unknown) and self.tree.module(f"{outline.module}.{first}") is not None:
+            return Thing(dotted)
+        for name in filter(None, more.split(".")):
+            found = self.attribute_of(found, name)
+        return found
+
+    def own(self, outline: Outline, owner: str, name: str) -> Term:
+        """`self.name` in a class."""
+        waiting, seen = [(outline, owner)], set()
+        while waiting:
+            where, current = waiting.pop(0)
+            family = where.classes.get(current)
+            if family is None or (where.file, current) in seen:
+                continue
+            seen.add((where.file, current))
+            if name in family.attributes:
+                key = (where.file, current, f"self.{name}")
+                if key in self.active or len(self.active) >= _DEEPEST:
+                    return UNKNOWN
+                self.active.add(key)
+                try:
+                    terms = [
+                        self._assigned(way, Place(where, function))
+                        for function, way in family.attributes[name]
+                        if self.runs(way.conditions, Place(where, function)) is not False
+                    ]
+                finally:
+                    self.active.discard(key)
+                if terms and all(term == terms[0] for term in terms) and not isinstance(terms[0], Unknown):
+                    return terms[0]
+                break
+            for base in family.bases:
+                found = self._base(where, base)
+                if found is not None:
+                    waiting.append(found)
+        return self.job.setting(name, None) if self.job is not None else UNKNOWN
+
+    def class_attribute(self, outline: Outline, owner: str, name: str) -> Term:
+        """`Class.name`: a constant of the class body; a member of an enumeration stays a thing."""
+        family = outline.classes.get(owner)
+        ways = family.attributes.get(name, []) if family is not None else []
+        if family is not None and len(ways) == 1 and not any("Enum" in base for base in family.bases):
+            found = self._assigned(ways[0][1], Place(outline))
+            if not isinstance(found, Unknown):
+                return found
+        return Thing(f"{outline.module}.{owner}.{name}")
+
+    def _base(self, outline: Outline, written: str) -> tuple[Outline, str] | None:
+        term = self.member(outline, written) if "." not in written else UNKNOWN
+        if isinstance(term, Thing) and (split := self.tree.split(term.dotted)) is not None:
+            return split
+        return None
+
+
+def class_of(outline: Outline, body: Body) -> str:
+    """The class whose method a function is, or is nested in."""
+    name = body.qualname
+    while name:
+        found = outline.bodies.get(name)
+        if found is not None and found.owner:
+            return found.owner
+        name = name.rpartition(".")[0]
+    return ""

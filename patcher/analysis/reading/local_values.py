@@ -1,0 +1,255 @@
+"""Values and names that are followed within one file: unions by way taken, containers, and scopes."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from patcher.analysis.uses import Condition, Element, Named, OneOf, Opaque, Shape, Value
+
+OPAQUE = Opaque()
+NOTHING = OneOf(())
+"""`None`: nothing that has members."""
+
+_MOST = 12
+_OWN = frozenset(sys.stdlib_module_names) | {"builtins"}
+
+
+def one_of(ways: Iterable[tuple[Value, tuple[Condition, ...]]]) -> Value:
+    """One value for several ways: each once, `None` left out, those that agree without a condition."""
+    found: dict[Value, tuple[Condition, ...]] = {}
+    for value, conditions in ways:
+        for each, further in _flat(value):
+            known = found.get(each)
+            found[each] = conditions + further if known is None else ()
+    if len(found) == 1:
+        return next(iter(found))
+    if len(found) > _MOST:
+        return OPAQUE
+    return OneOf(tuple(found), tuple(found.values()) if any(found.values()) else ())
+
+
+def _flat(value: Value) -> Iterable[tuple[Value, tuple[Condition, ...]]]:
+    if isinstance(value, OneOf):
+        return zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
+    return ((value, ()),)
+
+
+def plain(value: Value) -> Value:
+    """The value without what is known of it in one function only."""
+    if isinstance(value, Opaque):
+        return OPAQUE
+    if isinstance(value, OneOf) and any(isinstance(each, Opaque) and each != OPAQUE for each in value.values):
+        return one_of((plain(each), conditions) for each, conditions in _flat(value))
+    return value
+
+
+def in_standard_library(dotted: str) -> bool:
+    return dotted.partition(".")[0] in _OWN
+
+
+def is_followed(value: Value) -> bool:
+    """Whether it may lead to a package that a tree is checked against."""
+    kind = type(value)
+    if kind is Named:
+        return not in_standard_library(value.dotted)  # type: ignore[union-attr]
+    if kind is OneOf:
+        return any(is_followed(each) for each in value.values)  # type: ignore[union-attr]
+    return not isinstance(value, Opaque)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One element, or one value of a dict. `name`: what the element goes by when it is passed to a function."""
+
+    key: str | None
+    value: Value
+    line: int
+    name: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected(Opaque):
+    """A list, tuple, set or dict whose elements are known; `open`: there may be others."""
+
+    items: tuple[Item, ...] = ()
+    open: bool = False
+    removed: frozenset[str] = frozenset()
+    origin: int = 0
+    """Tells two containers apart, whatever was put into them since."""
+
+    def adding(self, *items: Item, open_too: bool = False) -> Collected:
+        keys = {item.key for item in items if item.key is not None and not item.conditions}
+        kept = tuple(item for item in self.items if item.key not in keys) if keys else self.items
+        return replace(self, items=kept + items, open=self.open or open_too)
+
+    def without(self, key: str | None) -> Collected:
+        """After one key was taken out; None: any."""
+        if key is None:
+            return self.escaped()
+        kept = tuple(item for item in self.items if item.key != key)
+        return replace(self, items=kept, removed=self.removed | {key})
+
+    def escaped(self) -> Collected:
+        """After other code had it in its hands: elements are as before, keys are no longer known."""
+        return replace(self, items=tuple(replace(item, key=None) for item in self.items), open=True)
+
+    def joined(self, other: Collected) -> Collected:
+        """What it is when either way may have been taken."""
+        removed = self.removed | other.removed
+        items = list(self.items)
+        items += [item for item in other.items if item not in items]
+        kept = tuple(item for item in items if item.key not in removed)
+        more = self.open or other.open or len(kept) < len(items)
+        return Collected(kept, more, removed, self.origin if self.origin == other.origin else 0)
+
+    def under(self, conditions: tuple[Condition, ...]) -> Collected:
+        """Each item only under these conditions too."""
+        return replace(
+            self,
+            items=tuple(
+                item
+                if all(condition in item.conditions for condition in conditions)
+                else replace(item, conditions=item.conditions + conditions)
+                for item in self.items
+            ),
+        )
+
+    def element(self, key: str | None = None) -> Value:
+        if key is not None:
+            found = [item.value for item in self.items if item.key == key]
+            if found:
+                return one_of((value, ()) for value in found)
+        return one_of((item.value, ()) for item in self.items) if self.items else OPAQUE
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(Opaque):
+    """`functools.partial(of, …)`, with what it has been given so far."""
+
+    of: Value
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Opaque):
+    """A literal that may be the name of something."""
+
+    text: str
+
+
+def texts(value: Value) -> tuple[tuple[str, tuple[Condition, ...]], ...]:
+    """The names that a value may be, and under which conditions; empty if that is not known of every way."""
+    if isinstance(value, Text):
+        return ((value.text, ()),)
+    if not isinstance(value, OneOf):
+        return ()
+    ways = zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
+    found = tuple((way.text, conditions) for way, conditions in ways if isinstance(way, Text))
+    return found if len(found) == len(value.values) else ()
+
+
+def element_of(value: Value, key: str | None = None) -> Value:
+    """What iterating over a value, or subscripting it, gives."""
+    match value:
+        case Collected():
+            return value.element(key)
+        case Opaque():
+            return OPAQUE
+        case OneOf(values=values, conditions=conditions):
+            ways = conditions or ((),) * len(values)
+            return one_of((element_of(each, key), way) for each, way in zip(values, ways, strict=True))
+        case _:
+            return Element(value)
+
+
+Names = dict[str, Value]
+Way = tuple[tuple[Condition, ...], Names]
+
+
+class Scope:
+    """One scope. `names` is the state at the point that the walk has come to."""
+
+    __slots__ = ("exits", "generator", "kind", "names", "owner", "parent", "path", "results", "shared")
+
+    def __init__(
+        self,
+        kind: Literal["module", "class", "function", "expression"],
+        path: str,
+        parent: Scope | None = None,
+        names: Names | None = None,
+        owner: str = "",
+    ) -> None:
+        self.kind = kind
+        self.path = path
+        """Qualified name of the class or function; "" for the module."""
+        self.parent = parent
+        self.names: Names = {} if names is None else names
+        self.owner: str = owner or (parent.owner if parent is not None and kind != "module" else "")
+        """Dotted name of the class that `self` and `super()` mean here."""
+        self.shared: set[str] = set()
+        """Names declared `global`."""
+        self.results: list[Value] = []
+        self.generator = False
+        self.exits: list[Way] = []
+        """The states in which the loop around this point was left or begun anew."""
+
+    def find(self, name: str) -> Value | None:
+        """What a name stands for; None for one of the built-ins, or one that nothing binds."""
+        value = self.names.get(name)
+        scope = self.parent
+        while value is None and scope is not None:
+            if scope.kind != "class":
+                value = scope.names.get(name)
+            scope = scope.parent
+        return value
+
+    def within(self, name: str) -> str:
+        """The qualified name of something defined here."""
+        return f"{self.path}.{name}" if self.path else name
+
+
+def field_key(node: ast.Attribute) -> str:
+    """The key of `self.attribute` among the names: what one method has put there, for the rest of it."""
+    return f"self.{node.attr}"
+
+
+def merged(ways: list[Way], module: str | None) -> Names:
+    """The names after ways that come together. On a module's level (`module`) a name that they disagree on stands for
+    itself: its bindings keep their conditions."""
+    if len(ways) == 1:
+        return ways[0][1]
+    names = dict(ways[0][1])
+    differing = set()
+    for _, others in ways[1:]:
+        for name, value in others.items():
+            known = names.setdefault(name, value)
+            if known is not value:
+                differing.add(name)
+    for name in differing:
+        found = [(way[name], conditions) for conditions, way in ways if name in way]
+        value = together(found)
+        itself = module is not None and is_followed(value) and value not in [each for each, _ in found]
+        names[name] = Named(f"{module}.{name}") if itself else value
+    return names
+
+
+def together(found: Sequence[tuple[Value, tuple[Condition, ...]]]) -> Value:
+    """One value for what several ways give: containers are one that has what either has."""
+    containers = [(value, conditions) for value, conditions in found if isinstance(value, Collected)]
+    if len(containers) == len(found):
+        return _joined(containers)
+    return one_of(found)
+
+
+def _joined(containers: Iterable[tuple[Collected, tuple[Condition, ...]]]) -> Collected:
+    (joined, conditions), *others = containers
+    for other, further in others:
+        if joined.origin != other.origin:
+            joined, other = joined.under(conditions), other.under(further)
+        joined = joined.joined(other)
+    return joined

@@ -1,0 +1,465 @@
+"""A light summary of one file: what each of its bodies imports, mentions and assigns, and under which conditions.
+
+Reachability and the tests of versions go through a whole tree, so a summary keeps syntax of tests and of assigned
+expressions only.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from patcher.analysis.syntax import caught, module_name, parts, strings, written
+from patcher.analysis.uses import MOST_CONDITIONS, Condition, Otherwise, When
+from patcher.worktree.python import parse_expression
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`local` is the name that is bound; `name` is None for `import module`. `module` is absolute."""
+
+    local: str
+    module: str
+    name: str | None
+    line: int
+    function: str
+
+    @property
+    def dotted(self) -> str:
+        """What the local name stands for."""
+        if self.name is not None:
+            return f"{self.module}.{self.name}"
+        return self.module if self.local != self.module.partition(".")[0] else self.local
+
+
+@dataclass(slots=True, eq=False)
+class Assigned:
+    """One way in which a name gets its value."""
+
+    written: ast.expr | bytes | Import | None
+    """An expression is its text until it is asked for: few of a tree's are, and syntax takes much memory."""
+    conditions: tuple[Condition, ...]
+
+    @property
+    def value(self) -> ast.expr | Import | None:
+        """None: something that is not followed, such as a loop's variable."""
+        if isinstance(self.written, bytes):
+            self.written = parse_expression(b"(" + self.written + b"\n)")
+        return self.written
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What a stretch of a body imports and mentions, all under the same conditions; each mention once."""
+
+    conditions: tuple[Condition, ...]
+    imports: tuple[Import, ...]
+    called: tuple[str, ...]
+    """Dotted names as written, such as `self.run` or `load`; `.run` where it is a computed value's attribute."""
+    named: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+    """Strings that may name something; in a table, with the strings of their key."""
+    orderings: tuple[ast.Compare, ...]
+    """Comparisons with `<`, `<=`, `>` or `>=` that may be of versions."""
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """A function, method or class body, or the module's own (`qualname` "")."""
+
+    qualname: str
+    first: int
+    last: int
+    parameters: tuple[str, ...] = ()
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    """Of what goes by the name of a configuration."""
+    defaults: dict[str, ast.expr] = field(default_factory=dict)
+    decorators: tuple[str, ...] = ()
+    owner: str = ""
+    """The qualified name of the class that a method belongs to."""
+    steps: tuple[Step, ...] = ()
+    assigned: dict[str, list[Assigned]] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+    """Those under which the function is defined."""
+
+
+@dataclass(slots=True, eq=False)
+class Family:
+    """A class: its bases as written, methods by name, and what its body and its methods on `self` assign."""
+
+    qualname: str
+    bases: tuple[str, ...]
+    registered: tuple[str, ...] | None = None
+    """What decorators, other than those that make a dataclass, are called and given, if there are any."""
+    methods: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, list[tuple[str, Assigned]]] = field(default_factory=dict)
+    """With the function that sets it; "" for the class body."""
+
+
+@dataclass(eq=False)
+class Outline:
+    file: str
+    module: str
+    bodies: dict[str, Body]
+    classes: dict[str, Family]
+    stars: list[str]
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.module if self.file.endswith("/__init__.py") else self.module.rpartition(".")[0]
+
+
+def lighten(outline: Outline, content: bytes) -> None:
+    """Keep of what is assigned the text."""
+    starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", content))]
+    if not content.startswith(codecs.BOM_UTF8) and _is_utf8(content):
+        attributes = (ways for family in outline.classes.values() for ways in family.attributes.values())
+        assigned = [way for ways in attributes for _, way in ways]
+        assigned += [way for body in outline.bodies.values() for ways in body.assigned.values() for way in ways]
+        for way in assigned:
+            node = way.written
+            if isinstance(node, ast.expr) and node.end_lineno is not None and node.end_col_offset is not None:
+                first, last = (
+                    starts[node.lineno - 1] + node.col_offset,
+                    starts[node.end_lineno - 1] + node.end_col_offset,
+                )
+                way.written = content[first:last]
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether the columns of the syntax are places in the file's bytes."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"coding" not in content[:200]
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """What a step imports and mentions, as often as it does."""
+
+    conditions: tuple[Condition, ...]
+    imports: list[Import] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    texts: list[tuple[str, ...]] = field(default_factory=list)
+    orderings: list[ast.Compare] = field(default_factory=list)
+
+    def step(self) -> Step:
+        """The step, each mention once."""
+        return Step(
+            self.conditions,
+            tuple(self.imports),
+            tuple(dict.fromkeys(self.called)),
+            tuple(dict.fromkeys(self.named)),
+            tuple(dict.fromkeys(self.texts)),
+            tuple(self.orderings),
+        )
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Conditions = tuple[Condition, ...]
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def draw(tree: ast.Module, file: str) -> Outline:
+    """The outline of a file of this syntax."""
+    outline = Outline(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
+    walk = _Walk(outline)
+    walk.block(tree.body, outline.bodies[""], (), "")
+    for body, drafts in walk.steps.items():
+        body.steps = tuple(draft.step() for draft in drafts)
+    return outline
+
+
+class _Walk:
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
+        self.steps: dict[Body, list[Draft]] = {}
+
+    def block(self, body: Sequence[ast.stmt], into: Body, conditions: _Conditions, owner: str) -> None:
+        """`owner`: the class whose body this is, "" otherwise."""
+        for node in body:
+            kind = type(node)
+            draw_kind = _STATEMENTS.get(kind)
+            if draw_kind is not None:
+                draw_kind(self, node, into, conditions, owner)
+            else:
+                for part in parts(node):
+                    if isinstance(part, ast.expr):
+                        self._mention(part, into, conditions)
+            if kind is ast.If or kind is ast.Assert:
+                conditions = _after(node, conditions)[:MOST_CONDITIONS]
+
+    def _expression(self, node: ast.Expr, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
+        self._mention(node.value, into, conditions)
+
+    def _if(self, node: ast.If, into: Body, conditions: _Conditions, owner: str) -> None:
+        self._mention(node.test, into, conditions)
+        if not is_typing(node.test):
+            self.block(node.body, into, (*conditions, When(node.test, True)), owner)
+        self.block(node.orelse, into, (*conditions, When(node.test, False)), owner)
+
+    def _for(self, node: ast.For | ast.AsyncFor, into: Body, conditions: _Conditions, owner: str) -> None:
+        self._mention(node.iter, into, conditions)
+        self._assign([node.target], None, into, conditions, owner)
+        self.block([*node.body, *node.orelse], into, conditions, owner)
+
+    def _while(self, node: ast.While, into: Body, conditions: _Conditions, owner: str) -> None:
+        self._mention(node.test, into, conditions)
+        self.block([*node.body, *node.orelse], into, conditions, owner)
+
+    def _with(self, node: ast.With | ast.AsyncWith, into: Body, conditions: _Conditions, owner: str) -> None:
+        for item in node.items:
+            self._mention(item.context_expr, into, conditions)
+            if item.optional_vars is not None:
+                self._assign([item.optional_vars], None, into, conditions, owner)
+        self.block(node.body, into, conditions, owner)
+
+    def _match(self, node: ast.Match, into: Body, conditions: _Conditions, owner: str) -> None:
+        self._mention(node.subject, into, conditions)
+        for case in node.cases:
+            self.block(case.body, into, conditions, owner)
+
+    def _assigned(self, node: ast.Assign, into: Body, conditions: _Conditions, owner: str) -> None:
+        self._mention(node.value, into, conditions)
+        self._assign(node.targets, node.value, into, conditions, owner)
+
+    def _annotated(self, node: ast.AnnAssign, into: Body, conditions: _Conditions, owner: str) -> None:
+        if node.value is not None:
+            self._mention(node.value, into, conditions)
+            self._assign([node.target], node.value, into, conditions, owner)
+        if isinstance(node.target, ast.Name) and _is_configuration(node.target.id):
+            into.annotations.setdefault(node.target.id, node.annotation)
+
+    def _augmented(self, node: ast.AugAssign, into: Body, conditions: _Conditions, owner: str) -> None:
+        self._mention(node.value, into, conditions)
+        self._assign([node.target], None, into, conditions, owner)
+
+    def _try(self, node: ast.Try, into: Body, conditions: _Conditions, owner: str) -> None:
+        self.block(node.body, into, conditions, owner)
+        last = node.body[-1].end_lineno or node.body[-1].lineno
+        for handler in node.handlers:
+            condition = Otherwise(node.body[0].lineno, last, caught(handler.type))
+            self.block(handler.body, into, (*conditions, condition), owner)
+        self.block([*node.orelse, *node.finalbody], into, conditions, owner)
+
+    def _import(
+        self,
+        node: ast.Import | ast.ImportFrom,
+        into: Body,
+        conditions: _Conditions,
+        owner: str,  # noqa: ARG002
+    ) -> None:
+        step = self._step(into, conditions)
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                local = alias.asname or alias.name.partition(".")[0]
+                self._bind(Import(local, alias.name, None, alias.lineno, into.qualname), step, into)
+            return
+        module = node.module or ""
+        if node.level:
+            parts = self.outline.package.split(".")
+            kept = parts[: len(parts) - node.level + 1]
+            module = ".".join([*kept, *([module] if module else [])])
+        for alias in node.names:
+            if alias.name == "*":
+                self.outline.stars.append(module)
+                step.imports.append(Import("", module, None, alias.lineno, into.qualname))
+            else:
+                found = Import(alias.asname or alias.name, module, alias.name, alias.lineno, into.qualname)
+                self._bind(found, step, into)
+
+    @staticmethod
+    def _bind(found: Import, step: Draft, into: Body) -> None:
+        step.imports.append(found)
+        into.assigned.setdefault(found.local, []).append(Assigned(found, step.conditions))
+
+    def _function(self, node: _Function, into: Body, conditions: _Conditions, owner: str) -> None:
+        arguments = node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        for part in (*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)):
+            self._mention(part, into, conditions)
+        name = f"{owner}.{node.name}" if owner else f"{into.qualname}.{node.name}" if into.qualname else node.name
+        plain = [*arguments.posonlyargs, *arguments.args]
+        defaults = dict(
+            zip([a.arg for a in plain[len(plain) - len(arguments.defaults) :]], arguments.defaults, strict=True)
+        )
+        pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        body = Body(
+            name,
+            node.lineno,
+            node.end_lineno or node.lineno,
+            tuple(argument.arg for argument in every),
+            {a.arg: a.annotation for a in every if a.annotation is not None and _is_configuration(a.arg)},
+            defaults | {argument.arg: default for argument, default in pairs if default is not None},
+            tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
+            owner,
+            conditions=conditions,
+        )
+        if name in self.outline.bodies and conditions:
+            # Two definitions under different conditions: what both mention counts.
+            self.steps[body] = list(self.steps.get(self.outline.bodies[name], ()))
+        self.outline.bodies[name] = body
+        if owner:
+            self.outline.classes[owner].methods[node.name] = name
+        self.block(node.body, body, (), "")
+
+    def _class(self, node: ast.ClassDef, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
+        for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
+            self._mention(part, into, conditions)
+        name = f"{into.qualname}.{node.name}" if into.qualname else node.name
+        bases = tuple(written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
+        marks = [mark for mark in node.decorator_list if "dataclass" not in ast.dump(mark)]
+        given = (*(text for mark in marks for text in strings(mark)), *(written(m) for m in marks[:1]))
+        self.outline.classes[name] = Family(name, bases, given if marks else None)
+        self.block(node.body, into, conditions, name)
+
+    def _assign(
+        self, targets: Iterable[ast.expr], value: ast.expr | None, into: Body, conditions: _Conditions, owner: str
+    ) -> None:
+        for target in targets:
+            match target:
+                case ast.Name(id=name) if owner:
+                    family = self.outline.classes[owner]
+                    family.attributes.setdefault(name, []).append(("", Assigned(value, conditions)))
+                case ast.Name(id=name):
+                    into.assigned.setdefault(name, []).append(Assigned(value, conditions))
+                case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
+                    attributes = self.outline.classes[into.owner].attributes
+                    attributes.setdefault(name, []).append((into.qualname, Assigned(value, conditions)))
+                case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                    values: Sequence[ast.expr | None] = [None] * len(parts)
+                    if isinstance(value, ast.Tuple) and len(value.elts) == len(parts):
+                        values = value.elts
+                    for part, one in zip(parts, values, strict=True):
+                        self._assign([part], one, into, conditions, owner)
+                case _:
+                    pass
+
+    def _step(self, into: Body, conditions: _Conditions) -> Draft:
+        """The draft that what stands here belongs to."""
+        drafts = self.steps.setdefault(into, [])
+        if not drafts or drafts[-1].conditions is not conditions:
+            for draft in drafts[-4:]:
+                if len(draft.conditions) == len(conditions) and all(
+                    a is b for a, b in zip(draft.conditions, conditions, strict=True)
+                ):
+                    return draft
+            drafts.append(Draft(conditions))
+        return drafts[-1]
+
+    def _mention(self, node: ast.expr, into: Body, conditions: _Conditions) -> None:
+        """Note what an expression calls and names."""
+        step = self._step(into, conditions)
+        waiting: list[ast.AST] = [node]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, ast.Name):
+                step.named.append(one.id)
+            elif isinstance(one, ast.Constant):
+                if isinstance(one.value, str) and may_name(one.value):
+                    step.texts.append((one.value,))
+            elif isinstance(one, ast.Attribute):
+                step.named.append(written(one))
+                if not isinstance(one.value, ast.Name):
+                    waiting.append(one.value)
+            elif isinstance(one, ast.Call):
+                step.called.append(written(one.func))
+                waiting += one.args
+                waiting += [word.value for word in one.keywords]
+                if isinstance(one.func, ast.Attribute):
+                    waiting.append(one.func.value)
+                elif not isinstance(one.func, ast.Name):
+                    waiting.append(one.func)
+            elif isinstance(one, ast.Dict):
+                waiting += _entries(one, step)
+            elif isinstance(one, ast.IfExp):
+                self._mention(one.body, into, (*conditions, When(one.test, True)))
+                self._mention(one.orelse, into, (*conditions, When(one.test, False)))
+                step = self._step(into, conditions)
+                waiting.append(one.test)
+            else:
+                if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
+                    step.orderings.append(one)
+                waiting += parts(one)
+
+
+def _entries(node: ast.Dict, step: Draft) -> Iterator[ast.AST]:
+    """Note the texts of a table with those of their keys; what else is in it is left to be looked at."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
+            step.texts.append((value.value, *strings(key)))
+        else:
+            yield from (part for part in (key, value) if part is not None)
+
+
+def _after(node: ast.stmt, conditions: _Conditions) -> _Conditions:
+    """The conditions of what follows a statement."""
+    match node:
+        case ast.If(test=test, body=inner, orelse=[]) if leaves(inner):
+            return (*conditions, When(test, False))
+        case ast.If(test=test, orelse=other) if other and leaves(other):
+            return (*conditions, When(test, True))
+        case ast.Assert(test=test):
+            return (*conditions, When(test, True))
+        case _:
+            return conditions
+
+
+def _is_configuration(name: str) -> bool:
+    return "config" in name.lower() or "cfg" in name.lower()
+
+
+_STATEMENTS: Mapping[type[ast.stmt], Callable[[_Walk, Any, Body, _Conditions, str], None]] = {
+    ast.Expr: _Walk._expression,
+    ast.Assign: _Walk._assigned,
+    ast.AnnAssign: _Walk._annotated,
+    ast.AugAssign: _Walk._augmented,
+    ast.If: _Walk._if,
+    ast.For: _Walk._for,
+    ast.AsyncFor: _Walk._for,
+    ast.While: _Walk._while,
+    ast.With: _Walk._with,
+    ast.AsyncWith: _Walk._with,
+    ast.Try: _Walk._try,
+    ast.Match: _Walk._match,
+    ast.Import: _Walk._import,
+    ast.ImportFrom: _Walk._import,
+    ast.FunctionDef: _Walk._function,
+    ast.AsyncFunctionDef: _Walk._function,
+    ast.ClassDef: _Walk._class,
+}
+
+
+def may_name(text: str) -> bool:
+    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
+
+
+def may_be_of_versions(node: ast.Compare) -> bool:
+    """Whether a side is named after versions or like a constant, or a text."""
+    for side in (node.left, *node.comparators):
+        for part in ast.walk(side):
+            match part:
+                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower() or name.isupper():
+                    return True
+                case ast.Constant(value=str()):
+                    return True
+                case _:
+                    pass
+    return False
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing after these statements runs."""
+    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def is_typing(test: ast.expr) -> bool:
+    return written(test).rpartition(".")[2] == "TYPE_CHECKING"

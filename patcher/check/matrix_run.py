@@ -1,0 +1,253 @@
+"""Every pair of the matrix, judged by two processes."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import shlex
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Forest, Known
+from patcher.analysis.symbols import Symbols
+from patcher.check.matrix import (
+    Cell,
+    Matrix,
+    Missing,
+    cell_of,
+    fetch_sources,
+    known_to_records,
+    parse_against,
+    wanted_releases,
+    with_since,
+)
+from patcher.check.repairs import check_with_records
+from patcher.errors import EnvironmentProbeError, ReleaseError
+from patcher.i18n import phrase
+from patcher.packages.agent.folders import MODULES
+from patcher.records.model import Record
+from patcher.rewrite import forget
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.packages.releases import Progress
+    from patcher.session.session import Session
+
+
+PROCESSES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What is to be judged. Paths are the folders of the packages themselves."""
+
+    package: str
+    verl: Mapping[str, Path | Missing]
+    releases: Mapping[str, Path | Missing]
+    records: tuple[Record, ...] = ()
+    beside: Mapping[str, tuple[str, Path]] = field(default_factory=dict)
+    """Further packages that are the same everywhere: version and folder by distribution name."""
+
+
+def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) -> Matrix:
+    """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
+    there = {release: path for release, path in crossing.releases.items() if isinstance(path, Path)}
+    shares = _shares(crossing, processes)
+    cells: dict[tuple[str, str], Cell] = {}
+    for done, part in enumerate(_parts(shares, there, processes), start=1):
+        cells |= {(cell.verl, cell.release): cell for cell in part}
+        if done % len(shares) == 0:
+            fields = {"name": crossing.package, "done": done // len(shares), "total": len(there)}
+            progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
+    progress("", 0, None)
+    return with_since(
+        Matrix(
+            crossing.package,
+            tuple(crossing.verl),
+            tuple(crossing.releases),
+            cells,
+            {name: gone for name, gone in crossing.verl.items() if isinstance(gone, Missing)},
+            {name: gone for name, gone in crossing.releases.items() if isinstance(gone, Missing)},
+            {name: version for name, (version, _) in crossing.beside.items()},
+        )
+    )
+
+
+def _mentions(file: Path, word: bytes) -> int:
+    try:
+        return files.read(file, files.SOURCE_BYTES, follow=True).count(word)
+    except OSError:
+        return 0
+
+
+def _shares(crossing: Crossing, processes: int) -> list[Crossing]:
+    """The rows in equal shares, by how often the trees mention the package: memory goes with the trees that a process
+    keeps, and what it finds out about a release is soon found out again."""
+    there = {verl: path for verl, path in crossing.verl.items() if isinstance(path, Path)}
+    word = MODULES.get(crossing.package, crossing.package.replace("-", "_")).encode()
+    weights = {verl: sum(_mentions(file, word) for file in path.rglob("*.py")) for verl, path in there.items()}
+    shares: list[list[str]] = [[] for _ in range(max(min(processes, len(there)), 1))]
+    for verl in sorted(there, key=lambda verl: -weights[verl]):
+        min(shares, key=lambda share: sum(weights[one] for one in share)).append(verl)
+    return [replace(crossing, verl={verl: there[verl] for verl in there if verl in share}) for share in shares]
+
+
+def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
+    """The cells of one share on one release after the other, in the order in which they are done."""
+    if processes == 1 or len(there) * len(shares) < 2:
+        bench = _Bench(shares[0])
+        yield from (bench.column(release, path) for release, path in there.items())
+        return
+    context = multiprocessing.get_context("spawn")
+    each = max(processes // len(shares), 1)
+    pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
+    try:
+        with _away(), _without_interrupts():
+            asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
+        for done in as_completed(asked):
+            yield done.result()
+    except BrokenProcessPool as error:
+        raise EnvironmentProbeError(
+            phrase("a process that checked releases was ended from outside"),
+            cause=phrase("most often the machine has no memory left"),
+            advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
+        ) from error
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()  # What is under way can take seconds, and nobody wants it any more.
+        raise
+    finally:
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _away() -> Iterator[None]:
+    """Stand elsewhere while processes are started: Python begins to import from the folder where it is started."""
+    before = os.open(os.curdir, os.O_PATH)
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes begun here never get a Ctrl-C, not even while Python starts in them; who waits for them gets it."""
+    resource_tracker.ensure_running()  # Beginning it takes the block away.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Bench:
+    """What a process keeps from one release to the next: the verl trees and what was read of them."""
+
+    def __init__(self, crossing: Crossing) -> None:
+        known = Known(most=None)
+        packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
+        words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
+        self.crossing = crossing
+        self._last: Symbols | None = None
+        self.forests = {
+            verl: Forest(path.parent, known=known, words=words, lightly=True)
+            for verl, path in crossing.verl.items()
+            if isinstance(path, Path)
+        }
+        self.beside = {path.name: Symbols(path) for _, path in crossing.beside.values()}
+
+    def column(self, release: str, path: Path) -> list[Cell]:
+        """Every verl release on one release of the package, whose symbols are let go of afterwards."""
+        beside = self.crossing.beside
+        versions = {self.crossing.package: release, **{name: version for name, (version, _) in beside.items()}}
+        against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
+        self._last = Symbols(path, self._last)
+        target = Target(against, {path.name: self._last, **self.beside}, versions)
+        return [self._cell(verl, forest, release, target) for verl, forest in self.forests.items()]
+
+    def _cell(self, verl: str, forest: Forest, release: str, target: Target) -> Cell:
+        as_is, after = check_with_records(forest, target, self.crossing.records, verl)
+        return cell_of(release, as_is, after)
+
+
+_BENCH: list[_Bench] = []
+"""This process's own; filled by `_start`."""
+
+
+def _start(crossing: Crossing) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+    _BENCH.append(_Bench(crossing))
+
+
+def _column(release: str, path: Path) -> list[Cell]:
+    """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
+    cells = _BENCH[0].column(release, path)
+    forget()
+    gc.collect()
+    gc.freeze()
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`verl` is a specifier ("": the releases that the records speak of); `against` as on the command line."""
+
+    verl: str = ""
+    against: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command line that asks for it."""
+        verl = ("--verl", self.verl) if self.verl else ()
+        against = [part for item in self.against for part in ("--against", item)]
+        return shlex.join(("uky-patch", "check", "--matrix", *verl, *against))
+
+
+def survey_releases(session: Session, order: Order, progress: Progress) -> Matrix:
+    """Judge all pairs that the order means.
+
+    Raises UsageError where no release is meant, ReleaseError where a package is not known at all.
+    """
+    records = session.records_anywhere
+    wanted = [record for record in records if record.enabled]
+    return cross(crossing_of(order, wanted, progress), progress)
+
+
+def crossing_of(order: Order, records: Sequence[Record], progress: Progress) -> Crossing:
+    """The pairs that the order means, with their sources fetched."""
+    from patcher.packages.releases import versions
+
+    (package, specifier), fixed = parse_against(order.against)
+    verl = wanted_releases("verl", order.verl or known_to_records(records), versions("verl"))
+    releases = wanted_releases(package, specifier, versions(package))
+    rows = fetch_sources("verl", verl, progress)
+    columns = fetch_sources(package, releases, progress)
+    beside: dict[str, tuple[str, Path]] = {}
+    for name, version in fixed.items():
+        folder = fetch_sources(name, (version,), progress)[version]
+        _must_be_there(folder)
+        assert isinstance(folder, Path)
+        beside[name] = (version, folder)
+    return Crossing(package, rows, columns, tuple(records), beside)
+
+
+def _must_be_there(folder: Path | Missing) -> None:
+    if isinstance(folder, Missing):
+        raise ReleaseError(
+            phrase("the sources of {release} cannot be had", release=folder.release), cause=folder.reason
+        )
