@@ -39,7 +39,7 @@ class Fine:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Unrelated:
     """Not a use of any package that is checked against."""
 
 
@@ -67,7 +67,7 @@ class Broken:
     problems: tuple[Problem, ...]
 
 
-Verdict: TypeAlias = Fine | Beside | Undecided | Broken
+Verdict: TypeAlias = Fine | Unrelated | Undecided | Broken
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from patcher.analysis.reading import read_syntax, unreadable
-from patcher.analysis.summary import Outline, draw, lighten
+from patcher.analysis.summary import FileSummary, drop_syntax, summarize
 from patcher.analysis.uses import FileFacts, Use
 from patcher.worktree.files import inside, open_regular
 from patcher.worktree.python import MOST_BYTES, UnreadableError, parse
 
 _MOST_READ = 10 << 20
-"""Bytes of source whose facts and outlines are kept: some 20 times as much memory. All of verl 0.9.1 has 5.5 MB."""
+"""Bytes of source whose facts and summaries are kept: some 20 times as much memory. All of verl 0.9.1 has 5.5 MB."""
 _MOST_HELD = 16 << 20
 """Bytes of files that are kept as they are."""
 
 
 @dataclass(slots=True, eq=False)
-class Known:
-    """What texts say, by path and hash: several forests may share it.
+class ReadingCache:
+    """What texts say, by path and hash: several projects may share it.
 
-    Facts and outlines are told apart by identity, so they are not dropped one by one but all together, and only where
-    nobody is in the middle of anything: see `Forest.rest`.
+    Facts and summaries are told apart by identity, so they are not dropped one by one but all together, and only where
+    nobody is in the middle of anything: see `Project.rest`.
     """
 
     most: int | None = _MOST_READ
     """How many bytes of source are kept as facts; None: all, for who holds the same trees against many releases."""
     facts: dict[tuple[str, int], FileFacts] = field(default_factory=dict)
-    outlines: dict[tuple[str, int], Outline] = field(default_factory=dict)
+    summaries: dict[tuple[str, int], FileSummary] = field(default_factory=dict)
     size: int = 0
     generation: int = 0
     """How often everything was dropped."""
@@ -61,11 +61,11 @@ class _Contents:
         return self._held[file]
 
 
-class Forest:
+class Project:
     """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
 
     What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
-    its facts and its outline. With `words`, files that have none of them have no uses. `lightly`: outlines keep text
+    its facts and its summary. With `words`, files that have none of them have no uses. `lightly`: summaries keep text
     in the place of syntax, for those who look at many trees.
     """
 
@@ -73,49 +73,49 @@ class Forest:
         self,
         root: Path,
         texts: Mapping[str, str] | None = None,
-        known: Known | None = None,
+        known: ReadingCache | None = None,
         top: str = "verl",
         words: Collection[str] | None = None,
         *,
-        lightly: bool = False,
+        compact: bool = False,
     ) -> None:
         self.root = root
         self.top = top
         self.texts = dict(texts or {})
-        self._words, self._lightly = words, lightly
-        self._known = known if known is not None else Known()
+        self._words, self._compact = words, compact
+        self._known = known if known is not None else ReadingCache()
         self._facts: dict[str, FileFacts | None] = {}
-        self._outlines: dict[str, Outline | None] = {}
+        self._summaries: dict[str, FileSummary | None] = {}
         self._generation = self._known.generation
         self._contents = _Contents(root)
         self._listed: list[str] = []
         self._mentioning: dict[tuple[bytes, ...], tuple[str, ...]] = {}
-        self._variants: dict[frozenset[tuple[str, int]], Forest] = {}
+        self._variants: dict[frozenset[tuple[str, int]], Project] = {}
         self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
-        self.outlined = True
-        """Whether a file that is read for its facts gives its outline too; False where few will be asked for."""
-        self.variant_of: Forest | None = None
-        """The forest whose files these are but for some texts."""
+        self.summarizes = True
+        """Whether a file that is read for its facts gives its summary too; False where few will be asked for."""
+        self.variant_of: Project | None = None
+        """The project whose files these are but for some texts."""
         self.kept: dict[str, object] = {}
-        """What others work out once a forest, by their names; it may not refer to the forest."""
+        """What others work out once a project, by their names; it may not refer to the project."""
 
     @property
-    def origin(self) -> Forest:
+    def origin(self) -> Project:
         """The tree as it is, which this is a variant of, or this one."""
         return self if self.variant_of is None else self.variant_of.origin
 
-    def with_texts(self, texts: Mapping[str, str]) -> Forest:
+    def with_texts(self, texts: Mapping[str, str]) -> Project:
         """The same tree with other texts in the place of some files; the same object again for the same texts."""
         key = frozenset((file, hash(text)) for file, text in texts.items() if self.texts.get(file) != text)
         if not key:
             return self
         if key not in self._variants:
-            other = Forest(
-                self.root, {**self.texts, **texts}, self._known, self.top, self._words, lightly=self._lightly
+            other = Project(
+                self.root, {**self.texts, **texts}, self._known, self.top, self._words, compact=self._compact
             )
             other._contents, other._listed = self._contents, self._listed
-            other.variant_of, other.outlined = self, self.outlined
+            other.variant_of, other.summarizes = self, self.summarizes
             self._variants[key] = other
         return self._variants[key]
 
@@ -139,26 +139,26 @@ class Forest:
 
     @property
     def generation(self) -> int:
-        """Changes when facts and outlines were dropped: what was made of them goes too."""
+        """Changes when facts and summaries were dropped: what was made of them goes too."""
         return self._known.generation
 
-    def rest(self) -> None:
-        """Drop all facts and outlines if they have become many. Nobody may be in the middle of using some.
+    def free_memory(self) -> None:
+        """Drop all facts and summaries if they have become many. Nobody may be in the middle of using some.
 
         So a tree of any size is judged in the same memory: what it holds again and again is read again and again."""
         known = self._known
         if known.most is not None and known.size > known.most:
             known.facts.clear()
-            known.outlines.clear()
+            known.summaries.clear()
             known.size = 0
             known.generation += 1
 
     def _stay_current(self) -> None:
-        """Let go of what was dropped, also by another forest with the same `known`."""
+        """Let go of what was dropped, also by another project with the same `known`."""
         if self._generation != self._known.generation:
             self._generation = self._known.generation
             self._facts.clear()
-            self._outlines.clear()
+            self._summaries.clear()
             self.concerned.clear()
 
     def facts(self, file: str) -> FileFacts | None:
@@ -169,13 +169,13 @@ class Forest:
             self._facts[file] = None if content is None else self._read(file, content)
         return self._facts[file]
 
-    def outline(self, file: str) -> Outline | None:
+    def summary(self, file: str) -> FileSummary | None:
         """The skeleton of a file, empty if it is no Python; None if there is no such file."""
         self._stay_current()
-        if file not in self._outlines:
+        if file not in self._summaries:
             content = self.content(file)
-            self._outlines[file] = None if content is None else self._drawn(file, content)
-        return self._outlines[file]
+            self._summaries[file] = None if content is None else self._summarized(file, content)
+        return self._summaries[file]
 
     def _read(self, file: str, content: bytes) -> FileFacts:
         key = (file, hash(content))
@@ -187,36 +187,36 @@ class Forest:
                 self._known.facts[key] = unreadable(file, error)
             else:
                 self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
-                if self.outlined:
-                    self._outlined(key, tree, content)
+                if self.summarizes:
+                    self._keep_summary(key, tree, content)
         return self._known.facts[key]
 
-    def _drawn(self, file: str, content: bytes) -> Outline:
+    def _summarized(self, file: str, content: bytes) -> FileSummary:
         key = (file, hash(content))
-        if key not in self._known.outlines:
+        if key not in self._known.summaries:
             self._known.size += 500 + len(content)
             try:
                 tree = parse(content)
             except UnreadableError:
                 tree = ast.Module(body=[], type_ignores=[])
-            self._outlined(key, tree, content)
-        return self._known.outlines[key]
+            self._keep_summary(key, tree, content)
+        return self._known.summaries[key]
 
-    def _outlined(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
-        if key not in self._known.outlines:
+    def _keep_summary(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
+        if key not in self._known.summaries:
             try:
-                outline = draw(tree, key[0])
+                summary = summarize(tree, key[0])
             except RecursionError:
-                outline = draw(ast.Module(body=[], type_ignores=[]), key[0])
-            self._known.outlines[key] = outline
-            if self._lightly:
-                lighten(outline, content)
+                summary = summarize(ast.Module(body=[], type_ignores=[]), key[0])
+            self._known.summaries[key] = summary
+            if self._compact:
+                drop_syntax(summary, content)
 
     def _concerns(self, content: bytes) -> bool:
         """Whether a text may have uses of a package in question."""
         return self._words is None or any(word.encode() in content for word in self._words)
 
-    def may_hand_on(self, dotted: str) -> bool:
+    def may_reexport(self, dotted: str) -> bool:
         """Whether something of a package in question may come out of a module.
 
         It has one of the words, or is a package, which hands on what its modules define.

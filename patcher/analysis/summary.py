@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from patcher.analysis.syntax import caught, module_name, parts, strings, written
-from patcher.analysis.uses import MOST_CONDITIONS, Condition, Otherwise, When
+from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
 from patcher.worktree.python import parse_expression
 
 
@@ -53,7 +53,7 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Block:
     """What a stretch of a body imports and mentions, all under the same conditions; each mention once."""
 
     conditions: tuple[Condition, ...]
@@ -81,14 +81,14 @@ class Body:
     decorators: tuple[str, ...] = ()
     owner: str = ""
     """The qualified name of the class that a method belongs to."""
-    steps: tuple[Step, ...] = ()
+    blocks: tuple[Block, ...] = ()
     assigned: dict[str, list[Assigned]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     """Those under which the function is defined."""
 
 
 @dataclass(slots=True, eq=False)
-class Family:
+class ClassSummary:
     """A class: its bases as written, methods by name, and what its body and its methods on `self` assign."""
 
     qualname: str
@@ -101,11 +101,11 @@ class Family:
 
 
 @dataclass(eq=False)
-class Outline:
+class FileSummary:
     file: str
     module: str
     bodies: dict[str, Body]
-    classes: dict[str, Family]
+    classes: dict[str, ClassSummary]
     stars: list[str]
 
     @property
@@ -114,21 +114,30 @@ class Outline:
         return self.module if self.file.endswith("/__init__.py") else self.module.rpartition(".")[0]
 
 
-def lighten(outline: Outline, content: bytes) -> None:
+def drop_syntax(summary: FileSummary, content: bytes) -> None:
     """Keep of what is assigned the text."""
     starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", content))]
     if not content.startswith(codecs.BOM_UTF8) and _is_utf8(content):
-        attributes = (ways for family in outline.classes.values() for ways in family.attributes.values())
-        assigned = [way for ways in attributes for _, way in ways]
-        assigned += [way for body in outline.bodies.values() for ways in body.assigned.values() for way in ways]
-        for way in assigned:
-            node = way.written
+        attributes = (
+            alternatives
+            for class_summary in summary.classes.values()
+            for alternatives in class_summary.attributes.values()
+        )
+        assigned = [alternative for alternatives in attributes for _, alternative in alternatives]
+        assigned += [
+            alternative
+            for body in summary.bodies.values()
+            for alternatives in body.assigned.values()
+            for alternative in alternatives
+        ]
+        for alternative in assigned:
+            node = alternative.written
             if isinstance(node, ast.expr) and node.end_lineno is not None and node.end_col_offset is not None:
                 first, last = (
                     starts[node.lineno - 1] + node.col_offset,
                     starts[node.end_lineno - 1] + node.end_col_offset,
                 )
-                way.written = content[first:last]
+                alternative.written = content[first:last]
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -141,7 +150,7 @@ def _is_utf8(content: bytes) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class Draft:
+class _BlockDraft:
     """What a step imports and mentions, as often as it does."""
 
     conditions: tuple[Condition, ...]
@@ -151,9 +160,9 @@ class Draft:
     texts: list[tuple[str, ...]] = field(default_factory=list)
     orderings: list[ast.Compare] = field(default_factory=list)
 
-    def step(self) -> Step:
+    def block(self) -> Block:
         """The step, each mention once."""
-        return Step(
+        return Block(
             self.conditions,
             tuple(self.imports),
             tuple(dict.fromkeys(self.called)),
@@ -168,28 +177,28 @@ _Conditions = tuple[Condition, ...]
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def draw(tree: ast.Module, file: str) -> Outline:
-    """The outline of a file of this syntax."""
-    outline = Outline(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
-    walk = _Walk(outline)
-    walk.block(tree.body, outline.bodies[""], (), "")
-    for body, drafts in walk.steps.items():
-        body.steps = tuple(draft.step() for draft in drafts)
-    return outline
+def summarize(tree: ast.Module, file: str) -> FileSummary:
+    """The summary of a file of this syntax."""
+    summary = FileSummary(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
+    walk = _Summarizer(summary)
+    walk.visit(tree.body, summary.bodies[""], (), "")
+    for body, blocks in walk.blocks.items():
+        body.blocks = tuple(block.block() for block in blocks)
+    return summary
 
 
-class _Walk:
-    def __init__(self, outline: Outline) -> None:
-        self.outline = outline
-        self.steps: dict[Body, list[Draft]] = {}
+class _Summarizer:
+    def __init__(self, summary: FileSummary) -> None:
+        self.summary = summary
+        self.blocks: dict[Body, list[_BlockDraft]] = {}
 
-    def block(self, body: Sequence[ast.stmt], into: Body, conditions: _Conditions, owner: str) -> None:
+    def visit(self, body: Sequence[ast.stmt], into: Body, conditions: _Conditions, owner: str) -> None:
         """`owner`: the class whose body this is, "" otherwise."""
         for node in body:
             kind = type(node)
-            draw_kind = _STATEMENTS.get(kind)
-            if draw_kind is not None:
-                draw_kind(self, node, into, conditions, owner)
+            read_kind = _STATEMENTS.get(kind)
+            if read_kind is not None:
+                read_kind(self, node, into, conditions, owner)
             else:
                 for part in parts(node):
                     if isinstance(part, ast.expr):
@@ -203,29 +212,29 @@ class _Walk:
     def _if(self, node: ast.If, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.test, into, conditions)
         if not is_typing(node.test):
-            self.block(node.body, into, (*conditions, When(node.test, True)), owner)
-        self.block(node.orelse, into, (*conditions, When(node.test, False)), owner)
+            self.visit(node.body, into, (*conditions, When(node.test, True)), owner)
+        self.visit(node.orelse, into, (*conditions, When(node.test, False)), owner)
 
     def _for(self, node: ast.For | ast.AsyncFor, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.iter, into, conditions)
         self._assign([node.target], None, into, conditions, owner)
-        self.block([*node.body, *node.orelse], into, conditions, owner)
+        self.visit([*node.body, *node.orelse], into, conditions, owner)
 
     def _while(self, node: ast.While, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.test, into, conditions)
-        self.block([*node.body, *node.orelse], into, conditions, owner)
+        self.visit([*node.body, *node.orelse], into, conditions, owner)
 
     def _with(self, node: ast.With | ast.AsyncWith, into: Body, conditions: _Conditions, owner: str) -> None:
         for item in node.items:
             self._mention(item.context_expr, into, conditions)
             if item.optional_vars is not None:
                 self._assign([item.optional_vars], None, into, conditions, owner)
-        self.block(node.body, into, conditions, owner)
+        self.visit(node.body, into, conditions, owner)
 
     def _match(self, node: ast.Match, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.subject, into, conditions)
         for case in node.cases:
-            self.block(case.body, into, conditions, owner)
+            self.visit(case.body, into, conditions, owner)
 
     def _assigned(self, node: ast.Assign, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.value, into, conditions)
@@ -243,12 +252,12 @@ class _Walk:
         self._assign([node.target], None, into, conditions, owner)
 
     def _try(self, node: ast.Try, into: Body, conditions: _Conditions, owner: str) -> None:
-        self.block(node.body, into, conditions, owner)
+        self.visit(node.body, into, conditions, owner)
         last = node.body[-1].end_lineno or node.body[-1].lineno
         for handler in node.handlers:
-            condition = Otherwise(node.body[0].lineno, last, caught(handler.type))
-            self.block(handler.body, into, (*conditions, condition), owner)
-        self.block([*node.orelse, *node.finalbody], into, conditions, owner)
+            condition = WhenRaised(node.body[0].lineno, last, caught(handler.type))
+            self.visit(handler.body, into, (*conditions, condition), owner)
+        self.visit([*node.orelse, *node.finalbody], into, conditions, owner)
 
     def _import(
         self,
@@ -257,29 +266,29 @@ class _Walk:
         conditions: _Conditions,
         owner: str,  # noqa: ARG002
     ) -> None:
-        step = self._step(into, conditions)
+        block = self._block(into, conditions)
         if isinstance(node, ast.Import):
             for alias in node.names:
                 local = alias.asname or alias.name.partition(".")[0]
-                self._bind(Import(local, alias.name, None, alias.lineno, into.qualname), step, into)
+                self._bind(Import(local, alias.name, None, alias.lineno, into.qualname), block, into)
             return
         module = node.module or ""
         if node.level:
-            parts = self.outline.package.split(".")
+            parts = self.summary.package.split(".")
             kept = parts[: len(parts) - node.level + 1]
             module = ".".join([*kept, *([module] if module else [])])
         for alias in node.names:
             if alias.name == "*":
-                self.outline.stars.append(module)
-                step.imports.append(Import("", module, None, alias.lineno, into.qualname))
+                self.summary.stars.append(module)
+                block.imports.append(Import("", module, None, alias.lineno, into.qualname))
             else:
                 found = Import(alias.asname or alias.name, module, alias.name, alias.lineno, into.qualname)
-                self._bind(found, step, into)
+                self._bind(found, block, into)
 
     @staticmethod
-    def _bind(found: Import, step: Draft, into: Body) -> None:
-        step.imports.append(found)
-        into.assigned.setdefault(found.local, []).append(Assigned(found, step.conditions))
+    def _bind(found: Import, block: _BlockDraft, into: Body) -> None:
+        block.imports.append(found)
+        into.assigned.setdefault(found.local, []).append(Assigned(found, block.conditions))
 
     def _function(self, node: _Function, into: Body, conditions: _Conditions, owner: str) -> None:
         arguments = node.args
@@ -303,13 +312,13 @@ class _Walk:
             owner,
             conditions=conditions,
         )
-        if name in self.outline.bodies and conditions:
+        if name in self.summary.bodies and conditions:
             # Two definitions under different conditions: what both mention counts.
-            self.steps[body] = list(self.steps.get(self.outline.bodies[name], ()))
-        self.outline.bodies[name] = body
+            self.blocks[body] = list(self.blocks.get(self.summary.bodies[name], ()))
+        self.summary.bodies[name] = body
         if owner:
-            self.outline.classes[owner].methods[node.name] = name
-        self.block(node.body, body, (), "")
+            self.summary.classes[owner].methods[node.name] = name
+        self.visit(node.body, body, (), "")
 
     def _class(self, node: ast.ClassDef, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
         for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
@@ -318,8 +327,8 @@ class _Walk:
         bases = tuple(written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
         marks = [mark for mark in node.decorator_list if "dataclass" not in ast.dump(mark)]
         given = (*(text for mark in marks for text in strings(mark)), *(written(m) for m in marks[:1]))
-        self.outline.classes[name] = Family(name, bases, given if marks else None)
-        self.block(node.body, into, conditions, name)
+        self.summary.classes[name] = ClassSummary(name, bases, given if marks else None)
+        self.visit(node.body, into, conditions, name)
 
     def _assign(
         self, targets: Iterable[ast.expr], value: ast.expr | None, into: Body, conditions: _Conditions, owner: str
@@ -327,12 +336,12 @@ class _Walk:
         for target in targets:
             match target:
                 case ast.Name(id=name) if owner:
-                    family = self.outline.classes[owner]
-                    family.attributes.setdefault(name, []).append(("", Assigned(value, conditions)))
+                    class_summary = self.summary.classes[owner]
+                    class_summary.attributes.setdefault(name, []).append(("", Assigned(value, conditions)))
                 case ast.Name(id=name):
                     into.assigned.setdefault(name, []).append(Assigned(value, conditions))
                 case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
-                    attributes = self.outline.classes[into.owner].attributes
+                    attributes = self.summary.classes[into.owner].attributes
                     attributes.setdefault(name, []).append((into.qualname, Assigned(value, conditions)))
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
                     values: Sequence[ast.expr | None] = [None] * len(parts)
@@ -343,35 +352,35 @@ class _Walk:
                 case _:
                     pass
 
-    def _step(self, into: Body, conditions: _Conditions) -> Draft:
+    def _block(self, into: Body, conditions: _Conditions) -> _BlockDraft:
         """The draft that what stands here belongs to."""
-        drafts = self.steps.setdefault(into, [])
-        if not drafts or drafts[-1].conditions is not conditions:
-            for draft in drafts[-4:]:
-                if len(draft.conditions) == len(conditions) and all(
-                    a is b for a, b in zip(draft.conditions, conditions, strict=True)
+        blocks = self.blocks.setdefault(into, [])
+        if not blocks or blocks[-1].conditions is not conditions:
+            for block in blocks[-4:]:
+                if len(block.conditions) == len(conditions) and all(
+                    a is b for a, b in zip(block.conditions, conditions, strict=True)
                 ):
-                    return draft
-            drafts.append(Draft(conditions))
-        return drafts[-1]
+                    return block
+            blocks.append(_BlockDraft(conditions))
+        return blocks[-1]
 
     def _mention(self, node: ast.expr, into: Body, conditions: _Conditions) -> None:
         """Note what an expression calls and names."""
-        step = self._step(into, conditions)
+        block = self._block(into, conditions)
         waiting: list[ast.AST] = [node]
         while waiting:
             one = waiting.pop()
             if isinstance(one, ast.Name):
-                step.named.append(one.id)
+                block.named.append(one.id)
             elif isinstance(one, ast.Constant):
                 if isinstance(one.value, str) and may_name(one.value):
-                    step.texts.append((one.value,))
+                    block.texts.append((one.value,))
             elif isinstance(one, ast.Attribute):
-                step.named.append(written(one))
+                block.named.append(written(one))
                 if not isinstance(one.value, ast.Name):
                     waiting.append(one.value)
             elif isinstance(one, ast.Call):
-                step.called.append(written(one.func))
+                block.called.append(written(one.func))
                 waiting += one.args
                 waiting += [word.value for word in one.keywords]
                 if isinstance(one.func, ast.Attribute):
@@ -379,23 +388,23 @@ class _Walk:
                 elif not isinstance(one.func, ast.Name):
                     waiting.append(one.func)
             elif isinstance(one, ast.Dict):
-                waiting += _entries(one, step)
+                waiting += _entries(one, block)
             elif isinstance(one, ast.IfExp):
                 self._mention(one.body, into, (*conditions, When(one.test, True)))
                 self._mention(one.orelse, into, (*conditions, When(one.test, False)))
-                step = self._step(into, conditions)
+                block = self._block(into, conditions)
                 waiting.append(one.test)
             else:
                 if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
-                    step.orderings.append(one)
+                    block.orderings.append(one)
                 waiting += parts(one)
 
 
-def _entries(node: ast.Dict, step: Draft) -> Iterator[ast.AST]:
+def _entries(node: ast.Dict, block: _BlockDraft) -> Iterator[ast.AST]:
     """Note the texts of a table with those of their keys; what else is in it is left to be looked at."""
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
-            step.texts.append((value.value, *strings(key)))
+            block.texts.append((value.value, *strings(key)))
         else:
             yield from (part for part in (key, value) if part is not None)
 
@@ -417,24 +426,24 @@ def _is_configuration(name: str) -> bool:
     return "config" in name.lower() or "cfg" in name.lower()
 
 
-_STATEMENTS: Mapping[type[ast.stmt], Callable[[_Walk, Any, Body, _Conditions, str], None]] = {
-    ast.Expr: _Walk._expression,
-    ast.Assign: _Walk._assigned,
-    ast.AnnAssign: _Walk._annotated,
-    ast.AugAssign: _Walk._augmented,
-    ast.If: _Walk._if,
-    ast.For: _Walk._for,
-    ast.AsyncFor: _Walk._for,
-    ast.While: _Walk._while,
-    ast.With: _Walk._with,
-    ast.AsyncWith: _Walk._with,
-    ast.Try: _Walk._try,
-    ast.Match: _Walk._match,
-    ast.Import: _Walk._import,
-    ast.ImportFrom: _Walk._import,
-    ast.FunctionDef: _Walk._function,
-    ast.AsyncFunctionDef: _Walk._function,
-    ast.ClassDef: _Walk._class,
+_STATEMENTS: Mapping[type[ast.stmt], Callable[[_Summarizer, Any, Body, _Conditions, str], None]] = {
+    ast.Expr: _Summarizer._expression,
+    ast.Assign: _Summarizer._assigned,
+    ast.AnnAssign: _Summarizer._annotated,
+    ast.AugAssign: _Summarizer._augmented,
+    ast.If: _Summarizer._if,
+    ast.For: _Summarizer._for,
+    ast.AsyncFor: _Summarizer._for,
+    ast.While: _Summarizer._while,
+    ast.With: _Summarizer._with,
+    ast.AsyncWith: _Summarizer._with,
+    ast.Try: _Summarizer._try,
+    ast.Match: _Summarizer._match,
+    ast.Import: _Summarizer._import,
+    ast.ImportFrom: _Summarizer._import,
+    ast.FunctionDef: _Summarizer._function,
+    ast.AsyncFunctionDef: _Summarizer._function,
+    ast.ClassDef: _Summarizer._class,
 }
 
 

@@ -54,7 +54,7 @@ class Super:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class Union:
     """Any of these, by the way the code takes. None of any: `None`, or a name that is not bound."""
 
     values: tuple[Value, ...]
@@ -67,7 +67,7 @@ class Opaque:
     """Not followed: computed, a parameter without annotation, a literal."""
 
 
-Value: TypeAlias = Named | Member | Result | Instance | Element | Super | OneOf | Opaque
+Value: TypeAlias = Named | Member | Result | Instance | Element | Super | Union | Opaque
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Otherwise:
+class WhenRaised:
     """Stands in the handler of a `try`: runs only if something in the lines `first` to `last` of this file raises."""
 
     first: int
@@ -89,7 +89,7 @@ class Otherwise:
     catches: tuple[str, ...]
 
 
-Condition: TypeAlias = When | Otherwise
+Condition: TypeAlias = When | WhenRaised
 
 
 MOST_CONDITIONS = 150
@@ -237,7 +237,7 @@ class Bound:
 
     value: Value
     conditions: tuple[Condition, ...] = ()
-    attempt: Otherwise | None = None
+    attempt: WhenRaised | None = None
     """It stands in the body of a `try`: not bound if one of these lines, all before it, raises."""
 
 

@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions import ways_ahead
+from patcher.analysis.conditions import prefetch_reachability
 from patcher.analysis.findings import Finding, Report
-from patcher.analysis.project import Forest
-from patcher.check.history import Past, dated
+from patcher.analysis.project import Project
+from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair, judge
 from patcher.check.repairs import Repaired, repair
 from patcher.check.scripts import uses_of_scripts
@@ -31,7 +31,7 @@ _AT_LINE = re.compile(r" \(line (\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CheckRequest:
     """What check was asked for. `verl` is a release to fetch; "" means the session's tree."""
 
     against: tuple[Against, ...]
@@ -72,7 +72,7 @@ class Check:
     """Of the tree that was checked."""
     repaired: Repaired
     """What the records do about it."""
-    standing: tuple[Finding, ...] = ()
+    in_baseline: tuple[Finding, ...] = ()
     """Left out of the report: the baseline that was asked for shows them too."""
     accepted: tuple[Accepted, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
@@ -85,39 +85,39 @@ class Check:
         return not self.unreadable and not self.report.of("break", "optional", "inert")
 
 
-def check(session: Session, order: Order) -> Check:
+def check(session: Session, request: CheckRequest) -> Check:
     """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
-    session = session_on(session, order.verl)
-    located = tuple(locate(one, session) for one in order.against or as_installed(session))
+    session = session_on(session, request.verl)
+    located = tuple(locate(one, session) for one in request.against or as_installed(session))
     target = target_of(located, session)
-    baseline = _baseline(order, located, session)
-    forest = Forest(session.tree.root, words=target.words)
-    further, misread = uses_of_scripts(session.tree.root, order.scripts)
+    baseline = _baseline(request, located, session)
+    project = Project(session.tree.root, words=target.words)
+    further, misread = uses_of_scripts(session.tree.root, request.scripts)
     verl = session.environment.version("verl") or ""
-    past = Past(forest, target, baseline, session.tree.root)
-    with ways_ahead(forest, target, judge):
-        report = check_pair(forest, target, verl=verl, baseline=baseline, further=further, tell=_tell)
+    history = History(project, target, baseline, session.tree.root)
+    with prefetch_reachability(project, target, judge):
+        report = check_pair(project, target, verl=verl, baseline=baseline, further=further, tell=_tell)
         progress("")
-        repaired = repair(session, forest, target, report, baseline)
+        repaired = repair(session, project, target, report, baseline)
     unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
-    standing: tuple[Finding, ...] = ()
-    if order.baseline and baseline is not None:
-        today = check_pair(forest, baseline, verl=verl, further=further)
-        before, standing = _without_todays(before, today)
+    in_baseline: tuple[Finding, ...] = ()
+    if request.baseline and baseline is not None:
+        today = check_pair(project, baseline, verl=verl, further=further)
+        before, in_baseline = _without_todays(before, today)
         after, _ = _without_todays(after, today)
-    if order.since:
-        before, after = _both_dated(before, after, located, past)
+    if request.since:
+        before, after = _both_with_since(before, after, located, history)
     before, accepted, unused = _accept(before, session.config.accept)
     after, _, _ = _accept(after, session.config.accept)
     notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
-    if order.drafts is not None:
+    if request.drafts is not None:
         from patcher.check.drafts.drafting import draft
 
-        standing_texts = {path: file.text for path, file in repaired.plan.files.items()}
-        drafted = draft(before, located, past, session, order.drafts, standing_texts)
-    return Check(before, after, session, repaired, standing, accepted, unreadable, notes, drafted)
+        patched_texts = {path: file.text for path, file in repaired.plan.files.items()}
+        drafted = draft(before, located, history, session, request.drafts, patched_texts)
+    return Check(before, after, session, repaired, in_baseline, accepted, unreadable, notes, drafted)
 
 
 def _tell(done: int, total: int) -> None:
@@ -140,9 +140,9 @@ def session_on(session: Session, verl: str) -> Session:
     return replace(session, root_option=folder, assume=assume)
 
 
-def _baseline(order: Order, located: Sequence[Located], session: Session) -> Target | None:
+def _baseline(request: CheckRequest, located: Sequence[Located], session: Session) -> Target | None:
     """What the tree is known to work with: as asked for, else what is installed and is not the target itself."""
-    asked = {one.module: one for one in order.baseline}
+    asked = {one.module: one for one in request.baseline}
     for module in asked.keys() - {one.asked.module for one in located}:
         raise UsageError(
             phrase("--baseline names {name}, which is not checked against", name=asked[module].known_as),
@@ -166,17 +166,19 @@ def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Findin
     """The report without what today's releases show as well, and that. A finding that only now matters stays."""
     known = {(one.key, one.severity == "guarded") for one in today.findings}
     left: list[Finding] = []
-    standing: list[Finding] = []
+    in_baseline: list[Finding] = []
     for one in report.findings:
         matters = one.severity != "guarded"
         there = (one.key, False) in known or (not matters and (one.key, True) in known)
-        (standing if there else left).append(one)
-    return replace(report, findings=tuple(left)), tuple(standing)
+        (in_baseline if there else left).append(one)
+    return replace(report, findings=tuple(left)), tuple(in_baseline)
 
 
-def _both_dated(before: Report, after: Report, located: Sequence[Located], past: Past) -> tuple[Report, Report]:
+def _both_with_since(
+    before: Report, after: Report, located: Sequence[Located], history: History
+) -> tuple[Report, Report]:
     """Both with `since`; what is left after the records began when it did before."""
-    told = dated(before, located, past)
+    told = with_since(before, located, history)
     known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
     left = [(one, known.get(one.key)) for one in after.findings]
     return told, replace(

@@ -23,7 +23,7 @@ from patcher.packages.agent.folders import package_in
 from patcher.worktree import files
 
 if TYPE_CHECKING:
-    from patcher.analysis.project import Forest
+    from patcher.analysis.project import Project
 
 
 T = TypeVar("T", bound=Hashable)
@@ -147,10 +147,10 @@ MOST_FETCHED = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class History:
     """Where to look back, and how far."""
 
-    forest: Forest
+    project: Project
     target: Target
     baseline: Target | None
     root: Path
@@ -158,7 +158,7 @@ class Past:
     """False: only releases that are on this machine already."""
 
 
-def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
+def with_since(report: Report, located: Iterable[Located], history: History) -> Report:
     """The report with `since`. What cannot be found out stays None."""
     findings = report.findings
     for one in located:
@@ -166,7 +166,7 @@ def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
         about = [finding for finding in findings if _module(finding, report) == module]
         if one.package is None or not about:
             continue
-        since = _of_package(report, about, one, past)
+        since = _of_package(report, about, one, history)
         findings = tuple(_with(finding, since) if finding in about else finding for finding in findings)
     return replace(report, findings=findings)
 
@@ -178,29 +178,29 @@ def _with(finding: Finding, since: Mapping[Place, str | None]) -> Finding:
     return replace(finding, since=first, kind="env-removed" if removed else finding.kind)
 
 
-def _of_package(report: Report, about: list[Finding], one: Located, past: Past) -> dict[Place, str | None]:
+def _of_package(report: Report, about: list[Finding], one: Located, history: History) -> dict[Place, str | None]:
     live = {_place(finding) for finding in about if finding.severity != "guarded"}
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
-    releases = earlier_releases(one.asked.known_as, target, fetch=past.fetch)
-    looks = _Looks(report, one, past, about)
-    known = _hints(one, past, releases)
+    releases = earlier_releases(one.asked.known_as, target, fetch=history.fetch)
+    earlier = _EarlierReleases(report, one, history, about)
+    known = _hints(one, history, releases)
     first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
     releases = releases[max(0, first - _REACH) :]
-    found = Bisection(releases, live, looks.fetching, target or one.shown).run(known) if live else {}
-    found |= Bisection(releases, guarded, looks.at_hand, target or one.shown).run(known) if guarded else {}
+    found = Bisection(releases, live, earlier.fetching, target or one.shown).run(known) if live else {}
+    found |= Bisection(releases, guarded, earlier.at_hand, target or one.shown).run(known) if guarded else {}
     return found
 
 
-class _Looks:
+class _EarlierReleases:
     """Which findings other releases of one package show."""
 
-    def __init__(self, report: Report, one: Located, past: Past, about: Iterable[Finding]) -> None:
-        self.report, self.one, self.past = report, one, past
+    def __init__(self, report: Report, one: Located, history: History, about: Iterable[Finding]) -> None:
+        self.report, self.one, self.history = report, one, history
         self.found = {_place(finding): finding for finding in about}
         self._symbols: dict[str, Symbols] = {}
         self._fetched = 0
-        self._offline = not past.fetch
+        self._offline = not history.fetch
 
     def fetching(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """What a release shows, fetched if that is allowed; None if it is not to be had."""
@@ -224,10 +224,10 @@ class _Looks:
                 return None
             self._symbols[version] = Symbols(package)
         again = check_pair(
-            self.past.forest,
+            self.history.project,
             self._then(version),
             verl=self.report.verl,
-            baseline=self.past.baseline,
+            baseline=self.history.baseline,
             files=(),
             further=self._uses(wanted),
             weigh=severity_in_place,
@@ -235,7 +235,7 @@ class _Looks:
         return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
     def _then(self, version: str) -> Target:
-        module, target = self.one.asked.module, self.past.target
+        module, target = self.one.asked.module, self.history.target
         return replace(
             target,
             against={**target.against, module: version},
@@ -301,11 +301,11 @@ def cached_folder(name: str, version: str) -> Path | None:
     return folder if whole(folder) else None
 
 
-def _hints(one: Located, past: Past, releases: Sequence[str]) -> list[str]:
+def _hints(one: Located, history: History, releases: Sequence[str]) -> list[str]:
     """Releases that the tree may well work with: the baseline, and the newest that its own requirements allow."""
     module = one.asked.module
-    known = past.baseline.against.get(module) if past.baseline is not None else None
-    allowed = newest_allowed(past.root, one.asked.known_as, releases)
+    known = history.baseline.against.get(module) if history.baseline is not None else None
+    allowed = newest_allowed(history.root, one.asked.known_as, releases)
     return [version for version in (known, allowed) if version is not None]
 
 

@@ -124,12 +124,12 @@ def with_since(matrix: Matrix) -> Matrix:
     """
     cells = dict(matrix.cells)
     for verl in matrix.verl:
-        for cell in dated(matrix.row(verl)):
+        for cell in row_with_since(matrix.row(verl)):
             cells[verl, cell.release] = cell
     return replace(matrix, cells=cells)
 
 
-def dated(row: Sequence[Cell]) -> Iterable[Cell]:
+def row_with_since(row: Sequence[Cell]) -> Iterable[Cell]:
     """The cells of one row, oldest first, with `since` in their findings."""
     running: dict[tuple[str, str, str, str], str | None] = {}
     for index, cell in enumerate(row):

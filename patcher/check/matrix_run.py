@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.meaning.program import Target
-from patcher.analysis.project import Forest, Known
+from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
 from patcher.check.matrix import (
     Cell,
@@ -48,7 +48,7 @@ PROCESSES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class MatrixInputs:
     """What is to be judged. Paths are the folders of the packages themselves."""
 
     package: str
@@ -59,26 +59,26 @@ class Crossing:
     """Further packages that are the same everywhere: version and folder by distribution name."""
 
 
-def cross(crossing: Crossing, progress: Progress, processes: int = PROCESSES) -> Matrix:
+def judge_pairs(inputs: MatrixInputs, progress: Progress, processes: int = PROCESSES) -> Matrix:
     """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
-    there = {release: path for release, path in crossing.releases.items() if isinstance(path, Path)}
-    shares = _shares(crossing, processes)
+    there = {release: path for release, path in inputs.releases.items() if isinstance(path, Path)}
+    shares = _shares(inputs, processes)
     cells: dict[tuple[str, str], Cell] = {}
     for done, part in enumerate(_parts(shares, there, processes), start=1):
         cells |= {(cell.verl, cell.release): cell for cell in part}
         if done % len(shares) == 0:
-            fields = {"name": crossing.package, "done": done // len(shares), "total": len(there)}
+            fields = {"name": inputs.package, "done": done // len(shares), "total": len(there)}
             progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
     progress("", 0, None)
     return with_since(
         Matrix(
-            crossing.package,
-            tuple(crossing.verl),
-            tuple(crossing.releases),
+            inputs.package,
+            tuple(inputs.verl),
+            tuple(inputs.releases),
             cells,
-            {name: gone for name, gone in crossing.verl.items() if isinstance(gone, Missing)},
-            {name: gone for name, gone in crossing.releases.items() if isinstance(gone, Missing)},
-            {name: version for name, (version, _) in crossing.beside.items()},
+            {name: gone for name, gone in inputs.verl.items() if isinstance(gone, Missing)},
+            {name: gone for name, gone in inputs.releases.items() if isinstance(gone, Missing)},
+            {name: version for name, (version, _) in inputs.beside.items()},
         )
     )
 
@@ -90,29 +90,29 @@ def _mentions(file: Path, word: bytes) -> int:
         return 0
 
 
-def _shares(crossing: Crossing, processes: int) -> list[Crossing]:
+def _shares(inputs: MatrixInputs, processes: int) -> list[MatrixInputs]:
     """The rows in equal shares, by how often the trees mention the package: memory goes with the trees that a process
     keeps, and what it finds out about a release is soon found out again."""
-    there = {verl: path for verl, path in crossing.verl.items() if isinstance(path, Path)}
-    word = MODULES.get(crossing.package, crossing.package.replace("-", "_")).encode()
+    there = {verl: path for verl, path in inputs.verl.items() if isinstance(path, Path)}
+    word = MODULES.get(inputs.package, inputs.package.replace("-", "_")).encode()
     weights = {verl: sum(_mentions(file, word) for file in path.rglob("*.py")) for verl, path in there.items()}
     shares: list[list[str]] = [[] for _ in range(max(min(processes, len(there)), 1))]
     for verl in sorted(there, key=lambda verl: -weights[verl]):
         min(shares, key=lambda share: sum(weights[one] for one in share)).append(verl)
-    return [replace(crossing, verl={verl: there[verl] for verl in there if verl in share}) for share in shares]
+    return [replace(inputs, verl={verl: there[verl] for verl in there if verl in share}) for share in shares]
 
 
-def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
+def _parts(shares: Sequence[MatrixInputs], there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
     """The cells of one share on one release after the other, in the order in which they are done."""
     if processes == 1 or len(there) * len(shares) < 2:
-        bench = _Bench(shares[0])
-        yield from (bench.column(release, path) for release, path in there.items())
+        share_ = _Share(shares[0])
+        yield from (share_.column(release, path) for release, path in there.items())
         return
     context = multiprocessing.get_context("spawn")
     each = max(processes // len(shares), 1)
     pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
     try:
-        with _away(), _without_interrupts():
+        with _at_root(), _without_interrupts():
             asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
         for done in as_completed(asked):
             yield done.result()
@@ -132,7 +132,7 @@ def _parts(shares: Sequence[Crossing], there: Mapping[str, Path], processes: int
 
 
 @contextlib.contextmanager
-def _away() -> Iterator[None]:
+def _at_root() -> Iterator[None]:
     """Stand elsewhere while processes are started: Python begins to import from the folder where it is started."""
     before = os.open(os.curdir, os.O_PATH)
     os.chdir("/")
@@ -154,49 +154,49 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class _Bench:
+class _Share:
     """What a process keeps from one release to the next: the verl trees and what was read of them."""
 
-    def __init__(self, crossing: Crossing) -> None:
-        known = Known(most=None)
-        packages = [*crossing.releases.values(), *(folder for _, folder in crossing.beside.values())]
+    def __init__(self, inputs: MatrixInputs) -> None:
+        known = ReadingCache(most=None)
+        packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
         words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
-        self.crossing = crossing
+        self.inputs = inputs
         self._last: Symbols | None = None
-        self.forests = {
-            verl: Forest(path.parent, known=known, words=words, lightly=True)
-            for verl, path in crossing.verl.items()
+        self.projects = {
+            verl: Project(path.parent, known=known, words=words, compact=True)
+            for verl, path in inputs.verl.items()
             if isinstance(path, Path)
         }
-        self.beside = {path.name: Symbols(path) for _, path in crossing.beside.values()}
+        self.beside = {path.name: Symbols(path) for _, path in inputs.beside.values()}
 
     def column(self, release: str, path: Path) -> list[Cell]:
         """Every verl release on one release of the package, whose symbols are let go of afterwards."""
-        beside = self.crossing.beside
-        versions = {self.crossing.package: release, **{name: version for name, (version, _) in beside.items()}}
+        beside = self.inputs.beside
+        versions = {self.inputs.package: release, **{name: version for name, (version, _) in beside.items()}}
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
         self._last = Symbols(path, self._last)
         target = Target(against, {path.name: self._last, **self.beside}, versions)
-        return [self._cell(verl, forest, release, target) for verl, forest in self.forests.items()]
+        return [self._cell(verl, project, release, target) for verl, project in self.projects.items()]
 
-    def _cell(self, verl: str, forest: Forest, release: str, target: Target) -> Cell:
-        as_is, after = check_with_records(forest, target, self.crossing.records, verl)
+    def _cell(self, verl: str, project: Project, release: str, target: Target) -> Cell:
+        as_is, after = check_with_records(project, target, self.inputs.records, verl)
         return cell_of(release, as_is, after)
 
 
-_BENCH: list[_Bench] = []
+_SHARE: list[_Share] = []
 """This process's own; filled by `_start`."""
 
 
-def _start(crossing: Crossing) -> None:
+def _start(inputs: MatrixInputs) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
-    _BENCH.append(_Bench(crossing))
+    _SHARE.append(_Share(inputs))
 
 
 def _column(release: str, path: Path) -> list[Cell]:
     """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
-    cells = _BENCH[0].column(release, path)
+    cells = _SHARE[0].column(release, path)
     forget()
     gc.collect()
     gc.freeze()
@@ -204,7 +204,7 @@ def _column(release: str, path: Path) -> list[Cell]:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class MatrixRequest:
     """`verl` is a specifier ("": the releases that the records speak of); `against` as on the command line."""
 
     verl: str = ""
@@ -218,22 +218,22 @@ class Order:
         return shlex.join(("uky-patch", "check", "--matrix", *verl, *against))
 
 
-def survey_releases(session: Session, order: Order, progress: Progress) -> Matrix:
+def survey_releases(session: Session, request: MatrixRequest, progress: Progress) -> Matrix:
     """Judge all pairs that the order means.
 
     Raises UsageError where no release is meant, ReleaseError where a package is not known at all.
     """
     records = session.records_anywhere
     wanted = [record for record in records if record.enabled]
-    return cross(crossing_of(order, wanted, progress), progress)
+    return judge_pairs(inputs_of(request, wanted, progress), progress)
 
 
-def crossing_of(order: Order, records: Sequence[Record], progress: Progress) -> Crossing:
+def inputs_of(request: MatrixRequest, records: Sequence[Record], progress: Progress) -> MatrixInputs:
     """The pairs that the order means, with their sources fetched."""
     from patcher.packages.releases import versions
 
-    (package, specifier), fixed = parse_against(order.against)
-    verl = wanted_releases("verl", order.verl or known_to_records(records), versions("verl"))
+    (package, specifier), fixed = parse_against(request.against)
+    verl = wanted_releases("verl", request.verl or known_to_records(records), versions("verl"))
     releases = wanted_releases(package, specifier, versions(package))
     rows = fetch_sources("verl", verl, progress)
     columns = fetch_sources(package, releases, progress)
@@ -243,7 +243,7 @@ def crossing_of(order: Order, records: Sequence[Record], progress: Progress) -> 
         _must_be_there(folder)
         assert isinstance(folder, Path)
         beside[name] = (version, folder)
-    return Crossing(package, rows, columns, tuple(records), beside)
+    return MatrixInputs(package, rows, columns, tuple(records), beside)
 
 
 def _must_be_there(folder: Path | Missing) -> None:

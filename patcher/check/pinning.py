@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
-from patcher.check.checking import Check, Order, check
+from patcher.check.checking import Check, CheckRequest, check
 from patcher.check.pair import JUDGED_WHOLE
 from patcher.check.repairs import planned
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
@@ -86,7 +86,7 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
     if not changed:
         return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
     later = replace(session, assume={**session.assume, **now, **proposed})
-    done = check(later, Order(tuple(_against(name, version) for name, version in changed.items()), since=since))
+    done = check(later, CheckRequest(tuple(_against(name, version) for name, version in changed.items()), since=since))
     after = done.repaired.plan
     return Pins(
         now,

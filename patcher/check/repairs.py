@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from patcher.analysis.conditions import severity_in_place, severity_of
 from patcher.analysis.findings import Finding, Report
 from patcher.analysis.meaning.program import Target
-from patcher.analysis.project import Forest
-from patcher.check.pair import Weigh, check_pair
+from patcher.analysis.project import Project
+from patcher.check.pair import RateSeverity, check_pair
 from patcher.packages import Environment, Installed
 from patcher.plan.applicability import SymbolLookup, applicability
 from patcher.plan.inputs import Request, belongs
@@ -42,7 +42,13 @@ class Repairs:
 
 
 def attribute(
-    report: Report, now: Texts, base: Texts, steps: Sequence[Step], final: Texts, recheck: Recheck, glance: Recheck
+    report: Report,
+    now: Texts,
+    base: Texts,
+    steps: Sequence[Step],
+    final: Texts,
+    recheck: Recheck,
+    quick_recheck: Recheck,
 ) -> Repairs:
     """Check `final` again, and lay each finding that is gone, or new, to the step that made the difference.
 
@@ -54,16 +60,16 @@ def attribute(
         return Repairs(report, report)
     files = sorted({*final, *(one.file for one in report.findings if _is_source(one.file))})
     again = recheck(final, files)
-    walk = _Walk(now, base, steps, glance)
+    states = _Steps(now, base, steps, quick_recheck)
     concerned = [one for one in report.findings if _is_source(one.file)]
     gone = _difference(concerned, again.findings, now, final)
     new = _difference(again.findings, concerned, final, now)
-    culprits = walk.blame(gone, concerned)
+    culprits = states.blame(gone, concerned)
     found = tuple(replace(one, repaired_by=culprits.get(number)) for number, one in _numbered(report.findings, gone))
     return Repairs(
         replace(report, findings=found),
         _merged(report, again, files),
-        tuple((culprit, finding) for finding in new if (culprit := walk.source(finding))),
+        tuple((culprit, finding) for finding in new if (culprit := states.source(finding))),
     )
 
 
@@ -107,7 +113,7 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
         lacking = []
         for one in those:
             before, after = texts.get(one.file, ""), there.get(one.file, "")
-            line = _standing(before, after).get(one.line, 0) if by_line else None
+            line = _kept_lines(before, after).get(one.line, 0) if by_line else None
             other = counterpart(one, line)
             if other is None:
                 lacking.append(one)
@@ -118,11 +124,11 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
     return without(without(findings, by_line=True), by_line=False)
 
 
-class _Walk:
+class _Steps:
     """The states between the steps."""
 
-    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], glance: Recheck) -> None:
-        self.now, self.base, self.steps, self.glance = now, base, steps, glance
+    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], quick_recheck: Recheck) -> None:
+        self.now, self.base, self.steps, self.quick_recheck = now, base, steps, quick_recheck
         self._seen: dict[tuple[int, str], tuple[Finding, ...]] = {}
 
     def blame(self, gone: Sequence[Finding], findings: Iterable[Finding]) -> dict[int, str]:
@@ -150,12 +156,12 @@ class _Walk:
             return None
         for number in self._editing(finding.file):
             after = self.steps[number][1][finding.file]
-            there = _standing(text, after)
+            there = _kept_lines(text, after)
             moved = {there[line] for line in lines if line in there}
             if len(moved) < len(lines):
                 if found is not None:
                     return None
-                found, moved = number, _instead(text, after, finding_line=next(iter(lines)))
+                found, moved = number, _replacing_lines(text, after, finding_line=next(iter(lines)))
             text, lines = after, moved
         return found
 
@@ -182,7 +188,7 @@ class _Walk:
             texts = dict(self.base)
             for _, changed in self.steps[: number + 1]:
                 texts.update(changed)
-            self._seen[number, file] = self.glance(texts, (file,)).findings
+            self._seen[number, file] = self.quick_recheck(texts, (file,)).findings
         return self._seen[number, file]
 
 
@@ -194,12 +200,12 @@ def _matches(before: str, after: str) -> tuple[tuple[int, int, int], ...]:
 
 
 @lru_cache(maxsize=256)
-def _standing(before: str, after: str) -> Mapping[int, int]:
+def _kept_lines(before: str, after: str) -> Mapping[int, int]:
     """Where each line that stays as it is has gone; lines count from 1."""
     return {old + at + 1: new + at + 1 for old, new, size in _matches(before, after) for at in range(size)}
 
 
-def _instead(before: str, after: str, *, finding_line: int) -> set[int]:
+def _replacing_lines(before: str, after: str, *, finding_line: int) -> set[int]:
     """The lines that stand where a line was that is gone."""
     blocks = _matches(before, after)
     start = max((new + size for old, new, size in blocks if old < finding_line), default=0)
@@ -221,13 +227,13 @@ class Repaired:
     """The edits in order, with those of records that are off by default and would repair something."""
 
 
-def repair(session: Session, forest: Forest, target: Target, report: Report, baseline: Target | None) -> Repaired:
+def repair(session: Session, project: Project, target: Target, report: Report, baseline: Target | None) -> Repaired:
     """Plan the records for the target's versions on the session's tree, and check what they make of it."""
-    recheck = _rechecker(forest, target, report.verl, baseline)
-    glance = _rechecker(forest, target, report.verl, baseline, severity_in_place)
+    recheck = _rechecker(project, target, report.verl, baseline)
+    quick_recheck = _rechecker(project, target, report.verl, baseline, severity_in_place)
     request = session.request()
     plan, now, base = planned(session, target, request)
-    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, glance)
+    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, quick_recheck)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
     others = frozenset(
         record.id
@@ -237,7 +243,7 @@ def repair(session: Session, forest: Forest, target: Target, report: Report, bas
     if not others:
         return Repaired(repairs, plan, base=base, steps=plan.steps)
     wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
-    more = attribute(report, now, base, wider.steps, _texts(wider), recheck, glance).before.findings
+    more = attribute(report, now, base, wider.steps, _texts(wider), recheck, quick_recheck).before.findings
     named = tuple(
         replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
         for one, other in zip(repairs.before.findings, more, strict=True)
@@ -267,20 +273,20 @@ def planned(session: Session, target: Target | None, request: Request) -> tuple[
 
 
 def check_with_records(
-    forest: Forest, target: Target, records: Sequence[Record], verl: str, *, baseline: Target | None = None
+    project: Project, target: Target, records: Sequence[Record], verl: str, *, baseline: Target | None = None
 ) -> tuple[Report, Report]:
     """One tree on one target, as it is (with `repaired_by`) and once the records are applied.
 
     The tree has no ledger, and nothing is known of its surroundings but `target.versions`. `records` must be ordered;
     those that are off by default do not count.
     """
-    report = check_pair(forest, target, verl=verl, baseline=baseline)
+    report = check_pair(project, target, verl=verl, baseline=baseline)
     files = {one.file for one in report.findings}
-    steps, base = _rehearse(forest, target, _concerned(records, files), verl)
+    steps, base = _rehearse(project, target, _concerned(records, files), verl)
     final = {path: text for _, texts in steps for path, text in texts.items()}
-    recheck = _rechecker(forest, target, verl, baseline)
-    glance = _rechecker(forest, target, verl, baseline, severity_in_place)
-    repairs = attribute(report, base, base, steps, final, recheck, glance)
+    recheck = _rechecker(project, target, verl, baseline)
+    quick_recheck = _rechecker(project, target, verl, baseline, severity_in_place)
+    repairs = attribute(report, base, base, steps, final, recheck, quick_recheck)
     return repairs.before, repairs.after
 
 
@@ -297,10 +303,10 @@ def around(environment: Environment, target: Target) -> Environment:
 
 
 def _rechecker(
-    forest: Forest, target: Target, verl: str, baseline: Target | None, weigh: Weigh = severity_of
+    project: Project, target: Target, verl: str, baseline: Target | None, weigh: RateSeverity = severity_of
 ) -> Callable[[Mapping[str, str], Iterable[str]], Report]:
     def recheck(texts: Mapping[str, str], files: Iterable[str]) -> Report:
-        return check_pair(forest.with_texts(texts), target, verl=verl, baseline=baseline, files=files, weigh=weigh)
+        return check_pair(project.with_texts(texts), target, verl=verl, baseline=baseline, files=files, weigh=weigh)
 
     return recheck
 
@@ -330,7 +336,7 @@ def _concerned(records: Iterable[Record], files: Iterable[str]) -> tuple[Record,
 
 
 def _rehearse(
-    forest: Forest, target: Target, records: Sequence[Record], verl: str
+    project: Project, target: Target, records: Sequence[Record], verl: str
 ) -> tuple[tuple[Step, ...], dict[str, str]]:
     """Make the records' edits on the tree's texts: each record that can be made, and the texts before all of them."""
     known = {name: Installed(name, version) for name, version in target.versions.items() if version is not None}
@@ -339,11 +345,11 @@ def _rehearse(
     wanted = [record for record in records if applicability(record, environment, lookup).answer in ("yes", "maybe")]
     texts = {}
     for file in dict.fromkeys(file for record in wanted for file in record.files):
-        content = forest.content(file)
+        content = project.content(file)
         if content is not None:
             texts[file] = content.decode("utf-8", "replace")
-    desk = Workspace.of(texts, {}, "Uky", "comment")
+    workspace = Workspace.of(texts, {}, "Uky", "comment")
     earlier = predecessors(wanted)
     for record in wanted:
-        desk.replay(record, belongs(verl), earlier[record.id])
-    return tuple(desk.steps), texts
+        workspace.replay(record, belongs(verl), earlier[record.id])
+    return tuple(workspace.steps), texts

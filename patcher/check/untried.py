@@ -101,7 +101,7 @@ def untried(session: Session) -> Untried | None:
 
 
 def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
-    from patcher.check.checking import Order, check
+    from patcher.check.checking import CheckRequest, check
 
     if vllm is None:
         newest = tried().spans[-1][1]
@@ -109,7 +109,7 @@ def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
         return Untried(why, vllm, following, unknown=phrase("vllm is not installed"))
     following = session.command("check", "--draft", DRAFTS)
     try:
-        done = check(session, Order((), since=False))
+        done = check(session, CheckRequest((), since=False))
     except UkyError as error:
         return Untried(why, vllm, error.advice or following, unknown=error.title)
     counts = {severity: len(done.after.of(severity)) for severity in _COUNTED}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions.names import Place
+from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.conditions.terms import (
     EXCEPTIONS,
     FAILED_IMPORT,
@@ -18,12 +18,12 @@ from patcher.analysis.conditions.terms import (
     Names,
     Off,
     Raised,
+    Reference,
     Setting,
     Term,
-    Thing,
     truth,
 )
-from patcher.analysis.summary import Body, Outline
+from patcher.analysis.summary import Body, FileSummary
 from patcher.analysis.syntax import caught
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ _PLAIN: Mapping[str, Callable[..., object]] = {
 _DECORATORS = frozenset({"lru_cache", "cache", "staticmethod", "classmethod", "wraps", "deprecated"})
 
 
-def called(evaluator: Evaluator, node: ast.Call, place: Place) -> Term:
+def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
     """The result of a call."""
-    func = evaluator.term(node.func, place)
-    arguments = [evaluator.term(argument, place) for argument in node.args if not isinstance(argument, ast.Starred)]
-    words = {word.arg: evaluator.term(word.value, place) for word in node.keywords if word.arg is not None}
+    func = evaluator.term(node.func, context)
+    arguments = [evaluator.term(argument, context) for argument in node.args if not isinstance(argument, ast.Starred)]
+    words = {word.arg: evaluator.term(word.value, context) for word in node.keywords if word.arg is not None}
     opened = len(arguments) != len(node.args) or len(words) != len(node.keywords)
     match func:
         case Off():
@@ -69,17 +69,17 @@ def called(evaluator: Evaluator, node: ast.Call, place: Place) -> Term:
             return names
         case Method(of=Known() as known, name=name):
             return _method(known, name, arguments, words)
-        case Thing(dotted=dotted):
+        case Reference(dotted=dotted):
             pass
         case _:
             return _configured(node, arguments)
     if dotted.startswith("builtins."):
         return _builtin(evaluator, dotted.removeprefix("builtins."), arguments, words)
     if not opened:
-        found = evaluator.outside.call(dotted, arguments, words, evaluator)
+        found = evaluator.queries.call(dotted, arguments, words, evaluator)
         if found is not None:
             return found
-        split = evaluator.tree.split(dotted)
+        split = evaluator.summaries.split(dotted)
         if split is not None and (body := split[0].bodies.get(split[1])) is not None:
             if any(mark.rpartition(".")[2] not in _DECORATORS for mark in body.decorators):
                 return UNKNOWN
@@ -124,13 +124,13 @@ def _method(known: Known, name: str, arguments: list[Term], words: dict[str, Ter
 
 def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict[str, Term]) -> Term:
     match name, arguments:
-        case "hasattr", [Thing(dotted=dotted), Known(value=str() as attribute)]:
-            found = evaluator.outside.has(f"{dotted}.{attribute}", evaluator)
+        case "hasattr", [Reference(dotted=dotted), Known(value=str() as attribute)]:
+            found = evaluator.queries.has(f"{dotted}.{attribute}", evaluator)
             return UNKNOWN if found is None else Known(found)
         case "hasattr", [Off(), _]:
             return Known(False)
-        case "getattr", [Thing(dotted=dotted), Known(value=str() as attribute), *default]:
-            found = evaluator.outside.has(f"{dotted}.{attribute}", evaluator)
+        case "getattr", [Reference(dotted=dotted), Known(value=str() as attribute), *default]:
+            found = evaluator.queries.has(f"{dotted}.{attribute}", evaluator)
             if found is False and default:
                 return default[0]
             return evaluator.dotted(f"{dotted}.{attribute}") if found or not default else UNKNOWN
@@ -145,7 +145,7 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
             return UNKNOWN if answer is None else Known(answer)
         case (("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]):
             return names
-        case "map", [Thing(dotted="builtins.int"), Known(value=tuple() as values, package=package)]:
+        case "map", [Reference(dotted="builtins.int"), Known(value=tuple() as values, package=package)]:
             try:
                 return Known(tuple(int(value) for value in values), package)
             except (TypeError, ValueError):
@@ -179,33 +179,33 @@ class _Lost(Exception):  # noqa: N818
 
 
 @dataclass
-class _Run:
+class _Interpretation:
     evaluator: Evaluator
-    outline: Outline
+    summary: FileSummary
     function: str
     local: dict[str, Term]
     fuel: list[int] = field(default_factory=lambda: [_FUEL])
 
 
 def interpret(
-    evaluator: Evaluator, outline: Outline, body: Body, arguments: Sequence[Term], words: dict[str, Term]
+    evaluator: Evaluator, summary: FileSummary, body: Body, arguments: Sequence[Term], words: dict[str, Term]
 ) -> Term:
     """What the function returns; unknown where it cannot be followed. Raises `Raised`."""
     if body.last - body.first > _LINES:
         return UNKNOWN
-    node = evaluator.tree.node(outline, body)
+    node = evaluator.summaries.node(summary, body)
     if node is None or isinstance(node, ast.AsyncFunctionDef) or node.args.vararg or node.args.kwarg:
         return UNKNOWN
     names = [name for name in body.parameters if not (body.owner and name in ("self", "cls"))]
     if len(arguments) > len(names) or any(word not in names for word in words):
         return UNKNOWN
     local: dict[str, Term] = dict(zip(names, arguments, strict=False)) | words
-    run = _Run(evaluator, outline, body.qualname, local)
+    run = _Interpretation(evaluator, summary, body.qualname, local)
     for name in names:
         if name not in local:
             default = body.defaults.get(name)
             local[name] = UNKNOWN if default is None else _value(run, default)
-    key = (outline.file, body.qualname, "()")
+    key = (summary.file, body.qualname, "()")
     if key in evaluator.active:
         return UNKNOWN
     evaluator.active.add(key)
@@ -218,7 +218,7 @@ def interpret(
     return Known(None) if returned is None else returned
 
 
-def _block(run: _Run, body: Sequence[ast.stmt]) -> Term | None:
+def _block(run: _Interpretation, body: Sequence[ast.stmt]) -> Term | None:
     """What the statements return; None if they run through."""
     for index, node in enumerate(body):
         run.fuel[0] -= 1
@@ -242,11 +242,11 @@ def _block(run: _Run, body: Sequence[ast.stmt]) -> Term | None:
     return None
 
 
-def _both(run: _Run, one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> Term | None:
+def _both(run: _Interpretation, one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> Term | None:
     """Where a test cannot be told, both ways must come to the same."""
     found: list[Term | None] = []
     for body in (one, other):
-        inner = _Run(run.evaluator, run.outline, run.function, dict(run.local), run.fuel)
+        inner = _Interpretation(run.evaluator, run.summary, run.function, dict(run.local), run.fuel)
         try:
             found.append(_block(inner, body))
         except Raised:
@@ -261,7 +261,7 @@ def _both(run: _Run, one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> Term
     return Known(None) if found[0] is None else found[0]
 
 
-def _try(run: _Run, node: ast.Try) -> Term | None:
+def _try(run: _Interpretation, node: ast.Try) -> Term | None:
     try:
         returned = _block(run, node.body)
         if returned is None:
@@ -276,7 +276,7 @@ def _try(run: _Run, node: ast.Try) -> Term | None:
     return returned if returned is not None else _block(run, node.finalbody)
 
 
-def _simple(run: _Run, node: ast.stmt) -> Term | None:
+def _simple(run: _Interpretation, node: ast.stmt) -> Term | None:
     match node:
         case ast.Return(value=value):
             return Known(None) if value is None else _value(run, value)
@@ -298,7 +298,7 @@ def _simple(run: _Run, node: ast.stmt) -> Term | None:
         case ast.ImportFrom(module=module, names=aliases, level=level):
             where = module or ""
             if level:
-                parts = run.outline.package.split(".")
+                parts = run.summary.package.split(".")
                 where = ".".join([*parts[: len(parts) - level + 1], *([where] if where else [])])
             for alias in aliases:
                 _needs(run, f"{where}.{alias.name}")
@@ -314,8 +314,8 @@ def _simple(run: _Run, node: ast.stmt) -> Term | None:
     return None
 
 
-def _needs(run: _Run, dotted: str) -> None:
-    if run.evaluator.tree.split(dotted) is None and run.evaluator.outside.has(dotted, run.evaluator) is False:
+def _needs(run: _Interpretation, dotted: str) -> None:
+    if run.evaluator.summaries.split(dotted) is None and run.evaluator.queries.has(dotted, run.evaluator) is False:
         raise Raised(*FAILED_IMPORT)
 
 
@@ -325,5 +325,5 @@ def _raised(node: ast.expr | None) -> tuple[str, ...]:
     return EXCEPTIONS.get(name, (name, "Exception", "BaseException"))
 
 
-def _value(run: _Run, node: ast.expr) -> Term:
-    return run.evaluator.term(node, Place(run.outline, run.function, run.local))
+def _value(run: _Interpretation, node: ast.expr) -> Term:
+    return run.evaluator.term(node, EvalContext(run.summary, run.function, run.local))

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Setting, Term, Thing
-from patcher.analysis.project import Forest
+from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Reference, Setting, Term
+from patcher.analysis.project import Project
 from patcher.worktree.python import UnreadableError, parse
 
 ENTRIES: tuple[tuple[str, str], ...] = (
@@ -67,7 +67,7 @@ OFF_WORDS = frozenset(
 FIXED: Mapping[str, Term] = {
     "node_rank": Known(0),
     "nnodes": Known(1),
-    "rollout_mode": Thing("RolloutMode.HYBRID"),
+    "rollout_mode": Reference("RolloutMode.HYBRID"),
     "is_cuda_available": Known(True),
     "is_npu_available": OFF,
     "is_torch_npu_available": OFF,
@@ -243,9 +243,9 @@ _FOLDER = "verl/trainer/config"
 _CLASSES = ("verl/workers/config", "verl/trainer/config")
 
 
-def defaults_of(forest: Forest) -> dict[str, object]:
+def defaults_of(project: Project) -> dict[str, object]:
     """Dotted key -> value. A value that refers to another key is followed; one that is computed is left out."""
-    found = _composed(forest, CONFIGURATION, "", 0)
+    found = _composed(project, CONFIGURATION, "", 0)
     for key, value in list(found.items()):
         if isinstance(value, str) and "${" in value:
             followed = _followed(value, found)
@@ -272,9 +272,9 @@ def _followed(value: str, found: dict[str, object]) -> object:
     return _COMPUTED
 
 
-def _composed(forest: Forest, file: str, package: str, depth: int) -> dict[str, object]:
+def _composed(project: Project, file: str, package: str, depth: int) -> dict[str, object]:
     """The file's values under `package`, over those of the files in its `defaults`."""
-    content = forest.content(file)
+    content = project.content(file)
     if content is None or depth > 6:
         return {}
     own, entries = _read(content.decode(errors="replace"))
@@ -294,10 +294,10 @@ def _composed(forest: Forest, file: str, package: str, depth: int) -> dict[str, 
         if inside == "_here_":
             inside = ""
         elif inside == "_global_":
-            found |= _composed(forest, f"{other.removesuffix('.yaml')}.yaml", "", depth + 1)
+            found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", "", depth + 1)
             continue
         there = ".".join(part for part in (package, inside) if part)
-        found |= _composed(forest, f"{other.removesuffix('.yaml')}.yaml", there, depth + 1)
+        found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", there, depth + 1)
     return found if said_self else found | mine
 
 
@@ -350,13 +350,13 @@ def _scalar(text: str) -> object:
     return text
 
 
-def fields_of(forest: Forest) -> dict[str, object]:
+def fields_of(project: Project) -> dict[str, object]:
     """Defaults of the configuration's classes by field name, where all classes agree."""
     found: dict[str, object] = {}
     differing: set[str] = set()
     for folder in _CLASSES:
-        for path in sorted((forest.root / folder).glob("**/*.py")):
-            content = forest.content(path.relative_to(forest.root).as_posix())
+        for path in sorted((project.root / folder).glob("**/*.py")):
+            content = project.content(path.relative_to(project.root).as_posix())
             for name, value in _fields(content or b""):
                 if name in found and found[name] != value:
                     differing.add(name)

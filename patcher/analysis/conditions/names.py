@@ -12,47 +12,47 @@ from dataclasses import dataclass, field
 from weakref import ref
 
 from patcher.analysis.conditions.job import Job
-from patcher.analysis.conditions.target_queries import Outside
-from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Setting, Term, Thing, Unknown, truth
-from patcher.analysis.project import Forest
-from patcher.analysis.summary import Assigned, Body, Import, Outline
+from patcher.analysis.conditions.target_queries import TargetQueries
+from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Unknown, truth
+from patcher.analysis.project import Project
+from patcher.analysis.summary import Assigned, Body, FileSummary, Import
 from patcher.analysis.uses import Condition
 from patcher.worktree.python import UnreadableError, parse
 
 _MOST_STARS = 300
 
 
-class Tree:
-    """A forest as outlines."""
+class Summaries:
+    """A project as summaries."""
 
-    def __init__(self, forest: Forest) -> None:
-        self._forest = ref(forest)
-        self.top = forest.top
-        self._splits: dict[str, tuple[Outline, str] | None] = {}
-        self._modules: dict[str, Outline | None] = {}
+    def __init__(self, project: Project) -> None:
+        self._project = ref(project)
+        self.top = project.top
+        self._splits: dict[str, tuple[FileSummary, str] | None] = {}
+        self._modules: dict[str, FileSummary | None] = {}
         self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
-        self._generation = forest.generation
+        self._generation = project.generation
 
     @property
-    def forest(self) -> Forest:
+    def project(self) -> Project:
         """The files; they must be alive as long as the tree is asked for more."""
-        forest = self._forest()
-        assert forest is not None, "a tree outlived its forest"
-        return forest
+        project = self._project()
+        assert project is not None, "the summaries outlived their project"
+        return project
 
     def _stay_current(self) -> None:
-        """Let go of the outlines that the forest has dropped."""
-        generation = self.forest.generation
+        """Let go of the summaries that the project has dropped."""
+        generation = self.project.generation
         if self._generation != generation:
             self._generation = generation
             self._splits.clear()
             self._modules.clear()
             self._nodes.clear()
 
-    def giving(self, name: str, outline: Outline) -> Iterator[Outline]:
+    def giving(self, name: str, summary: FileSummary) -> Iterator[FileSummary]:
         """The module if its body binds the name, else those that do among the modules that it takes names from with a
         star, directly or not. Each is looked at once, whatever circles there are, and no more than a few hundred."""
-        waiting, seen = deque([outline]), {outline.file}
+        waiting, seen = deque([summary]), {summary.file}
         while waiting:
             here = waiting.popleft()
             if name in here.bodies[""].assigned or name in here.bodies or name in here.classes:
@@ -64,12 +64,12 @@ class Tree:
                     seen.add(there.file)
                     waiting.append(there)
 
-    def file(self, file: str) -> Outline | None:
-        """The outline of a file; None if there is none."""
-        return self.forest.outline(file)
+    def file(self, file: str) -> FileSummary | None:
+        """The summary of a file; None if there is none."""
+        return self.project.summary(file)
 
-    def module(self, dotted: str) -> Outline | None:
-        """The outline of a module of the tree."""
+    def module(self, dotted: str) -> FileSummary | None:
+        """The summary of a module of the tree."""
         self._stay_current()
         if dotted not in self._modules:
             found = None
@@ -79,7 +79,7 @@ class Tree:
             self._modules[dotted] = found
         return self._modules[dotted]
 
-    def split(self, dotted: str) -> tuple[Outline, str] | None:
+    def split(self, dotted: str) -> tuple[FileSummary, str] | None:
         """The module that a dotted name of the tree begins with, and the rest of the name."""
         if dotted.partition(".")[0] != self.top:
             return None
@@ -88,20 +88,20 @@ class Tree:
             self._splits[dotted] = self._split(dotted)
         return self._splits[dotted]
 
-    def _split(self, dotted: str) -> tuple[Outline, str] | None:
+    def _split(self, dotted: str) -> tuple[FileSummary, str] | None:
         parts = dotted.split(".")
         for length in range(len(parts), 0, -1):
             if (found := self.module(".".join(parts[:length]))) is not None:
                 return found, ".".join(parts[length:])
         return None
 
-    def node(self, outline: Outline, body: Body) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The syntax of a function, parsed anew: outlines do not keep it."""
+    def node(self, summary: FileSummary, body: Body) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The syntax of a function, parsed anew: summaries do not keep it."""
         self._stay_current()
-        key = (outline.file, body.qualname)
+        key = (summary.file, body.qualname)
         if key not in self._nodes:
             found = None
-            lines = (self.forest.content(outline.file) or b"").decode(errors="replace").splitlines()
+            lines = (self.project.content(summary.file) or b"").decode(errors="replace").splitlines()
             try:
                 parsed = parse(textwrap.dedent("\n".join(lines[body.first - 1 : body.last]))).body
             except UnreadableError:
@@ -112,12 +112,12 @@ class Tree:
         return self._nodes[key]
 
 
-def tree_of(forest: Forest) -> Tree:
-    """The outlines of a forest, kept as long as it lives."""
-    tree = forest.kept.get("outlines")
-    if not isinstance(tree, Tree):
-        tree = forest.kept["outlines"] = Tree(forest)
-    return tree
+def summaries_of(project: Project) -> Summaries:
+    """The summaries of a project, kept as long as it lives."""
+    summaries = project.kept.get("outlines")
+    if not isinstance(summaries, Summaries):
+        summaries = project.kept["outlines"] = Summaries(project)
+    return summaries
 
 
 _DEEPEST = 40
@@ -125,24 +125,24 @@ _DEEPEST = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class EvalContext:
     """Where an expression stands: in a function of a file, with what is known of local names."""
 
-    outline: Outline
+    summary: FileSummary
     function: str = ""
     local: Mapping[str, Term] = field(default_factory=dict)
 
     @property
     def body(self) -> Body | None:
-        return self.outline.bodies.get(self.function)
+        return self.summary.bodies.get(self.function)
 
 
-class Scoping(ABC):
+class NameResolver(ABC):
     """Finds what names stand for; what is assigned to them is evaluated by whoever fills this in."""
 
-    def __init__(self, tree: Tree, outside: Outside, job: Job | None) -> None:
-        self.tree = tree
-        self.outside = outside
+    def __init__(self, summaries: Summaries, queries: TargetQueries, job: Job | None) -> None:
+        self.summaries = summaries
+        self.queries = queries
         self.job = job
         self.asked = False
         """Whether the answers since it was last reset rest on the target."""
@@ -151,11 +151,11 @@ class Scoping(ABC):
         self._names: dict[tuple[str, str, str], tuple[Term, bool]] = {}
 
     @abstractmethod
-    def term(self, node: ast.expr, place: Place) -> Term:
+    def term(self, node: ast.expr, context: EvalContext) -> Term:
         """What an expression comes to. Raises `Raised`."""
 
     @abstractmethod
-    def runs(self, conditions: tuple[Condition, ...], place: Place) -> bool | None:
+    def runs(self, conditions: tuple[Condition, ...], context: EvalContext) -> bool | None:
         """Whether code under these conditions runs; None if that cannot be told."""
 
     @abstractmethod
@@ -168,31 +168,31 @@ class Scoping(ABC):
             return self.job.value(term) if self.job is not None else UNKNOWN
         return term
 
-    def name(self, name: str, place: Place) -> Term:
+    def name(self, name: str, context: EvalContext) -> Term:
         """What a name stands for in a place."""
-        if name in place.local:
-            return place.local[name]
-        function = place.function
+        if name in context.local:
+            return context.local[name]
+        function = context.function
         while function:
-            body = place.outline.bodies.get(function)
+            body = context.summary.bodies.get(function)
             if body is not None:
-                inner = Place(place.outline, function)
+                inner = EvalContext(context.summary, function)
                 if name in body.assigned:
-                    return self._bound((place.outline.file, function, name), body.assigned[name], inner)
+                    return self._bound((context.summary.file, function, name), body.assigned[name], inner)
                 if name in body.parameters:
                     return self._parameter(body, name)
             function = function.rpartition(".")[0]
-        return self.member(place.outline, name)
+        return self.member(context.summary, name)
 
-    def member(self, outline: Outline, name: str) -> Term:
+    def member(self, summary: FileSummary, name: str) -> Term:
         """What a name stands for at a module's top level."""
-        for here in self.tree.giving(name, outline):
+        for here in self.summaries.giving(name, summary):
             if name not in here.bodies[""].assigned:
-                return Thing(f"{here.module}.{name}")
-            found = self._bound((here.file, "", name), here.bodies[""].assigned[name], Place(here))
-            if here is outline or not isinstance(found, Unknown):
+                return Reference(f"{here.module}.{name}")
+            found = self._bound((here.file, "", name), here.bodies[""].assigned[name], EvalContext(here))
+            if here is summary or not isinstance(found, Unknown):
                 return found
-        return Thing(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
+        return Reference(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
 
     def _parameter(self, body: Body, name: str) -> Term:
         if self.job is None:
@@ -204,7 +204,7 @@ class Scoping(ABC):
             return Known(default.value)
         return self.job.setting(name, body.annotations.get(name))
 
-    def _bound(self, key: tuple[str, str, str], ways: list[Assigned], place: Place) -> Term:
+    def _bound(self, key: tuple[str, str, str], alternatives: list[Assigned], context: EvalContext) -> Term:
         """The value of a name that is assigned in these ways, a later one in the place of an earlier."""
         if key in self._names:
             known, asked = self._names[key]
@@ -215,20 +215,20 @@ class Scoping(ABC):
         self.active.add(key)
         before, self.asked = self.asked, False
         try:
-            term = self._merged(key, ways, place)
+            term = self._merged(key, alternatives, context)
         finally:
             self.active.discard(key)
             asked, self.asked = self.asked, self.asked or before
         self._names[key] = (term, asked)
         return term
 
-    def _merged(self, key: tuple[str, str, str], ways: list[Assigned], place: Place) -> Term:
+    def _merged(self, key: tuple[str, str, str], alternatives: list[Assigned], context: EvalContext) -> Term:
         found: list[Term] = []
-        for way in ways:
-            answer = self.runs(way.conditions, place)
+        for alternative in alternatives:
+            answer = self.runs(alternative.conditions, context)
             if answer is False:
                 continue
-            term = self._assigned(way, place)
+            term = self._assigned(alternative, context)
             found = [term] if answer else [*found, term]
         if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
             return fixed
@@ -241,15 +241,15 @@ class Scoping(ABC):
             return fixed
         return term
 
-    def _assigned(self, way: Assigned, place: Place) -> Term:
-        match way.value:
+    def _assigned(self, alternative: Assigned, context: EvalContext) -> Term:
+        match alternative.value:
             case None:
                 return UNKNOWN
             case Import() as imported:
                 return self.dotted(imported.dotted)
             case expression:
                 try:
-                    return self.term(expression, place)
+                    return self.term(expression, context)
                 except Raised:
                     return UNKNOWN
 
@@ -257,73 +257,77 @@ class Scoping(ABC):
         """What an absolute dotted name stands for."""
         if self.job is not None and (fixed := self.job.fixed_name(dotted)) is not None:
             return fixed
-        split = self.tree.split(dotted)
+        split = self.summaries.split(dotted)
         if split is None:
-            return self.outside.thing(dotted, self)
-        outline, rest = split
+            return self.queries.thing(dotted, self)
+        summary, rest = split
         if not rest:
-            return Thing(dotted)
+            return Reference(dotted)
         first, _, more = rest.partition(".")
-        found = self.member(outline, first)
-        if isinstance(found, Unknown) and self.tree.module(f"{outline.module}.{first}") is not None:
-            return Thing(dotted)
+        found = self.member(summary, first)
+        if isinstance(found, Unknown) and self.summaries.module(f"{summary.module}.{first}") is not None:
+            return Reference(dotted)
         for name in filter(None, more.split(".")):
             found = self.attribute_of(found, name)
         return found
 
-    def own(self, outline: Outline, owner: str, name: str) -> Term:
+    def own(self, summary: FileSummary, owner: str, name: str) -> Term:
         """`self.name` in a class."""
-        waiting, seen = [(outline, owner)], set()
+        waiting, seen = [(summary, owner)], set()
         while waiting:
             where, current = waiting.pop(0)
-            family = where.classes.get(current)
-            if family is None or (where.file, current) in seen:
+            class_summary = where.classes.get(current)
+            if class_summary is None or (where.file, current) in seen:
                 continue
             seen.add((where.file, current))
-            if name in family.attributes:
+            if name in class_summary.attributes:
                 key = (where.file, current, f"self.{name}")
                 if key in self.active or len(self.active) >= _DEEPEST:
                     return UNKNOWN
                 self.active.add(key)
                 try:
                     terms = [
-                        self._assigned(way, Place(where, function))
-                        for function, way in family.attributes[name]
-                        if self.runs(way.conditions, Place(where, function)) is not False
+                        self._assigned(alternative, EvalContext(where, function))
+                        for function, alternative in class_summary.attributes[name]
+                        if self.runs(alternative.conditions, EvalContext(where, function)) is not False
                     ]
                 finally:
                     self.active.discard(key)
                 if terms and all(term == terms[0] for term in terms) and not isinstance(terms[0], Unknown):
                     return terms[0]
                 break
-            for base in family.bases:
+            for base in class_summary.bases:
                 found = self._base(where, base)
                 if found is not None:
                     waiting.append(found)
         return self.job.setting(name, None) if self.job is not None else UNKNOWN
 
-    def class_attribute(self, outline: Outline, owner: str, name: str) -> Term:
+    def class_attribute(self, summary: FileSummary, owner: str, name: str) -> Term:
         """`Class.name`: a constant of the class body; a member of an enumeration stays a thing."""
-        family = outline.classes.get(owner)
-        ways = family.attributes.get(name, []) if family is not None else []
-        if family is not None and len(ways) == 1 and not any("Enum" in base for base in family.bases):
-            found = self._assigned(ways[0][1], Place(outline))
+        class_summary = summary.classes.get(owner)
+        alternatives = class_summary.attributes.get(name, []) if class_summary is not None else []
+        if (
+            class_summary is not None
+            and len(alternatives) == 1
+            and not any("Enum" in base for base in class_summary.bases)
+        ):
+            found = self._assigned(alternatives[0][1], EvalContext(summary))
             if not isinstance(found, Unknown):
                 return found
-        return Thing(f"{outline.module}.{owner}.{name}")
+        return Reference(f"{summary.module}.{owner}.{name}")
 
-    def _base(self, outline: Outline, written: str) -> tuple[Outline, str] | None:
-        term = self.member(outline, written) if "." not in written else UNKNOWN
-        if isinstance(term, Thing) and (split := self.tree.split(term.dotted)) is not None:
+    def _base(self, summary: FileSummary, written: str) -> tuple[FileSummary, str] | None:
+        term = self.member(summary, written) if "." not in written else UNKNOWN
+        if isinstance(term, Reference) and (split := self.summaries.split(term.dotted)) is not None:
             return split
         return None
 
 
-def class_of(outline: Outline, body: Body) -> str:
+def class_of(summary: FileSummary, body: Body) -> str:
     """The class whose method a function is, or is nested in."""
     name = body.qualname
     while name:
-        found = outline.bodies.get(name)
+        found = summary.bodies.get(name)
         if found is not None and found.owner:
             return found.owner
         name = name.rpartition(".")[0]

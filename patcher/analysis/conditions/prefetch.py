@@ -46,7 +46,7 @@ class Promise(Generic[T]):
 
 
 @contextmanager
-def ahead(work: Callable[[], T]) -> Iterator[Promise[T] | None]:
+def prefetch(work: Callable[[], T]) -> Iterator[Promise[T] | None]:
     """Begin `work` in a process of its own; None where there is one core alone, or other threads run."""
     if not hasattr(os, "fork") or (os.cpu_count() or 1) < 2 or threading.active_count() > 1:
         yield None

@@ -22,10 +22,10 @@ from patcher.analysis.conditions.job import (
     fields_of,
     is_off_word,
 )
-from patcher.analysis.conditions.names import Place, Tree, tree_of
-from patcher.analysis.conditions.target_queries import Outside
-from patcher.analysis.project import Forest
-from patcher.analysis.summary import Assigned, Body, Family, Import, Outline, Step
+from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
+from patcher.analysis.conditions.target_queries import TargetQueries
+from patcher.analysis.project import Project
+from patcher.analysis.summary import Assigned, Block, Body, ClassSummary, FileSummary, Import
 
 _Node = tuple[str, str]
 """A file and the qualified name of a function or class in it."""
@@ -36,11 +36,11 @@ _MOST_LOOKED_UP = 40
 """How many names one name may lead through: an import of an import, say."""
 
 
-class Reach:
+class Reachability:
     """Grows from entries. What depends on the target is laid by (`deferred`) if `defer`."""
 
-    def __init__(self, tree: Tree, choices: frozenset[str]) -> None:
-        self.tree = tree
+    def __init__(self, summaries: Summaries, choices: frozenset[str]) -> None:
+        self.summaries = summaries
         self._choices = choices
         self.bodies: set[_Node] = set()
         self.classes: set[_Node] = set()
@@ -53,13 +53,13 @@ class Reach:
         self._tops: dict[_Node, tuple[_Node, ...]] = {}
         """What names of modules stand for; the same for all that grow in one tree."""
 
-    def copy(self, tree: Tree | None = None) -> Reach:
+    def copy(self, summaries: Summaries | None = None) -> Reachability:
         """The same, to grow apart; `tree`: in another variant of the tree."""
-        other = Reach(tree or self.tree, self._choices)
+        other = Reachability(summaries or self.summaries, self._choices)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
         other.deferred = list(self.deferred)
         other._attributes, other._loaded = set(self._attributes), set(self._loaded)
-        if other.tree is self.tree:
+        if other.summaries is self.summaries:
             other._tops = self._tops
         other._methods = {name: list(nodes) for name, nodes in self._methods.items()}
         return other
@@ -67,7 +67,7 @@ class Reach:
     def enter(self, entries: Iterable[tuple[str, str]]) -> None:
         """Begin at functions and classes, by module and name."""
         for module, name in entries:
-            if self.tree.module(module) is not None:
+            if self.summaries.module(module) is not None:
                 self._load(module)
                 self._mention_dotted(f"{module}.{name}", called=True)
 
@@ -77,64 +77,64 @@ class Reach:
             laid_by, self.deferred = self.deferred, []
             for node, number in laid_by:
                 if (found := self._body(node)) is not None:
-                    outline, body = found
-                    step = body.steps[number]
-                    if evaluator.runs(step.conditions, Place(outline, body.qualname)) is not False:
-                        self._take(outline, body, step)
+                    summary, body = found
+                    block = body.blocks[number]
+                    if evaluator.runs(block.conditions, EvalContext(summary, body.qualname)) is not False:
+                        self._take(summary, body, block)
         while self._waiting:
             node = self._waiting.pop()
             found = self._body(node)
             if found is None:
                 continue
-            outline, body = found
-            place = Place(outline, body.qualname)
-            for number, step in enumerate(body.steps):
+            summary, body = found
+            context = EvalContext(summary, body.qualname)
+            for number, block in enumerate(body.blocks):
                 evaluator.asked = False
-                answer = evaluator.runs((*body.conditions, *step.conditions), place)
+                answer = evaluator.runs((*body.conditions, *block.conditions), context)
                 if answer is False and not (defer and evaluator.asked):
                     continue
                 if defer and evaluator.asked:
                     self.deferred.append((node, number))
                 else:
-                    self._take(outline, body, step)
+                    self._take(summary, body, block)
 
-    def _body(self, node: _Node) -> tuple[Outline, Body] | None:
+    def _body(self, node: _Node) -> tuple[FileSummary, Body] | None:
         """A body and its file. Here nobody is in the middle of anything."""
-        self.tree.forest.rest()
-        outline = self.tree.file(node[0])
-        body = outline.bodies.get(node[1]) if outline is not None else None
-        return (outline, body) if outline is not None and body is not None else None
+        self.summaries.project.free_memory()
+        summary = self.summaries.file(node[0])
+        body = summary.bodies.get(node[1]) if summary is not None else None
+        return (summary, body) if summary is not None and body is not None else None
 
     # what a step leads to
 
-    def _take(self, outline: Outline, body: Body, step: Step) -> None:
-        for one in step.imports:
+    def _take(self, summary: FileSummary, body: Body, block: Block) -> None:
+        for one in block.imports:
             self._import(one)
-        for written in step.called:
-            self._mention(written, outline, body, called=True)
-        for written in step.named:
-            self._mention(written, outline, body, called=False)
-        dispatched = any(part in written.rpartition(".")[2] for written in step.called for part in DISPATCH)
-        for text, *keys in step.texts:
-            if text.partition(".")[0] == self.tree.top and "." in text:
+        for written in block.called:
+            self._mention(written, summary, body, called=True)
+        for written in block.named:
+            self._mention(written, summary, body, called=False)
+        dispatched = any(part in written.rpartition(".")[2] for written in block.called for part in DISPATCH)
+        for text, *keys in block.texts:
+            if text.partition(".")[0] == self.summaries.top and "." in text:
                 if not any(is_off_word(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
             elif dispatched and text.isidentifier():
                 self._attribute(text)
 
-    def _is_chosen(self, family: Family) -> bool:
+    def _is_chosen(self, class_summary: ClassSummary) -> bool:
         """Whether the job may take a class from a registry: none of its names is off, and one is a value of the job."""
-        given = family.registered or ()
-        if any(is_off_word(word) for word in (family.qualname, *given)):
+        given = class_summary.registered or ()
+        if any(is_off_word(word) for word in (class_summary.qualname, *given)):
             return False
         names = [word for word in given[:-1] if word]
         return not names or not self._choices.isdisjoint(names)
 
     def _import(self, one: Import) -> None:
-        if self.tree.split(one.module) is None:
+        if self.summaries.split(one.module) is None:
             return
         self._load(one.module)
-        if one.name is not None and self.tree.module(f"{one.module}.{one.name}") is not None:
+        if one.name is not None and self.summaries.module(f"{one.module}.{one.name}") is not None:
             self._load(f"{one.module}.{one.name}")
 
     def _load(self, module: str) -> None:
@@ -143,40 +143,40 @@ class Reach:
         self._loaded.add(module)
         parts = module.split(".")
         for length in range(1, len(parts) + 1):
-            outline = self.tree.module(".".join(parts[:length]))
-            if outline is None or (outline.file, "") in self.bodies:
+            summary = self.summaries.module(".".join(parts[:length]))
+            if summary is None or (summary.file, "") in self.bodies:
                 continue
-            self._reach(outline.file, "")
-            for family in outline.classes.values():
-                if family.registered is not None and self._is_chosen(family):
-                    self._live(outline, family)
-            for body in outline.bodies.values():
+            self._reach(summary.file, "")
+            for class_summary in summary.classes.values():
+                if class_summary.registered is not None and self._is_chosen(class_summary):
+                    self._live(summary, class_summary)
+            for body in summary.bodies.values():
                 if body.decorators and "." not in body.qualname and not body.owner and not is_off_word(body.qualname):
-                    self._reach(outline.file, body.qualname)
+                    self._reach(summary.file, body.qualname)
 
     def _reach(self, file: str, qualname: str) -> None:
         if (file, qualname) not in self.bodies:
             self.bodies.add((file, qualname))
             self._waiting.append((file, qualname))
 
-    def _live(self, outline: Outline, family: Family) -> None:
-        node = (outline.file, family.qualname)
+    def _live(self, summary: FileSummary, class_summary: ClassSummary) -> None:
+        node = (summary.file, class_summary.qualname)
         if node in self.classes:
             return
         self.classes.add(node)
         everything = False
-        for base in family.bases:
-            found = list(self._definitions(base, outline, outline.bodies[""]))
+        for base in class_summary.bases:
+            found = list(self._definitions(base, summary, summary.bodies[""]))
             for where, name in found:
                 if name in where.classes:
                     self._live(where, where.classes[name])
-            root = self._outside_root(base, outline)
+            root = self._outside_root(base, summary)
             everything = everything or (root is not None and root not in _FRAMEWORKS)
-        for name, qualname in family.methods.items():
-            self._methods.setdefault(name, []).append((outline.file, qualname))
+        for name, qualname in class_summary.methods.items():
+            self._methods.setdefault(name, []).append((summary.file, qualname))
             special = name.startswith("__") and name.endswith("__")
             if everything or special or name in METHODS or name in self._attributes:
-                self._reach(outline.file, qualname)
+                self._reach(summary.file, qualname)
 
     def _attribute(self, name: str) -> None:
         if name not in self._attributes:
@@ -184,7 +184,7 @@ class Reach:
             for file, qualname in self._methods.get(name, ()):
                 self._reach(file, qualname)
 
-    def _mention(self, written: str, outline: Outline, body: Body, *, called: bool) -> None:
+    def _mention(self, written: str, summary: FileSummary, body: Body, *, called: bool) -> None:
         if not written:
             return
         root, _, rest = written.partition(".")
@@ -192,51 +192,51 @@ class Reach:
             for name in rest.split("."):
                 self._attribute(name)
             return
-        found = list(self._definitions(root, outline, body))
+        found = list(self._definitions(root, summary, body))
         for where, name in found:
             self._mention_definition(where, f"{name}.{rest}" if name and rest else name or rest, called=called)
-        if rest and not found and self._outside_root(root, outline, body) is None:
+        if rest and not found and self._outside_root(root, summary, body) is None:
             for name in rest.split("."):
                 self._attribute(name)
 
     def _mention_dotted(self, dotted: str, *, called: bool) -> None:
-        split = self.tree.split(dotted)
+        split = self.summaries.split(dotted)
         if split is not None:
             self._load(split[0].module)
             self._mention_definition(*split, called=called)
 
-    def _mention_definition(self, outline: Outline, name: str, *, called: bool) -> None:
+    def _mention_definition(self, summary: FileSummary, name: str, *, called: bool) -> None:
         first, _, rest = name.partition(".")
-        if name in outline.bodies and name:
-            if called or not is_off_word(f"{outline.module}.{name}"):
-                self._reach(outline.file, name)
-        elif name in outline.classes:
-            self._live(outline, outline.classes[name])
-        elif first in outline.classes:
-            self._live(outline, outline.classes[first])
+        if name in summary.bodies and name:
+            if called or not is_off_word(f"{summary.module}.{name}"):
+                self._reach(summary.file, name)
+        elif name in summary.classes:
+            self._live(summary, summary.classes[name])
+        elif first in summary.classes:
+            self._live(summary, summary.classes[first])
             for part in rest.split("."):
                 self._attribute(part)
-        elif first in outline.bodies:
+        elif first in summary.bodies:
             if first:
-                self._reach(outline.file, first)
-        elif first in outline.bodies[""].assigned:
-            for where, there in self._definitions(first, outline, outline.bodies[""]):
-                if (where.file, there) != (outline.file, first):
+                self._reach(summary.file, first)
+        elif first in summary.bodies[""].assigned:
+            for where, there in self._definitions(first, summary, summary.bodies[""]):
+                if (where.file, there) != (summary.file, first):
                     self._mention_definition(
                         where, f"{there}.{rest}" if rest and there else there or rest, called=called
                     )
-        elif rest and self.tree.module(f"{outline.module}.{first}") is not None:
-            self._mention_dotted(f"{outline.module}.{name}", called=called)
+        elif rest and self.summaries.module(f"{summary.module}.{first}") is not None:
+            self._mention_dotted(f"{summary.module}.{name}", called=called)
 
-    def _definitions(self, name: str, outline: Outline, body: Body) -> Iterator[tuple[Outline, str]]:
+    def _definitions(self, name: str, summary: FileSummary, body: Body) -> Iterator[tuple[FileSummary, str]]:
         """Functions and classes of the tree that a name may stand for in a body; "" for a module itself."""
         function = body.qualname
         while function:
             inner = f"{function}.{name}"
-            if (inner in outline.bodies and not outline.bodies[inner].owner) or inner in outline.classes:
-                yield outline, inner
+            if (inner in summary.bodies and not summary.bodies[inner].owner) or inner in summary.classes:
+                yield summary, inner
                 return
-            here = outline.bodies.get(function)
+            here = summary.bodies.get(function)
             if here is not None:
                 if name in here.assigned:
                     yield from self._imported(here.assigned[name], set())
@@ -244,28 +244,28 @@ class Reach:
                 if name in here.parameters:
                     return
             function = function.rpartition(".")[0]
-        key = (outline.file, name)
+        key = (summary.file, name)
         if key not in self._tops:
-            self._tops[key] = tuple((where.file, there) for where, there in self._top(name, outline, set()))
+            self._tops[key] = tuple((where.file, there) for where, there in self._top(name, summary, set()))
         for file, there in self._tops[key]:
-            if (where := self.tree.file(file)) is not None:
+            if (where := self.summaries.file(file)) is not None:
                 yield where, there
 
-    def _top(self, name: str, outline: Outline, seen: set[_Node]) -> Iterator[tuple[Outline, str]]:
+    def _top(self, name: str, summary: FileSummary, seen: set[_Node]) -> Iterator[tuple[FileSummary, str]]:
         """`seen`: what was looked up on the way here, as imports go around in circles."""
-        if (outline.file, name) in seen:
+        if (summary.file, name) in seen:
             return
-        seen.add((outline.file, name))
-        for here in self.tree.giving(name, outline):
+        seen.add((summary.file, name))
+        for here in self.summaries.giving(name, summary):
             if name in here.bodies or name in here.classes:
                 yield here, name
             else:
                 yield from self._imported(here.bodies[""].assigned[name], seen)
 
-    def _imported(self, ways: list[Assigned], seen: set[_Node]) -> Iterator[tuple[Outline, str]]:
-        for way in ways:
-            if isinstance(way.written, Import) and len(seen) < _MOST_LOOKED_UP:
-                split = self.tree.split(way.written.dotted)
+    def _imported(self, alternatives: list[Assigned], seen: set[_Node]) -> Iterator[tuple[FileSummary, str]]:
+        for alternative in alternatives:
+            if isinstance(alternative.written, Import) and len(seen) < _MOST_LOOKED_UP:
+                split = self.summaries.split(alternative.written.dotted)
                 if split is None:
                     continue
                 where, rest = split
@@ -275,13 +275,13 @@ class Reach:
                     found = list(self._top(rest, where, seen))
                     yield from found or [(where, rest)]
 
-    def _outside_root(self, written: str, outline: Outline, body: Body | None = None) -> str | None:
+    def _outside_root(self, written: str, summary: FileSummary, body: Body | None = None) -> str | None:
         """The package outside the tree that a name was imported from; None if it was not."""
         root = written.partition(".")[0]
-        for home in (body, outline.bodies[""]):
-            for way in home.assigned.get(root, ()) if home is not None else ():
-                if isinstance(way.written, Import) and self.tree.split(way.written.module) is None:
-                    return way.written.module.partition(".")[0]
+        for home in (body, summary.bodies[""]):
+            for alternative in home.assigned.get(root, ()) if home is not None else ():
+                if isinstance(alternative.written, Import) and self.summaries.split(alternative.written.module) is None:
+                    return alternative.written.module.partition(".")[0]
         return None
 
 
@@ -290,7 +290,7 @@ Node: TypeAlias = "tuple[str, str]"
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class ReachedCode:
     """What the plain job runs on one target, and what on some target."""
 
     here: AbstractSet[Node]
@@ -300,19 +300,19 @@ class Ways:
 class PlainPath:
     """The plain job's way through one tree: the part that no target changes, found once."""
 
-    def __init__(self, forest: Forest) -> None:
-        self.tree: Tree = tree_of(forest)
-        self._blank = Evaluator(self.tree, Outside(None), job_of(forest))
-        self._base = Reach(self.tree, job_of(forest).choices)
+    def __init__(self, project: Project) -> None:
+        self.summaries: Summaries = summaries_of(project)
+        self._blank = Evaluator(self.summaries, TargetQueries(None), job_of(project))
+        self._base = Reachability(self.summaries, job_of(project).choices)
         self._base.enter(ENTRIES)
         self._base.grow(self._blank, defer=True)
         self._widest: AbstractSet[Node] | None = None
 
-    def on(self, evaluator: Evaluator) -> Ways:
+    def on(self, evaluator: Evaluator) -> ReachedCode:
         """What runs on the evaluator's target."""
         if self._widest is None:
             self._widest = self._grown(self._blank)
-        return Ways(self._grown(evaluator), self._widest)
+        return ReachedCode(self._grown(evaluator), self._widest)
 
     def _grown(self, evaluator: Evaluator) -> AbstractSet[Node]:
         found = self._base.copy()
@@ -320,17 +320,17 @@ class PlainPath:
         return found.bodies
 
 
-def plain_path(forest: Forest) -> PlainPath:
-    """The plain path of a tree, kept as long as the forest lives."""
-    path = forest.kept.get("plain path")
+def plain_path(project: Project) -> PlainPath:
+    """The plain path of a tree, kept as long as the project lives."""
+    path = project.kept.get("plain path")
     if not isinstance(path, PlainPath):
-        path = forest.kept["plain path"] = PlainPath(forest)
+        path = project.kept["plain path"] = PlainPath(project)
     return path
 
 
-def job_of(forest: Forest) -> Job:
+def job_of(project: Project) -> Job:
     """The plain job of a tree, with the tree's own defaults."""
-    job = forest.kept.get("plain job")
+    job = project.kept.get("plain job")
     if not isinstance(job, Job):
-        job = forest.kept["plain job"] = Job(defaults_of(forest), fields_of(forest))
+        job = project.kept["plain job"] = Job(defaults_of(project), fields_of(project))
     return job

@@ -11,15 +11,15 @@ from weakref import ref
 
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import name_words
-from patcher.analysis.conditions.names import Place, tree_of
-from patcher.analysis.conditions.prefetch import Promise, ahead
-from patcher.analysis.conditions.reachability import Node, Ways, job_of, plain_path
-from patcher.analysis.conditions.target_queries import Outside
+from patcher.analysis.conditions.names import EvalContext, summaries_of
+from patcher.analysis.conditions.prefetch import Promise, prefetch
+from patcher.analysis.conditions.reachability import Node, ReachedCode, job_of, plain_path
+from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.analysis.findings import Broken, FindingKind, Problem, Severity
-from patcher.analysis.meaning import Universe
+from patcher.analysis.meaning import Program
 from patcher.analysis.meaning.program import Judge, Target
-from patcher.analysis.project import Forest
+from patcher.analysis.project import Project
 from patcher.analysis.uses import (
     CallOf,
     Condition,
@@ -27,81 +27,81 @@ from patcher.analysis.uses import (
     EnvironmentVariable,
     ImportOf,
     MemberOf,
-    Otherwise,
     Use,
     When,
+    WhenRaised,
 )
 
 
 class Guards:
-    """Answers for one universe; everything is found when first asked for."""
+    """Answers for one program; everything is found when first asked for."""
 
-    def __init__(self, universe: Universe) -> None:
-        self._universe = ref(universe)
-        self._forest, self._target, self._judge = universe.forest, universe.target, universe.judge
-        self.tree = tree_of(universe.forest)
-        self._outside = Outside(universe)
-        self.target = Evaluator(self.tree, self._outside)
+    def __init__(self, program: Program) -> None:
+        self._program = ref(program)
+        self._project, self._target, self._judge = program.project, program.target, program.judge
+        self.summaries = summaries_of(program.project)
+        self._queries = TargetQueries(program)
+        self.target = Evaluator(self.summaries, self._queries)
         self._broken: dict[str, list[tuple[Use, tuple[Problem, ...]]]] = {}
 
     @cached_property
     def plain(self) -> Evaluator:
         """On the same target, by what is known of the plain job too."""
-        return Evaluator(self.tree, self._outside, job_of(self._forest))
+        return Evaluator(self.summaries, self._queries, job_of(self._project))
 
     @cached_property
-    def ways(self) -> Ways:
+    def reached(self) -> ReachedCode:
         """What the plain job runs of the tree as it is, on this target."""
-        origin = self._forest.origin
-        if origin is not self._forest:
-            universe = Universe(origin, self._target, self._judge)
-            return guards_of(universe).ways
+        origin = self._project.origin
+        if origin is not self._project:
+            program = Program(origin, self._target, self._judge)
+            return guards_of(program).reached
         known = self._target.kept
         found = known.get(("ways", origin))
         if isinstance(found, Promise):
             found = found.get()
-        if not isinstance(found, Ways):
+        if not isinstance(found, ReachedCode):
             found = plain_path(origin).on(self.plain)
         known["ways", origin] = found
         return found
 
     def runs_plainly(self, node: Node) -> bool:
         """Whether the plain job runs a function on this target."""
-        return self._is_among(self.ways.here, node)
+        return self._is_among(self.reached.here, node)
 
     def runs_somewhere(self, node: Node) -> bool:
         """Whether the plain job runs it on some target."""
-        return self._is_among(self.ways.anywhere, node)
+        return self._is_among(self.reached.anywhere, node)
 
     def _is_among(self, nodes: AbstractSet[Node], node: Node) -> bool:
         """What a record brings into a file is taken to run where the file's own code does."""
-        if node in nodes or self._forest.origin is self._forest:
+        if node in nodes or self._project.origin is self._project:
             return node in nodes
-        before = tree_of(self._forest.origin).file(node[0])
+        before = summaries_of(self._project.origin).file(node[0])
         return (before is None or node[1] not in before.bodies) and (node[0], "") in nodes
 
     def runs(self, use: Use, evaluator: Evaluator) -> bool | None:
         """Whether the conditions of a use hold."""
-        outline = self.tree.file(use.file)
-        if outline is None:
+        summary = self.summaries.file(use.file)
+        if summary is None:
             return None
-        place = Place(outline, use.context.function)
+        context = EvalContext(summary, use.context.function)
         sure: bool | None = True
-        body = outline.bodies.get(use.context.function)
+        body = summary.bodies.get(use.context.function)
         around = body.conditions if body is not None else ()
         for condition in (*around, *use.context.conditions):
-            answer = self._holds(condition, use, evaluator, place)
+            answer = self._holds(condition, use, evaluator, context)
             if answer is False:
                 return False
             sure = sure if answer else None
         return sure
 
-    def _holds(self, condition: Condition, use: Use, evaluator: Evaluator, place: Place) -> bool | None:
-        if not isinstance(condition, Otherwise):
-            return evaluator.runs((condition,), place)
+    def _holds(self, condition: Condition, use: Use, evaluator: Evaluator, context: EvalContext) -> bool | None:
+        if not isinstance(condition, WhenRaised):
+            return evaluator.runs((condition,), context)
         sure: bool | None = None
         if use.file.endswith(".py"):
-            sure = evaluator.fails(condition, place.outline)
+            sure = evaluator.fails(condition, context.summary)
             if sure:
                 return True
         for other, problems in self._failing(use.file, condition):
@@ -110,19 +110,19 @@ class Guards:
                     return True
         return False if self._all_decided(use.file, condition) else sure
 
-    def _failing(self, file: str, condition: Otherwise) -> list[tuple[Use, tuple[Problem, ...]]]:
+    def _failing(self, file: str, condition: WhenRaised) -> list[tuple[Use, tuple[Problem, ...]]]:
         return [found for found in self._judged(file) if condition.first <= found[0].line <= condition.last]
 
     def _judged(self, file: str) -> list[tuple[Use, tuple[Problem, ...]]]:
         """The broken uses that stand in a `try` of the file."""
         if file not in self._broken:
-            universe = self._universe()
-            assert universe is not None, "guards outlived their universe"
-            facts = self._forest.facts(file)
+            program = self._program()
+            assert program is not None, "guards outlived their program"
+            facts = self._project.facts(file)
             found = []
             for use in facts.uses if facts is not None else ():
                 if use.context.caught and isinstance(use.need, ImportOf | MemberOf | CallOf):
-                    match universe.judge(use, universe):
+                    match program.judge(use, program):
                         case Broken(problems=problems):
                             found.append((use, problems))
                         case _:
@@ -130,9 +130,9 @@ class Guards:
             self._broken[file] = found
         return self._broken[file]
 
-    def _all_decided(self, file: str, condition: Otherwise) -> bool:
+    def _all_decided(self, file: str, condition: WhenRaised) -> bool:
         """Whether the `try` holds uses of the target and none of them fails: then the handler waits in vain."""
-        facts = self._forest.facts(file)
+        facts = self._project.facts(file)
         uses = facts.uses if facts is not None else ()
         return any(
             condition.first <= use.line <= condition.last
@@ -142,25 +142,25 @@ class Guards:
         )
 
 
-def guards_of(universe: Universe) -> Guards:
-    """The guards of a universe, kept as long as it lives."""
-    found = universe.once(("guards",), lambda: Guards(universe), None)
+def guards_of(program: Program) -> Guards:
+    """The guards of a program, kept as long as it lives."""
+    found = program.once(("guards",), lambda: Guards(program), None)
     assert found is not None
     return found
 
 
 @contextmanager
-def ways_ahead(forest: Forest, target: Target, judge: Judge) -> Iterator[None]:
+def prefetch_reachability(project: Project, target: Target, judge: Judge) -> Iterator[None]:
     """Have another process find what the plain job runs, for whoever asks for it in here."""
 
-    def work() -> Ways:
-        universe = Universe(forest, target, judge)
-        return guards_of(universe).ways
+    def work() -> ReachedCode:
+        program = Program(project, target, judge)
+        return guards_of(program).reached
 
-    with ahead(work) as promise:
+    with prefetch(work) as promise:
         if promise is not None:
-            target.kept["ways", forest] = promise
-            forest.outlined = False
+            target.kept["ways", project] = promise
+            project.summarizes = False
         yield
 
 
@@ -187,7 +187,7 @@ def _raised(kind: FindingKind, use: Use) -> tuple[str, ...]:
 _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs", "enable", "enabled", "use"})
 
 
-def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
+def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     """break, optional, guarded or inert."""
     if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
         return "inert"
@@ -195,22 +195,22 @@ def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
         return "inert"
     if not use.file.endswith(".py"):
         return "break"
-    guards = guards_of(universe)
+    guards = guards_of(program)
     if _is_guarded(use, problem, guards):
         return "guarded"
-    outline = guards.tree.file(use.file)
+    summary = guards.summaries.file(use.file)
     node = (use.file, use.context.function)
-    if outline is None or not guards.runs_plainly(node):
-        return "guarded" if outline is not None and guards.runs_somewhere(node) else "optional"
+    if summary is None or not guards.runs_plainly(node):
+        return "guarded" if summary is not None and guards.runs_somewhere(node) else "optional"
     answer = guards.runs(use, guards.plain)
     if answer is False or (answer is None and _is_feature(use)):
         return "optional"
     return "break"
 
 
-def severity_in_place(use: Use, problem: Problem, universe: Universe) -> Severity:
+def severity_in_place(use: Use, problem: Problem, program: Program) -> Severity:
     """guarded, or optional for all else: by what stands around the use alone, which costs little."""
-    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(universe)) else "optional"
+    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(program)) else "optional"
 
 
 def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:

@@ -16,18 +16,18 @@ from patcher.analysis.conditions.terms import (
     Method,
     Names,
     Raised,
+    Reference,
     Setting,
-    Signed,
+    SignatureOf,
     Term,
-    Thing,
 )
 from patcher.analysis.meaning.program import Target
 from patcher.analysis.summary import Import
 from patcher.analysis.symbols import Absent, Class, External, Resolution, Symbols, Unknown
 
 if TYPE_CHECKING:
-    from patcher.analysis.conditions.names import Scoping
-    from patcher.analysis.meaning import Universe
+    from patcher.analysis.conditions.names import NameResolver
+    from patcher.analysis.meaning import Program
 
 
 _PARSE = frozenset(
@@ -48,28 +48,28 @@ _VERSION_FIELDS = frozenset(
 _PROVIDED_BY = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "cv2": "opencv-python"}
 
 
-class Outside:
+class TargetQueries:
     """One target, asked by those who evaluate."""
 
-    def __init__(self, universe: Universe | None) -> None:
-        """Without a universe nothing is known of what is outside."""
-        self._universe = None if universe is None else ref(universe)
-        self._target = Target({}, {}) if universe is None else universe.target
+    def __init__(self, program: Program | None) -> None:
+        """Without a program nothing is known of what is outside."""
+        self._program = None if program is None else ref(program)
+        self._target = Target({}, {}) if program is None else program.target
         self._versions = {_normal(name): version for name, version in self._target.versions.items()}
         for package, version in self._target.against.items():
             known = version if package in self._target.packages else None
             self._versions.setdefault(_normal(package), known)
 
     def _resolve(self, dotted: str) -> Resolution:
-        universe = self._universe() if self._universe is not None else None
-        return universe.resolve(dotted) if universe is not None else Resolution(External(dotted))
+        program = self._program() if self._program is not None else None
+        return program.resolve(dotted) if program is not None else Resolution(External(dotted))
 
     def version(self, distribution: str) -> Known | None:
         """The version of a distribution as text; `Known(None)` if it is not installed, None if that is not known."""
         name = _normal(distribution)
         return Known(self._versions[name], name) if name in self._versions else None
 
-    def thing(self, dotted: str, evaluator: Scoping) -> Term:
+    def thing(self, dotted: str, evaluator: NameResolver) -> Term:
         """What a dotted name outside the tree comes to."""
         package, _, rest = dotted.partition(".")
         last = rest.rpartition(".")[2]
@@ -87,12 +87,12 @@ class Outside:
             return UNKNOWN
         if last in ("__dataclass_fields__", "model_fields", "__annotations__", "__fields__", "__struct_fields__"):
             evaluator.asked = True
-            return self.parameters(Thing(dotted.rpartition(".")[0]))
+            return self.parameters(Reference(dotted.rpartition(".")[0]))
         if dotted == "sys.version_info":
             return UNKNOWN
-        return Thing(dotted)
+        return Reference(dotted)
 
-    def has(self, dotted: str, evaluator: Scoping) -> bool | None:
+    def has(self, dotted: str, evaluator: NameResolver) -> bool | None:
         """Whether there is such a name; None if that is not known."""
         evaluator.asked = True
         package = dotted.partition(".")[0]
@@ -144,7 +144,7 @@ class Outside:
             return FAILED_IMPORT if missing else FAILED_IMPORT[1:]
         return FAILED_IMPORT
 
-    def parameters(self, of: Thing) -> Term:
+    def parameters(self, of: Reference) -> Term:
         """The names of a thing's parameters; a class's are its constructor's."""
         package = of.dotted.partition(".")[0]
         symbols: Symbols | None = self._target.packages.get(package)
@@ -173,7 +173,7 @@ class Outside:
             return of
         return Method(of, name) if isinstance(of.value, str | tuple | dict) else UNKNOWN
 
-    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: Scoping) -> Term | None:
+    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: NameResolver) -> Term | None:
         """The result of a well-known function; None for any other."""
         if dotted in _PARSE:
             return _parsed(arguments[0]) if arguments and not isinstance(arguments[0], Setting) else UNKNOWN
@@ -191,8 +191,8 @@ class Outside:
         if dotted in ("importlib.util.find_spec", "importlib.import_module", "pkgutil.find_loader"):
             return self._located(dotted, arguments, evaluator)
         if dotted in _SIGNATURES:
-            return Signed(arguments[0]) if arguments and isinstance(arguments[0], Thing) else UNKNOWN
-        if dotted in ("dataclasses.fields", "dataclasses.asdict") and arguments and isinstance(arguments[0], Thing):
+            return SignatureOf(arguments[0]) if arguments and isinstance(arguments[0], Reference) else UNKNOWN
+        if dotted in ("dataclasses.fields", "dataclasses.asdict") and arguments and isinstance(arguments[0], Reference):
             evaluator.asked = True
             return self.parameters(arguments[0])
         if dotted in ("os.getenv", "os.environ.get") and evaluator.job is not None:
@@ -201,13 +201,13 @@ class Outside:
             return self._available(match[1], evaluator)
         return None
 
-    def _available(self, name: str, evaluator: Scoping) -> Term | None:
+    def _available(self, name: str, evaluator: NameResolver) -> Term | None:
         package = {"flash_attn_2": "flash-attn"}.get(name, name)
         found = self.version(package)
         evaluator.asked = True
         return None if found is None else Known(found.value is not None)
 
-    def _located(self, dotted: str, arguments: list[Term], evaluator: Scoping) -> Term:
+    def _located(self, dotted: str, arguments: list[Term], evaluator: NameResolver) -> Term:
         name = arguments[0] if arguments else UNKNOWN
         if not isinstance(name, Known) or not isinstance(name.value, str):
             return UNKNOWN
@@ -215,13 +215,13 @@ class Outside:
         if dotted.endswith("import_module"):
             if found is False:
                 raise Raised(*FAILED_IMPORT)
-            return Thing(name.value) if found else UNKNOWN
+            return Reference(name.value) if found else UNKNOWN
         if found is False:
             parent = name.value.rpartition(".")[0]
             if parent and self.has(parent, evaluator) is False:
                 raise Raised(*FAILED_IMPORT)
             return Known(None)
-        return Thing(name.value) if found else UNKNOWN
+        return Reference(name.value) if found else UNKNOWN
 
 
 class _Distribution:

@@ -18,7 +18,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Reference:
     """What stands behind a dotted name: a module, class or function, not called."""
 
     dotted: str
@@ -33,10 +33,10 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignatureOf:
     """`inspect.signature` of a thing, or its argument specification."""
 
-    of: Thing
+    of: Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Unknown:
     """Not to be told."""
 
 
-Term: TypeAlias = Known | Thing | Method | Signed | Names | Setting | Off | Unknown
+Term: TypeAlias = Known | Reference | Method | SignatureOf | Names | Setting | Off | Unknown
 _LONGEST = 2000
 _MOST_VALUES = 3000
 UNKNOWN = Unknown()
@@ -117,7 +117,7 @@ def truth(term: Term) -> bool | None:
             return False
         case Names(names=names, complete=complete):
             return True if names else False if complete else None
-        case Thing() | Method() | Signed():
+        case Reference() | Method() | SignatureOf():
             return True
         case _:
             return None
@@ -148,7 +148,7 @@ def _equal(one: Term, other: Term) -> bool | None:
                 return None
         case (Off(), Known(value=value)) | (Known(value=value), Off()):
             return value is None or value == 0
-        case Thing(dotted=first), Thing(dotted=second):
+        case Reference(dotted=first), Reference(dotted=second):
             if first == second:
                 return True
             return False if _is_member(first, second) else None
@@ -177,7 +177,7 @@ def _is(one: Term, other: Term) -> bool | None:
             return first is second if first is None or second is None or isinstance(first, bool) else first == second
         case (Off(), Known(value=value)) | (Known(value=value), Off()):
             return value is None or value is False
-        case (Thing(), Known(value=None)) | (Known(value=None), Thing()):
+        case (Reference(), Known(value=None)) | (Known(value=None), Reference()):
             return False
         case _:
             return _equal(one, other)

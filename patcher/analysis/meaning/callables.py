@@ -38,7 +38,7 @@ from patcher.analysis.symbols import (
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Universe
+    from patcher.analysis.meaning.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,21 @@ _FREE = Signature((), any_positional=True, any_keyword=True)
 _ENUMS = ("enum.",)
 
 
-def takes(universe: Universe, called: Meaning) -> Callable_:
+def takes(program: Program, called: Meaning) -> Callable_:
     """The parameters that a call of the meaning binds to."""
-    in_a_circle: Callable_ = NotOurs()
-    return universe.once(("takes", called), lambda: _takes(universe, called), in_a_circle)
+    if_circular: Callable_ = NotOurs()
+    return program.once(("takes", called), lambda: _takes(program, called), if_circular)
 
 
-def _takes(universe: Universe, called: Meaning) -> Callable_:
+def _takes(program: Program, called: Meaning) -> Callable_:
     match called:
         case Class() | TreeClass():
-            return _constructor(universe, called)
+            return _constructor(program, called)
         case TypeOf(of=of):
             # A subclass may take something else, but rarely does.
-            return _constructor(universe, of)
+            return _constructor(program, of)
         case Function():
-            return _function(universe, called, bound=False, symbol=full_name(called))
+            return _function(program, called, bound=False, symbol=full_name(called))
         case Method(function=function, receiver=receiver):
             on_instance = isinstance(receiver, InstanceOf)
             bound = not is_static(function.node) and (on_instance or is_class_method(function.node))
@@ -82,9 +82,9 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
             kind = receiver.of if isinstance(receiver, InstanceOf | TypeOf) else receiver
             asked = kind if isinstance(kind, Class) else function.owner
             symbol = f"{dotted(asked)}.{function.node.name}" if asked is not None else full_name(function)
-            return _function(universe, function, bound=bound, symbol=symbol, receiver=receiver)
+            return _function(program, function, bound=bound, symbol=symbol, receiver=receiver)
         case InstanceOf(of=Class() as of):
-            return _instance(universe, called, of)
+            return _instance(program, called, of)
         case Variable(value=ast.Lambda(args=arguments)):
             node = ast.FunctionDef(name="<lambda>", args=arguments, body=[], decorator_list=[])
             return Takes(read_parameters(node, bound=False), full_name(called))
@@ -96,27 +96,27 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
             return NotOurs()
 
 
-def _instance(universe: Universe, called: InstanceOf, of: Class) -> Callable_:
-    for one in lookup(universe, called, "__call__"):
+def _instance(program: Program, called: InstanceOf, of: Class) -> Callable_:
+    for one in lookup(program, called, "__call__"):
         if isinstance(one, Method):
-            return takes(universe, one)
+            return takes(program, one)
         if isinstance(one, Outside) and one.name.startswith("torch.nn"):
-            for inner in lookup(universe, called, "forward"):
+            for inner in lookup(program, called, "forward"):
                 if isinstance(inner, Method):
-                    return takes(universe, inner)
+                    return takes(program, inner)
     return Unknown("what a call of an instance takes is not known", dotted(of))
 
 
 def _function(
-    universe: Universe, function: Function, *, bound: bool, symbol: str, receiver: Receiver | None = None
+    program: Program, function: Function, *, bound: bool, symbol: str, receiver: Receiver | None = None
 ) -> Callable_:
-    changes = changes_parameters(universe, function)
+    changes = changes_parameters(program, function)
     if changes is None:
         return Unknown(f"{function.qualname} is decorated", symbol)
     signature = read_parameters(function.node, bound=bound)
     if changes:
         signature = _with(signature, changes)
-    return Takes(widened(universe, function, signature, receiver), symbol)
+    return Takes(widened(program, function, signature, receiver), symbol)
 
 
 def _with(signature: Signature, names: frozenset[str]) -> Signature:
@@ -125,11 +125,11 @@ def _with(signature: Signature, names: frozenset[str]) -> Signature:
     return Signature((*signature.parameters, *more), signature.any_positional, signature.any_keyword)
 
 
-def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
+def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
     symbol = dotted(owner)
     order: list[Class | External | Unknown] = []
     behind_tree, raised = isinstance(owner, TreeClass), False
-    for base in ancestry(universe, owner):
+    for base in ancestry(program, owner):
         match base:
             case TreeClass():
                 if {"__init__", "__new__", "__call__"} & set(base.facts.methods):
@@ -150,7 +150,7 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
         return NotOurs()
     if _has_metaclass(order):
         return Unknown("it has a metaclass", symbol)
-    made = constructor_of(order, lambda base: universe.symbols(base.module))
+    made = constructor_of(order, lambda base: program.symbols(base.module))
     if raised and isinstance(made, Unknown):
         return Takes(Signature((), any_positional=True), symbol)
     match made:
@@ -160,7 +160,7 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
             if isinstance(owner, TreeClass):
                 own = {
                     name
-                    for base in ancestry(universe, owner)
+                    for base in ancestry(program, owner)
                     if isinstance(base, TreeClass)
                     for name in base.facts.attributes
                 }
@@ -170,11 +170,11 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
             home = next(base for base in order if _holds(base, node))
             assert isinstance(home, Class)
             function = Function(home.module, f"{home.qualname}.{node.name}", node, home)
-            changes = changes_parameters(universe, function)
+            changes = changes_parameters(program, function)
             if changes is None:
                 return Unknown(f"{function.qualname} is decorated", symbol)
             signature = _with(read_parameters(node, bound=True), changes)
-            return Takes(widened(universe, function, signature, InstanceOf(owner, exact=True)), symbol)
+            return Takes(widened(program, function, signature, InstanceOf(owner, exact=True)), symbol)
 
 
 def _is_exception(name: str) -> bool:
@@ -230,7 +230,7 @@ _KEEP = frozenset(
 _OUTSIDE = ("torch.", "functools.", "contextlib.", "typing.", "typing_extensions.", "abc.", "builtins.", "torch_")
 
 
-def changes_parameters(universe: Universe, function: Function) -> frozenset[str] | None:
+def changes_parameters(program: Program, function: Function) -> frozenset[str] | None:
     """Keywords that decorators take besides the function's own; None if they may change what it takes."""
     more: set[str] = set()
     for mark in function.node.decorator_list:
@@ -240,7 +240,7 @@ def changes_parameters(universe: Universe, function: Function) -> frozenset[str]
         tail = called.id if isinstance(called, ast.Name) else called.attr
         if tail in _KEEP or tail in ("setter", "getter"):
             continue
-        if not _keeps(universe, called, function):
+        if not _keeps(program, called, function):
             return None
         if isinstance(mark, ast.Call):
             more |= {
@@ -252,12 +252,12 @@ def changes_parameters(universe: Universe, function: Function) -> frozenset[str]
     )
 
 
-def _keeps(universe: Universe, called: ast.expr, function: Function) -> bool:
-    match type_named(universe, called, Frame(function.module)):
+def _keeps(program: Program, called: ast.expr, function: Function) -> bool:
+    match type_named(program, called, Frame(function.module)):
         case External(name=name):
             return name.startswith(_OUTSIDE)
         case Function(node=node):
-            return universe.once(("keeps", node), lambda: _returns_like(node), False)
+            return program.once(("keeps", node), lambda: _returns_like(node), False)
         case Class():
             return False
         case _:
@@ -285,17 +285,17 @@ _READS = frozenset({"pop", "get", "setdefault"})
 _DEPTH = 5
 
 
-def widened(universe: Universe, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+def widened(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
     """The signature with `**kwargs` replaced by what becomes of them, where they go to one call and nowhere else.
 
     `receiver` is what the function is called on: `super()` follows its bases."""
     if not signature.any_keyword or function.node.args.kwarg is None:
         return signature
     key = ("widened", function, signature, receiver)
-    return universe.once(key, lambda: _widened(universe, function, signature, receiver), signature)
+    return program.once(key, lambda: _widened(program, function, signature, receiver), signature)
 
 
-def _widened(universe: Universe, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+def _widened(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
 
     node = function.node
     assert node.args.kwarg is not None
@@ -310,10 +310,10 @@ def _widened(universe: Universe, function: Function, signature: Signature, recei
     if receiver is None and function.owner is not None:
         receiver = InstanceOf(function.owner)
     frame = frame_of(function.module, function.owner, node, receiver)
-    found = infer(universe, call.func, frame)
+    found = infer(program, call.func, frame)
     if len(found) != 1 or isinstance(found[0], SuperOf):
         return signature
-    target = takes(universe, found[0])
+    target = takes(program, found[0])
     if not isinstance(target, Takes):
         return signature
     inner = target.signature

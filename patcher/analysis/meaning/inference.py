@@ -39,43 +39,43 @@ from patcher.analysis.symbols import (
 from patcher.analysis.symbols.scope import FunctionNode
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Universe
+    from patcher.analysis.meaning.program import Program
 
 
-def meaning_of(universe: Universe, definition: Definition, asked: str = "") -> Meanings:
+def meaning_of(program: Program, definition: Definition, asked: str = "") -> Meanings:
     """What a definition means as a value; a variable is what it holds, if that can be told."""
     match definition:
         case Module() | Class() | Function() | Absent():
             return (definition,)
         case External(name=name):
             package = name.partition(".")[0]
-            if package not in universe.names:
+            if package not in program.names:
                 return (Outside(name),)
-            if package in universe.target.packages:
-                found = universe.resolve(name).definition
-                return (Outside(name),) if isinstance(found, External) else meaning_of(universe, found, asked)
+            if package in program.target.packages:
+                found = program.resolve(name).definition
+                return (Outside(name),) if isinstance(found, External) else meaning_of(program, found, asked)
             return (Absent("", package),)
         case Unknown(reason=reason, symbol=symbol):
             return (Unknown(reason, symbol or asked or reason),)
         case Variable():
-            return holds(universe, definition, Frame(definition.module))
+            return holds(program, definition, Frame(definition.module))
 
 
-def holds(universe: Universe, variable: Variable, frame: Frame) -> Meanings:
+def holds(program: Program, variable: Variable, frame: Frame) -> Meanings:
     """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be told."""
     key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
-    return universe.once(key, lambda: _holds(universe, variable, frame), (variable,))
+    return program.once(key, lambda: _holds(program, variable, frame), (variable,))
 
 
-def _holds(universe: Universe, variable: Variable, frame: Frame) -> Meanings:
+def _holds(program: Program, variable: Variable, frame: Frame) -> Meanings:
 
     told: Meanings = ()
     if variable.annotation is not None and not _says_nothing(variable.annotation):
-        told = annotated_as(universe, variable.annotation, frame.module, frame)
+        told = annotated_as(program, variable.annotation, frame.module, frame)
     if not told and variable.value is not None:
         if isinstance(variable.value, ast.Constant) and variable.value.value is None:
             return (variable,) if variable.annotation is None else ()
-        told = infer(universe, variable.value, frame)
+        told = infer(program, variable.value, frame)
     if not told or all(isinstance(one, Unknown | Absent) for one in told):
         return (variable,)
     return tuple(one for one in told if not isinstance(one, Unknown | Absent))
@@ -93,12 +93,12 @@ _MOST = 6
 """Assignments to one local name that are looked at."""
 
 
-def infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
+def infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
     """What the expression gives."""
-    return universe.once(("infer", node, frame), lambda: _infer(universe, node, frame), (_UNTOLD,))
+    return program.once(("infer", node, frame), lambda: _infer(program, node, frame), (_UNTOLD,))
 
 
-def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
+def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
 
     match node:
         case ast.Constant(value=None):
@@ -108,34 +108,34 @@ def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
         case ast.JoinedStr():
             return (Outside("builtins.str"),)
         case ast.Name(id=name):
-            return _name(universe, name, frame)
+            return _name(program, name, frame)
         case ast.Attribute(value=value, attr=attribute):
-            return united(*(universe.lookup(one, attribute) for one in infer(universe, value, frame)))
+            return united(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
         case ast.Call(func=ast.Name(id="super"), args=[]):
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
                 return (SuperOf(frame.owner, frame.receiver),)
             return (_UNTOLD,)
         case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[kind, _]):
-            return annotated_as(universe, kind, frame.module, frame)
+            return annotated_as(program, kind, frame.module, frame)
         case ast.Call(func=ast.Name(id="type"), args=[value]):
-            found = infer(universe, value, frame)
+            found = infer(program, value, frame)
             return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else _UNTOLD for one in found)
         case ast.Call(func=func):
-            return united(*(result_of(universe, one) for one in infer(universe, func, frame)))
+            return united(*(result_of(program, one) for one in infer(program, func, frame)))
         case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.Starred(value=value):
-            return infer(universe, value, frame)
+            return infer(program, value, frame)
         case ast.IfExp(body=body, orelse=orelse):
-            return united(infer(universe, body, frame), infer(universe, orelse, frame))
+            return united(infer(program, body, frame), infer(program, orelse, frame))
         case ast.BoolOp(values=values):
-            return united(*(infer(universe, value, frame) for value in values))
+            return united(*(infer(program, value, frame) for value in values))
         case ast.Subscript(value=value):
-            return united(*(element_of(universe, one) for one in infer(universe, value, frame)))
+            return united(*(element_of(program, one) for one in infer(program, value, frame)))
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            return (Container(united(*(infer(universe, part, frame) for part in parts[:_MOST]))),)
+            return (Container(united(*(infer(program, part, frame) for part in parts[:_MOST]))),)
         case ast.Dict(values=values):
-            return (Container(united(*(infer(universe, value, frame) for value in values[:_MOST]))),)
+            return (Container(united(*(infer(program, value, frame) for value in values[:_MOST]))),)
         case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.DictComp(value=item) | ast.GeneratorExp(elt=item):
-            return (Container(infer(universe, item, frame)),)
+            return (Container(infer(program, item, frame)),)
         case ast.Lambda():
             return (Outside("types.LambdaType"),)
         case ast.Compare() | ast.UnaryOp(op=ast.Not()):
@@ -144,7 +144,7 @@ def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
             return (_UNTOLD,)
 
 
-def _name(universe: Universe, name: str, frame: Frame) -> Meanings:
+def _name(program: Program, name: str, frame: Frame) -> Meanings:
     function = frame.function
     if function is not None:
         arguments = [*function.args.posonlyargs, *function.args.args]
@@ -154,23 +154,23 @@ def _name(universe: Universe, name: str, frame: Frame) -> Meanings:
             if argument.arg == name:
                 if argument.annotation is None:
                     return (Unknown(f"the parameter {name}"),)
-                return annotated_as(universe, argument.annotation, frame.module, frame)
+                return annotated_as(program, argument.annotation, frame.module, frame)
         if (imported := local_import(function, name)) is not None:
-            return meaning_of(universe, universe.symbols(frame.module).imported(frame.module, imported).definition)
+            return meaning_of(program, program.symbols(frame.module).imported(frame.module, imported).definition)
         if local := local_values(function, name):
             parts = []
             for annotation, value in local[:_MOST]:
                 if annotation is not None:
-                    return annotated_as(universe, annotation, frame.module, frame)
-                parts.append(infer(universe, value, frame) if value is not None else (_UNTOLD,))
+                    return annotated_as(program, annotation, frame.module, frame)
+                parts.append(infer(program, value, frame) if value is not None else (_UNTOLD,))
             return united(*parts)
     elif frame.owner is not None:
-        found = universe.symbols(frame.module).member(frame.owner, name).definition
+        found = program.symbols(frame.module).member(frame.owner, name).definition
         if not isinstance(found, Absent | Unknown):
-            return meaning_of(universe, found)
-    symbols = universe.symbols(frame.module)
+            return meaning_of(program, found)
+    symbols = program.symbols(frame.module)
     resolution = symbols.expression(frame.module, ast.Name(id=name, ctx=ast.Load()))
-    parts = [meaning_of(universe, one) for one in (resolution.definition, *resolution.alternatives)]
+    parts = [meaning_of(program, one) for one in (resolution.definition, *resolution.alternatives)]
     return united(*parts)
 
 
@@ -178,7 +178,7 @@ _UNTOLD_RESULT = Unknown("what calling it gives is not known")
 _ELEMENT = Unknown("what is in it is not known")
 
 
-def result_of(universe: Universe, called: Meaning) -> Meanings:
+def result_of(program: Program, called: Meaning) -> Meanings:
     """What calling something gives, awaited if it is a coroutine."""
 
     match called:
@@ -187,14 +187,14 @@ def result_of(universe: Universe, called: Meaning) -> Meanings:
         case TypeOf(of=of):
             return (InstanceOf(of),)
         case Function():
-            return function_result(universe, called, None)
+            return function_result(program, called, None)
         case Method(function=function, receiver=receiver):
-            return function_result(universe, function, receiver)
+            return function_result(program, function, receiver)
         case TreeFunction(facts=facts):
-            return universe.evaluate(facts.result)
+            return program.evaluate(facts.result)
         case InstanceOf():
-            found = universe.lookup(called, "__call__")
-            return united(*(result_of(universe, one) for one in found if isinstance(one, Method | TreeFunction))) or (
+            found = program.lookup(called, "__call__")
+            return united(*(result_of(program, one) for one in found if isinstance(one, Method | TreeFunction))) or (
                 _UNTOLD_RESULT,
             )
         case Outside(name=name):
@@ -205,7 +205,7 @@ def result_of(universe: Universe, called: Meaning) -> Meanings:
             return (_UNTOLD_RESULT,)
 
 
-def element_of(universe: Universe, of: Meaning) -> Meanings:
+def element_of(program: Program, of: Meaning) -> Meanings:
     """What iterating over something or subscripting it gives."""
 
     match of:
@@ -213,52 +213,52 @@ def element_of(universe: Universe, of: Meaning) -> Meanings:
             return elements or (_ELEMENT,)
         case InstanceOf():
             for name in ("__getitem__", "__iter__", "__aiter__"):
-                found = [one for one in universe.lookup(of, name) if isinstance(one, Method | TreeFunction)]
+                found = [one for one in program.lookup(of, name) if isinstance(one, Method | TreeFunction)]
                 if found:
-                    results = united(*(result_of(universe, one) for one in found))
+                    results = united(*(result_of(program, one) for one in found))
                     if name == "__getitem__":
                         return results
-                    return united(*(element_of(universe, one) for one in results if one != of))
+                    return united(*(element_of(program, one) for one in results if one != of))
             return (_ELEMENT,)
         case Outside():
             return (of,)
         case Class() | TypeOf():
             kind = of.of if isinstance(of, TypeOf) else of
             # A member of an enumeration, or a generic class with its arguments.
-            return (InstanceOf(kind, exact=True),) if is_enumeration(universe, kind) else (of,)
+            return (InstanceOf(kind, exact=True),) if is_enumeration(program, kind) else (of,)
         case Absent():
             return (of,)
         case _:
             return (_ELEMENT,)
 
 
-def is_enumeration(universe: Universe, kind: Class | TreeClass) -> bool:
+def is_enumeration(program: Program, kind: Class | TreeClass) -> bool:
 
-    return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in universe.ancestry(kind))
+    return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in program.ancestry(kind))
 
 
 def function_result(
-    universe: Universe, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+    program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Meanings:
     """What a function of a target gives: by its annotation, else by what its `return` statements say."""
     key = ("result", function, receiver)
-    return universe.once(key, lambda: _function_result(universe, function, receiver), (_UNTOLD_RESULT,))
+    return program.once(key, lambda: _function_result(program, function, receiver), (_UNTOLD_RESULT,))
 
 
 def _function_result(
-    universe: Universe, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+    program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Meanings:
     node = function.node
     frame = frame_of(function.module, function.owner, node, receiver)
     if node.returns is not None:
-        found = annotated_as(universe, node.returns, function.module, frame)
+        found = annotated_as(program, node.returns, function.module, frame)
         if _is_context_manager(node):
             found = united(*(one.elements if isinstance(one, Container) else (one,) for one in found))
         return found
     returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
     if not returned or len(returned) > 6 or _yields(node):
         return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
-    return united(*(infer(universe, value, frame) for value in returned))
+    return united(*(infer(program, value, frame) for value in returned))
 
 
 def _is_context_manager(node: FunctionNode) -> bool:

@@ -30,34 +30,34 @@ from patcher.analysis.symbols import Absent, Class, Definition, External, Functi
 from patcher.analysis.symbols.classes import external_has, is_open, methods, own_member, set_on_self
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.scope import Assigned, FunctionNode
-from patcher.analysis.symbols.sources import Text
+from patcher.analysis.symbols.sources import TextIndex
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Universe
+    from patcher.analysis.meaning.program import Program
 
 
-def lookup(universe: Universe, of: Meaning, name: str) -> Meanings:
+def lookup(program: Program, of: Meaning, name: str) -> Meanings:
     """What the attribute can be; `Absent` if it is not there, `Unknown` with a symbol if that cannot be told."""
     match of:
         case Module():
-            return _of_module(universe, of, name)
+            return _of_module(program, of, name)
         case Class() | TreeClass():
-            return class_member(universe, of, name, of)
+            return class_member(program, of, name, of)
         case TypeOf(of=kind):
-            return class_member(universe, kind, name, of)
+            return class_member(program, kind, name, of)
         case InstanceOf():
-            return instance_member(universe, of, name)
+            return instance_member(program, of, name)
         case SuperOf():
-            return super_member(universe, of, name)
+            return super_member(program, of, name)
         case Function() | Method():
             function = of if isinstance(of, Function) else of.function
-            if hasattr(_plain, name) or universe.symbols(function.module).set_from_outside(function, name) is not None:
+            if hasattr(_plain, name) or program.symbols(function.module).set_from_outside(function, name) is not None:
                 return (Outside(f"{full_name(function)}.{name}"),)
             if function.node.decorator_list:
                 return (Unknown(f"{function.qualname} is decorated", f"{full_name(function)}.{name}"),)
             return (Absent(full_name(function), name),)
         case TreeModule(name=module):
-            return universe.tree_member(module, name)
+            return program.tree_member(module, name)
         case Outside(name=owner):
             return (Outside(f"{owner}.{name}"),)
         case Variable():
@@ -74,20 +74,20 @@ def lookup(universe: Universe, of: Meaning, name: str) -> Meanings:
 def _plain() -> None: ...
 
 
-def _of_module(universe: Universe, module: Module, name: str) -> Meanings:
-    found = universe.symbols(module.name).module_member(module, name)
+def _of_module(program: Program, module: Module, name: str) -> Meanings:
+    found = program.symbols(module.name).module_member(module, name)
     asked = f"{module.name}.{name}"
     if isinstance(found.definition, Absent) and hasattr(builtins.__class__, name):
         return (Outside(f"types.ModuleType.{name}"),)
     if isinstance(found.definition, Absent):
         return (Absent(module.name, name),)
-    definition = _for_checkers(universe, module, name, found.definition)
-    return united(*(meaning_of(universe, one, asked) for one in (definition, *found.alternatives)))
+    definition = _for_checkers(program, module, name, found.definition)
+    return united(*(meaning_of(program, one, asked) for one in (definition, *found.alternatives)))
 
 
-def _for_checkers(universe: Universe, module: Module, name: str, found: Definition) -> Definition:
+def _for_checkers(program: Program, module: Module, name: str, found: Definition) -> Definition:
     """For a name that is served on demand, the variable that the module declares for type checkers."""
-    scope = universe.symbols(module.name).modules.scope(module)
+    scope = program.symbols(module.name).modules.scope(module)
     if (
         isinstance(found, Variable | Unknown)
         and not isinstance(scope, Unknown)
@@ -112,16 +112,16 @@ def dotted(owner: Class | TreeClass) -> str:
     return owner.dotted if isinstance(owner, TreeClass) else f"{owner.module}.{owner.qualname}"
 
 
-def ancestry(universe: Universe, owner: Class | TreeClass) -> tuple[Base, ...]:
+def ancestry(program: Program, owner: Class | TreeClass) -> tuple[Base, ...]:
     """The class and its bases, in the order in which Python asks them."""
-    return universe.once(("bases", owner), lambda: _merge(universe, owner), (owner,))
+    return program.once(("bases", owner), lambda: _merge(program, owner), (owner,))
 
 
-def _merge(universe: Universe, owner: Class | TreeClass) -> tuple[Base, ...]:
+def _merge(program: Program, owner: Class | TreeClass) -> tuple[Base, ...]:
     found: list[Base] = []
-    for base in _direct(universe, owner):
+    for base in _direct(program, owner):
         if isinstance(base, Class | TreeClass):
-            found += ancestry(universe, base)
+            found += ancestry(program, base)
             if len(found) > _MOST_BASES:
                 raise TooFarError("it inherits from too many classes")
         else:
@@ -130,11 +130,11 @@ def _merge(universe: Universe, owner: Class | TreeClass) -> tuple[Base, ...]:
     return (owner, *(base for index, base in enumerate(found) if last[base] == index))
 
 
-def _direct(universe: Universe, owner: Class | TreeClass) -> list[Base]:
+def _direct(program: Program, owner: Class | TreeClass) -> list[Base]:
     found: list[Base] = []
     if isinstance(owner, TreeClass):
         for value in owner.facts.bases:
-            classes = [one for one in universe.evaluate(value) if not isinstance(one, Absent)]
+            classes = [one for one in program.evaluate(value) if not isinstance(one, Absent)]
             match classes:
                 case [Class() | TreeClass() | Outside() | Unknown() as one, *_]:
                     found.append(one)
@@ -143,11 +143,11 @@ def _direct(universe: Universe, owner: Class | TreeClass) -> list[Base]:
                 case _:
                     found.append(Unknown(f"a base of {owner.facts.qualname} is not known"))
         return found
-    symbols = universe.symbols(owner.module)
+    symbols = program.symbols(owner.module)
     for node in owner.node.bases:
         definition = symbols.expression(owner.module, node).definition
         if isinstance(definition, External):
-            definition = universe.resolve(definition.name).definition
+            definition = program.resolve(definition.name).definition
         match definition:
             case Class():
                 found.append(definition)
@@ -158,15 +158,15 @@ def _direct(universe: Universe, owner: Class | TreeClass) -> list[Base]:
     return found
 
 
-def instance_member(universe: Universe, of: InstanceOf, name: str) -> Meanings:
+def instance_member(program: Program, of: InstanceOf, name: str) -> Meanings:
     """The attribute of an instance."""
     key = ("member", of, name)
     asked = f"{dotted(of.of)}.{name}"
-    return universe.once(key, lambda: _of_instance(universe, of, name, asked), (Unknown(asked),))
+    return program.once(key, lambda: _of_instance(program, of, name, asked), (Unknown(asked),))
 
 
-def _of_instance(universe: Universe, of: InstanceOf, name: str, asked: str) -> Meanings:
-    found = _search(universe, ancestry(universe, of.of), name, of, asked)
+def _of_instance(program: Program, of: InstanceOf, name: str, asked: str) -> Meanings:
+    found = _search(program, ancestry(program, of.of), name, of, asked)
     if isinstance(of.of, Class) and all(isinstance(one, Absent) for one in found) and _is_factory(of.of):
         return (Unknown(f"{of.of.qualname} makes instances of other classes only", asked),)
     return found
@@ -181,47 +181,47 @@ def _is_factory(owner: Class) -> bool:
     return False
 
 
-def class_member(universe: Universe, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:
+def class_member(program: Program, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:
     """The attribute of a class."""
     key = ("member", owner, name, receiver)
     asked = f"{dotted(owner)}.{name}"
-    return universe.once(
-        key, lambda: _search(universe, ancestry(universe, owner), name, receiver, asked), (Unknown(asked),)
+    return program.once(
+        key, lambda: _search(program, ancestry(program, owner), name, receiver, asked), (Unknown(asked),)
     )
 
 
-def super_member(universe: Universe, of: SuperOf, name: str) -> Meanings:
+def super_member(program: Program, of: SuperOf, name: str) -> Meanings:
     """The attribute that `super()` finds: along the receiver's bases behind the class."""
-    order = ancestry(universe, of.receiver.of)
-    order = order[order.index(of.of) + 1 :] if of.of in order else ancestry(universe, of.of)[1:]
-    return _search(universe, order, name, of.receiver, f"{dotted(of.of)}.{name}")
+    order = ancestry(program, of.receiver.of)
+    order = order[order.index(of.of) + 1 :] if of.of in order else ancestry(program, of.of)[1:]
+    return _search(program, order, name, of.receiver, f"{dotted(of.of)}.{name}")
 
 
-def _search(universe: Universe, order: tuple[Base, ...], name: str, receiver: Receiver, asked: str) -> Meanings:
+def _search(program: Program, order: tuple[Base, ...], name: str, receiver: Receiver, asked: str) -> Meanings:
     unsure: Meanings = ()
     ours = asked if any(isinstance(base, Class) for base in order) else ""
     is_instance = isinstance(receiver, InstanceOf)
     for base in order:
         match base:
             case Class():
-                if (found := _of_target(universe, base, name, receiver, order)) is not None:
+                if (found := _of_target(program, base, name, receiver, order)) is not None:
                     return found
-                if is_instance and (reason := is_open(universe.symbols(base.module), base)):
+                if is_instance and (reason := is_open(program.symbols(base.module), base)):
                     assert isinstance(receiver, InstanceOf)
-                    through = delegates(universe, base, name, receiver)
+                    through = delegates(program, base, name, receiver)
                     if through is None:
                         unsure = unsure or (Unknown(reason, ours),)
                     elif through and not all(isinstance(one, Absent) for one in through):
                         return tuple(one for one in through if not isinstance(one, Absent))
             case TreeClass():
-                if (found := _of_tree(universe, base, name, receiver)) is not None:
+                if (found := _of_tree(program, base, name, receiver)) is not None:
                     return found
             case Outside(name=outside):
                 if is_instance and outside in _ENUMS and name in _MEMBER_NAMES:
                     return (Outside(f"{outside}.{name}"),)
                 there = external_has(outside, name)
                 if there is None and ours and outside.startswith("torch.nn."):
-                    there = _of_torch_module(universe, order, name)
+                    there = _of_torch_module(program, order, name)
                 if there:
                     return (Outside(f"{outside}.{name}"),)
                 if there is None:
@@ -235,34 +235,34 @@ def _search(universe: Universe, order: tuple[Base, ...], name: str, receiver: Re
     return unsure or (Absent(*asked.rpartition(".")[::2]),)
 
 
-def _of_torch_module(universe: Universe, order: tuple[Base, ...], name: str) -> bool | None:
+def _of_torch_module(program: Program, order: tuple[Base, ...], name: str) -> bool | None:
     """A torch module also has what its package registers by that name, wherever that is done."""
     if name in MODULE_NAMES:
         return True
     package = next(base.module for base in order if isinstance(base, Class))
-    return True if registered(universe.symbols(package).text, name) else None
+    return True if registered(program.symbols(package).text, name) else None
 
 
-def _of_tree(universe: Universe, base: TreeClass, name: str, receiver: Receiver) -> Meanings | None:
+def _of_tree(program: Program, base: TreeClass, name: str, receiver: Receiver) -> Meanings | None:
     if name in base.facts.methods:
         function = base.facts.methods[name]
         if isinstance(receiver, InstanceOf) and function.is_property:
-            return universe.evaluate(function.result)
+            return program.evaluate(function.result)
         return (TreeFunction(base.module, function),)
-    facts = universe.forest.module(base.module)
+    facts = program.project.module(base.module)
     if facts is not None and (inner := facts.classes.get(f"{base.facts.qualname}.{name}")) is not None:
         return (TreeClass(base.module, inner),)
     if name in base.facts.attributes:
-        return there(united(*(universe.evaluate(bound.value) for bound in base.facts.attributes[name])))
+        return there(united(*(program.evaluate(bound.value) for bound in base.facts.attributes[name])))
     if "__getattr__" in base.facts.methods or "__getattribute__" in base.facts.methods:
         return (Unknown(f"{base.facts.qualname} has a __getattr__"),)
     return None
 
 
 def _of_target(
-    universe: Universe, base: Class, name: str, receiver: Receiver, order: tuple[Base, ...]
+    program: Program, base: Class, name: str, receiver: Receiver, order: tuple[Base, ...]
 ) -> Meanings | None:
-    symbols = universe.symbols(base.module)
+    symbols = program.symbols(base.module)
     found = own_member(symbols, base, name)
     set_here = set_on_self(symbols, base).get(name, ()) if isinstance(receiver, InstanceOf) else ()
     if found is not None:
@@ -270,7 +270,7 @@ def _of_target(
             case Function() as function:
                 if is_property(function.node):
                     if isinstance(receiver, InstanceOf):
-                        told = function_result(universe, function, receiver)
+                        told = function_result(program, function, receiver)
                         nothing = Variable(base.module, f"{base.qualname}.{name}")
                         return tuple(one for one in told if not isinstance(one, Unknown | Absent)) or (nothing,)
                     return (Outside("builtins.property"),)
@@ -279,16 +279,16 @@ def _of_target(
                 if any(isinstance(one, Outside) and one.name in _ENUMS for one in order):
                     return (InstanceOf(base, exact=True),)
                 if variable.annotation is not None or not set_here:
-                    return holds(universe, variable, Frame(base.module, base)) or (variable,)
+                    return holds(program, variable, Frame(base.module, base)) or (variable,)
             case definition:
-                return meaning_of(universe, definition)
+                return meaning_of(program, definition)
     parts: list[Meanings] = []
     for one in set_here[:6]:
         variable = Variable(base.module, f"{base.qualname}.{name}", one.value, one.annotation)
         frame = Frame(base.module, base)
         if one.method is not None:
             frame = frame_of(base.module, base, one.method, receiver)
-        parts.append(holds(universe, variable, frame))
+        parts.append(holds(program, variable, frame))
         if one.annotation is not None and not isinstance(one.value, ast.Name):
             break
     if set_here:
@@ -297,37 +297,37 @@ def _of_target(
         told = tuple(one for one in every if not isinstance(one, Variable))
         return told or every[:1] or (nothing,)
     if (outside := symbols.set_from_outside(base, name)) is not None:
-        return meaning_of(universe, outside)
+        return meaning_of(program, outside)
     return None
 
 
-def delegates(universe: Universe, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
+def delegates(program: Program, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
     """What the class's `__getattr__` gives for a name; None if that cannot be told."""
-    own = {method.name: method for method in methods(universe.symbols(owner.module), owner)}
+    own = {method.name: method for method in methods(program.symbols(owner.module), owner)}
     node = own.get("__getattr__")
     if node is None or "__getattribute__" in own:
         return None
     asked = _asked(node)
     if asked is None:
         return None
-    in_a_circle: Meanings | None = ()
-    return universe.once(
+    if_circular: Meanings | None = ()
+    return program.once(
         ("delegates", owner, name, receiver),
-        lambda: _through(universe, owner, node, asked, name, receiver),
-        in_a_circle,
+        lambda: _through(program, owner, node, asked, name, receiver),
+        if_circular,
     )
 
 
 def _through(
-    universe: Universe, owner: Class, node: FunctionNode, asked: ast.expr, name: str, receiver: InstanceOf
+    program: Program, owner: Class, node: FunctionNode, asked: ast.expr, name: str, receiver: InstanceOf
 ) -> Meanings | None:
 
     frame = frame_of(owner.module, owner, node, receiver)
     parts: list[Meanings] = []
-    for one in infer(universe, asked, frame):
-        found = lookup(universe, one, name)
+    for one in infer(program, asked, frame):
+        found = lookup(program, one, name)
         if all(isinstance(inner, Absent) for inner in found) and isinstance(one, InstanceOf):
-            if not one.exact and isinstance(one.of, Class) and may_have(universe, one.of, name):
+            if not one.exact and isinstance(one.of, Class) and may_have(program, one.of, name):
                 # It delegates in order to reach such classes.
                 found = (Outside(f"{owner.module}.{owner.qualname}.{name}"),)
         elif any(isinstance(inner, Unknown) for inner in found):
@@ -360,20 +360,20 @@ _MOST = 12
 """Files that are read to find a subclass."""
 
 
-def may_have(universe: Universe, owner: Class, name: str) -> bool:
+def may_have(program: Program, owner: Class, name: str) -> bool:
     """Whether a class that inherits from `owner` in its package defines the name; True too if too many might."""
     key = ("subclass", owner, name)
-    return universe.once(key, lambda: _may_have(universe, owner, name), True)
+    return program.once(key, lambda: _may_have(program, owner, name), True)
 
 
-def _may_have(universe: Universe, owner: Class, name: str) -> bool:
-    modules = universe.symbols(owner.module).text.setters(name)
-    return len(modules) > _MOST or any(_has_subclass(universe, module, owner, name) for module in modules)
+def _may_have(program: Program, owner: Class, name: str) -> bool:
+    modules = program.symbols(owner.module).text.setters(name)
+    return len(modules) > _MOST or any(_has_subclass(program, module, owner, name) for module in modules)
 
 
-def _has_subclass(universe: Universe, module: str, owner: Class, name: str) -> bool:
+def _has_subclass(program: Program, module: str, owner: Class, name: str) -> bool:
 
-    symbols = universe.symbols(owner.module)
+    symbols = program.symbols(owner.module)
     home = symbols.modules.find(module)
     if not isinstance(home, Module):
         return False
@@ -384,7 +384,7 @@ def _has_subclass(universe: Universe, module: str, owner: Class, name: str) -> b
         if isinstance(node, ast.ClassDef) and node is not owner.node:
             # A class inside a function or an `if` counts as one of the module's.
             one = Class(module, node.name, node)
-            bases = ancestry(universe, one)[1:]
+            bases = ancestry(program, one)[1:]
             if _defines(node, name) and any(isinstance(base, Class) and base.node is owner.node for base in bases):
                 return True
     return False
@@ -420,7 +420,7 @@ MODULE_NAMES = frozenset({
 # fmt: on
 
 
-def registered(text: Text, name: str) -> bool:
+def registered(text: TextIndex, name: str) -> bool:
     """Whether some code registers a parameter or buffer by that name, or sets it on another object than `self`."""
     for mention in text.mentions(name):
         before, after = text.before(mention).rstrip(), text.after(mention, name, 20).lstrip(b"\"' ")

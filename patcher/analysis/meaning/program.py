@@ -25,9 +25,9 @@ from patcher.analysis.meaning.meanings import (
     united,
 )
 from patcher.analysis.meaning.members import Base, ancestry, lookup
-from patcher.analysis.project import Forest
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Absent, Class, External, Module, Resolution, Symbols, Unknown, Variable
-from patcher.analysis.uses import Element, Instance, Member, Named, OneOf, Opaque, Result, Super, Use, Value
+from patcher.analysis.uses import Element, Instance, Member, Named, Opaque, Result, Super, Union, Use, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,35 +65,35 @@ _MOST_KEPT = 100_000
 
 _TREE, _TARGET = 1, 2
 
-Judge: TypeAlias = "Callable[[Use, Universe], Verdict]"
+Judge: TypeAlias = "Callable[[Use, Program], Verdict]"
 """Whether a use holds in a program. The rules are in a room above this one, so they are handed in."""
 
 
-class Universe:
+class Program:
     """One tree on one target. Everything is found when it is first asked for, and kept.
 
     What was found without asking the tree is kept with the target, for the other trees that are held against it.
     """
 
-    def __init__(self, forest: Forest, target: Target, judge: Judge) -> None:
+    def __init__(self, project: Project, target: Target, judge: Judge) -> None:
         """`judge` decides about single uses. Severity asks it: the handler of a `try` runs only where something in the
         `try` fails."""
         self.judge = judge
-        self._forest = forest
+        self._project = project
         self._target = target
         self._kept: dict[Hashable, tuple[object, int]] = {}
         self._active: set[Hashable] = set()
         self._cuts = 0
         self._asked = 0
         self._steps = 0
-        self._generation = forest.generation
-        self.top = forest.top
+        self._generation = project.generation
+        self.top = project.top
         """The import name of the tree's own package."""
 
     @property
-    def forest(self) -> Forest:
+    def project(self) -> Project:
         self._asked |= _TREE
-        return self._forest
+        return self._project
 
     @property
     def target(self) -> Target:
@@ -151,15 +151,15 @@ class Universe:
         """The index of the package that a module belongs to; KeyError if it is not checked against."""
         return self.target.packages[module.partition(".")[0]]
 
-    def once(self, key: Hashable, find: Callable[[], T], in_a_circle: T) -> T:
+    def once(self, key: Hashable, find: Callable[[], T], if_circular: T) -> T:
         """What `find` gives, kept under `key`; `in_a_circle` if it is asked for again while it is being found.
 
         What was found with the help of such an answer is kept only where the circle begins.
 
         Raises:
             TooFarError: too many questions wait for this one, or too many were asked since `begin`."""
-        if not self._active and (self._generation != self._forest.generation or len(self._kept) > _MOST_KEPT):
-            self._generation = self._forest.generation
+        if not self._active and (self._generation != self._project.generation or len(self._kept) > _MOST_KEPT):
+            self._generation = self._project.generation
             self._kept.clear()
         kept = self._kept.get(key) or cast("tuple[object, int] | None", self._target.kept.get(key))
         if kept is not None:
@@ -167,7 +167,7 @@ class Universe:
             return cast("T", kept[0])
         if key in self._active:
             self._cuts += 1
-            return in_a_circle
+            return if_circular
         self._steps += 1
         if len(self._active) >= _DEEPEST or self._steps > _MOST_STEPS:
             raise TooFarError("it leads too far")
@@ -195,40 +195,40 @@ class Universe:
 _UNTOLD = Unknown("not followed")
 
 
-def evaluate(universe: Universe, value: Value) -> Meanings:
+def evaluate(program: Program, value: Value) -> Meanings:
     """What the value can be."""
     match value:
         case Named(dotted=dotted):
-            return named(universe, dotted)
+            return named(program, dotted)
         case Member(of=of, name=name):
-            return united(*(lookup(universe, one, name) for one in universe.evaluate(of)))
+            return united(*(lookup(program, one, name) for one in program.evaluate(of)))
         case Result(of=of):
-            return united(*(result_of(universe, one) for one in universe.evaluate(of)))
+            return united(*(result_of(program, one) for one in program.evaluate(of)))
         case Instance(of=of):
-            return united(*(_annotated(universe, one) for one in universe.evaluate(of)))
+            return united(*(_annotated(program, one) for one in program.evaluate(of)))
         case Element(of=of):
-            return united(*(element_of(universe, one) for one in universe.evaluate(of)))
+            return united(*(element_of(program, one) for one in program.evaluate(of)))
         case Super(of=of):
             return tuple(
-                SuperOf(one, InstanceOf(one)) for one in universe.evaluate(of) if isinstance(one, Class | TreeClass)
+                SuperOf(one, InstanceOf(one)) for one in program.evaluate(of) if isinstance(one, Class | TreeClass)
             )
-        case OneOf(values=values):
-            return united(*(universe.evaluate(one) for one in values))
+        case Union(values=values):
+            return united(*(program.evaluate(one) for one in values))
         case Opaque():
             return (_UNTOLD,)
 
 
-def named(universe: Universe, dotted: str) -> Meanings:
+def named(program: Program, dotted: str) -> Meanings:
     """What a dotted name stands for: in the tree, or in a package."""
     package = dotted.partition(".")[0]
-    if package == universe.top:
-        return _in_tree(universe, dotted)
-    if package not in universe.names:
+    if package == program.top:
+        return _in_tree(program, dotted)
+    if package not in program.names:
         return (Outside(dotted),)
-    if package not in universe.target.packages:
+    if package not in program.target.packages:
         return (Absent("", package),)
     parts = dotted.split(".")
-    symbols = universe.target.packages[package]
+    symbols = program.target.packages[package]
     # `from a.b import c` takes the module a.b, even where a package binds its own b to something else.
     for length in range(max(len(parts) - 1, 1), 0, -1):
         root = symbols.modules.find(".".join(parts[:length]))
@@ -236,33 +236,33 @@ def named(universe: Universe, dotted: str) -> Meanings:
             break
     found: Meanings = (root,) if isinstance(root, Module) else (Absent("", package),)
     for name in parts[length:]:
-        found = united(*(lookup(universe, one, name) for one in found))
+        found = united(*(lookup(program, one, name) for one in found))
     return found
 
 
-def _annotated(universe: Universe, one: Meaning) -> Meanings:
+def _annotated(program: Program, one: Meaning) -> Meanings:
     match one:
         case Class() | TreeClass():
             return (InstanceOf(one),)
         case TypeOf(of=of):
             return (InstanceOf(of),)
         case Variable(module=module, value=value) if value is not None:
-            return annotated_as(universe, value, module)
+            return annotated_as(program, value, module)
         case Outside() | Unknown() | InstanceOf() | Container() | Absent():
             return (one,)
         case _:
             return (_UNTOLD,)
 
 
-def _in_tree(universe: Universe, dotted: str) -> Meanings:
+def _in_tree(program: Program, dotted: str) -> Meanings:
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         module = ".".join(parts[:length])
-        if universe.forest.has_module(module):
-            if length < len(parts) and not universe.forest.may_hand_on(module):
+        if program.project.has_module(module):
+            if length < len(parts) and not program.project.may_reexport(module):
                 return (Outside(dotted),)
             found: Meanings = (TreeModule(module),)
-            facts = universe.forest.module(module)
+            facts = program.project.module(module)
             rest = parts[length:]
             for known in range(len(rest), 1, -1):
                 inner = ".".join(rest[:known])
@@ -273,28 +273,28 @@ def _in_tree(universe: Universe, dotted: str) -> Meanings:
                     found, rest = (TreeFunction(module, function),), rest[known:]
                     break
             for name in rest:
-                found = united(*(lookup(universe, one, name) for one in found))
+                found = united(*(lookup(program, one, name) for one in found))
             return found
     return (_UNTOLD,)
 
 
-def _tree_member(universe: Universe, module: str, name: str) -> Meanings:
-    facts = universe.forest.module(module)
+def _tree_member(program: Program, module: str, name: str) -> Meanings:
+    facts = program.project.module(module)
     if facts is None:
         inner = f"{module}.{name}"
-        return (TreeModule(inner),) if universe.forest.has_module(inner) else (_UNTOLD,)
+        return (TreeModule(inner),) if program.project.has_module(inner) else (_UNTOLD,)
     found: list[Meanings] = []
     if name in facts.classes:
         found.append((TreeClass(module, facts.classes[name]),))
     if name in facts.functions:
         found.append((TreeFunction(module, facts.functions[name]),))
-    found += [universe.evaluate(bound.value) for bound in facts.bindings.get(name, ())]
+    found += [program.evaluate(bound.value) for bound in facts.bindings.get(name, ())]
     if not found:
         for star in facts.stars:
-            through = united(*(lookup(universe, one, name) for one in named(universe, star)))
+            through = united(*(lookup(program, one, name) for one in named(program, star)))
             if through and not all(isinstance(one, Absent | Unknown) for one in through):
                 return through
-        if universe.forest.has_module(f"{module}.{name}"):
+        if program.project.has_module(f"{module}.{name}"):
             return (TreeModule(f"{module}.{name}"),)
         return (_UNTOLD,)
     return there(united(*found))

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from patcher.analysis.reading.definitions import annotated
 from patcher.analysis.reading.local_values import (
     OPAQUE,
-    Collected,
+    ContainerValue,
     Item,
-    Partial,
+    PartialValue,
     element_of,
     in_standard_library,
     is_followed,
-    one_of,
     plain,
     texts,
+    union_of,
 )
 from patcher.analysis.reading.statements import import_named
 from patcher.analysis.reading.walk import (
@@ -64,7 +64,7 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
             positional.append("" if any_positional else identifier(argument))
             continue
         value = values[id(argument)]
-        if isinstance(value, Collected) and not value.open and not any_positional and _all(walk, value):
+        if isinstance(value, ContainerValue) and not value.open and not any_positional and _all(walk, value):
             positional += [item.name for item in value.items]
         else:
             any_positional = True
@@ -73,7 +73,7 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
             keywords.append(Keyword(keyword.arg, keyword.lineno))
             continue
         value = values[id(keyword)]
-        if not isinstance(value, Collected):
+        if not isinstance(value, ContainerValue):
             any_keyword = True
             continue
         any_keyword = any_keyword or value.open
@@ -94,7 +94,7 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
     return Arguments(shape, tuple(sometimes))
 
 
-def _all(walk: Walk, value: Collected) -> bool:
+def _all(walk: Walk, value: ContainerValue) -> bool:
     return not any(_further(walk.conditions, item.conditions) for item in value.items)
 
 
@@ -128,11 +128,13 @@ def combined(first: Shape, then: Shape) -> Shape:
 _READING = {"items", "keys", "values", "get", "copy", "index", "count", "union", "intersection", "difference"}
 
 
-def method_of(walk: Walk, node: ast.Call, func: ast.Attribute, container: Collected, values: dict[int, Value]) -> Value:
+def container_method(
+    walk: Walk, node: ast.Call, func: ast.Attribute, container: ContainerValue, values: dict[int, Value]
+) -> Value:
     """The value of `container.method(…)`; the container's new state goes to the variable that holds it."""
     key = _key(node)
     first = values[id(node.args[0])] if node.args else OPAQUE
-    changed: Collected | None = None
+    changed: ContainerValue | None = None
     given: Value = OPAQUE
     match func.attr:
         case "update":
@@ -141,7 +143,7 @@ def method_of(walk: Walk, node: ast.Call, func: ast.Attribute, container: Collec
             last = node.args[-1]
             changed = container.adding(Item(None, values[id(last)], node.lineno, identifier(last), walk.conditions))
         case "extend":
-            more = first if isinstance(first, Collected) else Collected(open=True)
+            more = first if isinstance(first, ContainerValue) else ContainerValue(open=True)
             changed = container.adding(*more.items, open_too=more.open)
         case "setdefault":
             given = container.element(key)
@@ -157,9 +159,10 @@ def method_of(walk: Walk, node: ast.Call, func: ast.Attribute, container: Collec
             given = container
         case "items":
             pairs = tuple(
-                Item(None, Collected((Item(None, OPAQUE, node.lineno), item)), node.lineno) for item in container.items
+                Item(None, ContainerValue((Item(None, OPAQUE, node.lineno), item)), node.lineno)
+                for item in container.items
             )
-            given = Collected(pairs, open=True)
+            given = ContainerValue(pairs, open=True)
         case name if name not in _READING:
             changed = container.escaped()
         case _:
@@ -177,11 +180,11 @@ def _key(node: ast.Call) -> str | None:
             return None
 
 
-def updated(walk: Walk, container: Collected, node: ast.Call, values: dict[int, Value]) -> Collected:
+def updated(walk: Walk, container: ContainerValue, node: ast.Call, values: dict[int, Value]) -> ContainerValue:
     """The dict after `update(other, key=value)`; also what `dict(other, key=value)` makes."""
     for argument in node.args:
         other = values[id(argument)]
-        if isinstance(other, Collected):
+        if isinstance(other, ContainerValue):
             for item in other.items:
                 container = added(container, item)
             container = container.adding(open_too=other.open)
@@ -192,7 +195,7 @@ def updated(walk: Walk, container: Collected, node: ast.Call, values: dict[int, 
         if keyword.arg is not None:
             name = identifier(keyword.value)
             container = added(container, Item(keyword.arg, value, keyword.lineno, name, walk.conditions))
-        elif isinstance(value, Collected):
+        elif isinstance(value, ContainerValue):
             for item in value.items:
                 container = added(container, item)
             container = container.adding(open_too=value.open)
@@ -209,12 +212,12 @@ def _getattr(walk: Walk, node: ast.Call, values: Values) -> Value:
     match node.args:
         case [owner, name, *default] if is_followed(values[id(owner)]):
             of = plain(values[id(owner)])
-            ways: list[tuple[Value, tuple[Condition, ...]]] = [(values[id(each)], ()) for each in default]
+            alternatives: list[tuple[Value, tuple[Condition, ...]]] = [(values[id(each)], ()) for each in default]
             for text, conditions in (names := texts(values[id(name)])):
                 with walk.under(*conditions):
                     walk.use(node.lineno, MemberOf(of, text, soft=bool(default)))
-                ways.append((walk.member(of, text), conditions))
-            return one_of(ways) if names else OPAQUE
+                alternatives.append((walk.member(of, text), conditions))
+            return union_of(alternatives) if names else OPAQUE
         case _:
             return OPAQUE
 
@@ -293,7 +296,7 @@ def _mocked(walk: Walk, node: ast.Call, of: Value, name: str, new: list[Value]) 
 
 
 def _dict(walk: Walk, node: ast.Call, values: Values) -> Value:
-    return updated(walk, Collected(origin=id(node)), node, values)
+    return updated(walk, ContainerValue(origin=id(node)), node, values)
 
 
 def _same(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
@@ -303,11 +306,11 @@ def _same(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
 
 
 def _listed(walk: Walk, node: ast.Call, values: Values) -> Value:
-    value = _same(walk, node, values) if node.args else Collected(origin=id(node))
-    if isinstance(value, Collected):
+    value = _same(walk, node, values) if node.args else ContainerValue(origin=id(node))
+    if isinstance(value, ContainerValue):
         return replace(value, origin=id(node))
     element = element_of(value)
-    return Collected((Item(None, element, node.lineno),), open=True) if is_followed(element) else OPAQUE
+    return ContainerValue((Item(None, element, node.lineno),), open=True) if is_followed(element) else OPAQUE
 
 
 def _next(walk: Walk, node: ast.Call, values: Values) -> Value:
@@ -316,7 +319,7 @@ def _next(walk: Walk, node: ast.Call, values: Values) -> Value:
 
 def _enumerate(walk: Walk, node: ast.Call, values: Values) -> Value:
     pair = (Item(None, OPAQUE, node.lineno), Item(None, _next(walk, node, values), node.lineno))
-    return Collected((Item(None, Collected(pair), node.lineno),), open=True)
+    return ContainerValue((Item(None, ContainerValue(pair), node.lineno),), open=True)
 
 
 def _gathered(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
@@ -325,8 +328,8 @@ def _gathered(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG
         return OPAQUE
     zipped = isinstance(node.func, ast.Name) and node.func.id == "zip"
     given = [values[id(argument)] for argument in node.args]
-    together = Collected(tuple(Item(None, element_of(v) if zipped else v, node.lineno) for v in given))
-    return Collected((Item(None, together, node.lineno),), open=True) if zipped else together
+    together = ContainerValue(tuple(Item(None, element_of(v) if zipped else v, node.lineno) for v in given))
+    return ContainerValue((Item(None, together, node.lineno),), open=True) if zipped else together
 
 
 def _partial(walk: Walk, node: ast.Call, values: Values) -> Value:
@@ -338,7 +341,7 @@ def _partial(walk: Walk, node: ast.Call, values: Values) -> Value:
     given = arguments(walk, node, values)
     shape = replace(given.shape, positional=given.shape.positional[1:], partial=True)
     call(walk, node.lineno, of, Arguments(shape, given.sometimes))
-    return Partial(of, shape)
+    return PartialValue(of, shape)
 
 
 def _cast(walk: Walk, node: ast.Call, values: Values) -> Value:  # noqa: ARG001
@@ -395,18 +398,18 @@ def _call(walk: Walk, node: ast.Call) -> Value:
         return read(walk, node, values) if read is not None else OPAQUE
     if isinstance(func, ast.Attribute) and isinstance(of, Opaque):
         container = walk.quietly(func.value)
-        if isinstance(container, Collected):
-            return method_of(walk, node, func, container, values)
+        if isinstance(container, ContainerValue):
+            return container_method(walk, node, func, container, values)
     _escape(walk, node, values)
     _patch(walk, node, values)
-    if isinstance(of, Partial):
+    if isinstance(of, PartialValue):
         given = arguments(walk, node, values)
         given = Arguments(combined(of.shape, given.shape), given.sometimes)
         call(walk, node.lineno, of.of, given)
         return walk.result(of.of)
     if not is_followed(of):
         return OPAQUE
-    _hand_on(walk, node, of, values)
+    _pass_self_on(walk, node, of, values)
     if not walk.silent:
         call(walk, node.lineno, of, arguments(walk, node, values))
     return walk.result(of)
@@ -418,18 +421,18 @@ def _escape(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
         match node.func.value:
             case ast.Name(id="self") | ast.Call(func=ast.Name(id="super")):
                 for name, value in walk.scope.names.items():
-                    if name.startswith("self.") and isinstance(value, Collected):
+                    if name.startswith("self.") and isinstance(value, ContainerValue):
                         walk.scope.names[name] = value.escaped()
             case _:
                 pass
     for argument in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)):
         if isinstance(argument, ast.Name | ast.Attribute):
             value = values[id(argument)] if id(argument) in values else walk.quietly(argument)
-            if isinstance(value, Collected):
+            if isinstance(value, ContainerValue):
                 put(walk, argument, value.escaped())
 
 
-def _hand_on(walk: Walk, node: ast.Call, of: Value, values: dict[int, Value]) -> None:
+def _pass_self_on(walk: Walk, node: ast.Call, of: Value, values: dict[int, Value]) -> None:
     """`function(self, …)` of another class: there it is the same `self`."""
     match node.args:
         case [ast.Name(id="self") as first, *_] if isinstance(of, Named) and of.dotted in walk.last:

@@ -8,16 +8,16 @@ from collections import deque
 from patcher.analysis.reading.local_values import (
     NOTHING,
     OPAQUE,
-    Collected,
+    ContainerValue,
     Item,
     Names,
     Scope,
     is_followed,
-    one_of,
     plain,
+    union_of,
 )
 from patcher.analysis.reading.walk import ClassDraft, Evaluators, Executors, Walk
-from patcher.analysis.uses import FunctionFacts, Instance, Member, MethodOf, Named, OneOf, Opaque, Parameters, Value
+from patcher.analysis.uses import FunctionFacts, Instance, Member, MethodOf, Named, Opaque, Parameters, Union, Value
 from patcher.worktree.python import UnreadableError, parse_expression
 
 _TRANSPARENT = {"Optional", "Annotated", "ClassVar", "Final", "Required", "NotRequired", "Awaitable", "InitVar"}
@@ -51,7 +51,7 @@ def _annotated(walk: Walk, node: ast.expr) -> Value:
         case ast.Name() | ast.Attribute():
             return _instance(walk.value(node))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return one_of(((_annotated(walk, left), ()), (_annotated(walk, right), ())))
+            return union_of(((_annotated(walk, left), ()), (_annotated(walk, right), ())))
         case ast.Subscript(value=head, slice=inner):
             return _generic(walk, head, inner)
         case _:
@@ -59,7 +59,7 @@ def _annotated(walk: Walk, node: ast.expr) -> Value:
 
 
 def _instance(value: Value) -> Value:
-    return Instance(value) if is_followed(value) and isinstance(value, (Named, Member, OneOf)) else OPAQUE
+    return Instance(value) if is_followed(value) and isinstance(value, (Named, Member, Union)) else OPAQUE
 
 
 def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
@@ -68,7 +68,7 @@ def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
     if not arguments:
         return OPAQUE
     if name == "Union":
-        return one_of((_annotated(walk, each), ()) for each in arguments)
+        return union_of((_annotated(walk, each), ()) for each in arguments)
     if name in _TRANSPARENT:
         return _annotated(walk, arguments[0])
     if name in ("type", "Type"):
@@ -85,7 +85,7 @@ def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
 
 def _holding(walk: Walk, arguments: list[ast.expr]) -> Value:
     items = tuple(Item(None, _annotated(walk, each), each.lineno) for each in arguments)
-    return Collected(items, open=True)
+    return ContainerValue(items, open=True)
 
 
 def narrowed(walk: Walk, test: ast.expr, holds: bool, names: Names) -> Names:
@@ -105,11 +105,11 @@ def narrowed(walk: Walk, test: ast.expr, holds: bool, names: Names) -> Names:
 
 
 def _instances(kinds: Value) -> Value | None:
-    if isinstance(kinds, Collected) and not kinds.open and kinds.items:
+    if isinstance(kinds, ContainerValue) and not kinds.open and kinds.items:
         values = [_instances(item.value) for item in kinds.items]
         found = [value for value in values if value is not None]
-        return one_of((value, ()) for value in found) if len(found) == len(values) else None
-    return Instance(kinds) if is_followed(kinds) and not isinstance(kinds, Collected) else None
+        return union_of((value, ()) for value in found) if len(found) == len(values) else None
+    return Instance(kinds) if is_followed(kinds) and not isinstance(kinds, ContainerValue) else None
 
 
 def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> Parameters:
@@ -145,7 +145,7 @@ def parameter_values(walk: Walk, arguments: ast.arguments, first: Value | None =
         if rest is not None:
             element = annotated(walk, rest.annotation)
             items = () if element is OPAQUE else (Item(None, element, rest.lineno),)
-            values[rest.arg] = Collected(items, open=True, origin=id(rest))
+            values[rest.arg] = ContainerValue(items, open=True, origin=id(rest))
     return values
 
 
@@ -180,8 +180,8 @@ def _function(walk: Walk, node: Function) -> None:
     _define(walk, node.name, Named(walk.dotted(key)))
     _later(walk, node, key, decorators)
     if walk.scope.kind == "class":
-        draft = walk.classes[walk.scope.path]
-        if any(is_followed(base) or base == OPAQUE for base in draft.bases):
+        class_draft = walk.classes[walk.scope.path]
+        if any(is_followed(base) or base == OPAQUE for base in class_draft.bases):
             shape = parameters_of(node, bound="staticmethod" not in decorators)
             walk.use(node.lineno, MethodOf(walk.scope.owner, node.name, shape))
 
@@ -230,7 +230,7 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
         if scope.generator or (node.returns is not None and not scope.results):
             result = OPAQUE
         else:
-            result = one_of((value, ()) for value in scope.results)
+            result = union_of((value, ()) for value in scope.results)
     facts = FunctionFacts(_plain(key), parameters_of(node, bound=bound), plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts

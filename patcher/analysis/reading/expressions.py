@@ -9,20 +9,20 @@ from patcher.analysis.reading.definitions import narrowed
 from patcher.analysis.reading.local_values import (
     NOTHING,
     OPAQUE,
-    Collected,
+    ContainerValue,
     Item,
     Scope,
-    Text,
+    TextValue,
     element_of,
     field_key,
     is_followed,
-    one_of,
     plain,
     together,
+    union_of,
 )
 from patcher.analysis.reading.walk import Evaluators, Walk, assign, becomes_method, identifier
 from patcher.analysis.syntax import parts
-from patcher.analysis.uses import Instance, MemberOf, Named, OneOf, Opaque, Value, When
+from patcher.analysis.uses import Instance, MemberOf, Named, Opaque, Union, Value, When
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
@@ -31,7 +31,7 @@ def _constant(walk: Walk, node: ast.Constant) -> Value:  # noqa: ARG001
     value = node.value
     if value is None:
         return NOTHING
-    return Text(value) if type(value) is str and _NAME.fullmatch(value) else OPAQUE
+    return TextValue(value) if type(value) is str and _NAME.fullmatch(value) else OPAQUE
 
 
 def _name(walk: Walk, node: ast.Name) -> Value:
@@ -45,7 +45,7 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     of = walk.value(node.value)
     if isinstance(of, Opaque):
         return OPAQUE
-    if type(of) is OneOf:
+    if type(of) is Union:
         of = plain(of)
     name = node.attr
     if name == "__class__" and isinstance(of, Instance):
@@ -61,8 +61,8 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
 def _own_alone(walk: Walk, of: Value) -> bool:
     """Whether it is an instance of a class of this file that has no bases, so that its members are the tree's own."""
     if type(of) is Instance and type(of.of) is Named and of.of.dotted == walk.scope.owner:
-        draft = walk.classes.get(of.of.dotted.removeprefix(f"{walk.module}."))
-        return draft is not None and not any(is_followed(base) or base == OPAQUE for base in draft.bases)
+        class_draft = walk.classes.get(of.of.dotted.removeprefix(f"{walk.module}."))
+        return class_draft is not None and not any(is_followed(base) or base == OPAQUE for base in class_draft.bases)
     return False
 
 
@@ -75,9 +75,9 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         return Named(key) if key else OPAQUE
     if isinstance(node.slice, ast.Slice):
         return of
-    if isinstance(of, Collected) and not of.open and _position(node.slice, len(of.items)) is not None:
+    if isinstance(of, ContainerValue) and not of.open and _position(node.slice, len(of.items)) is not None:
         return of.items[_position(node.slice, len(of.items)) or 0].value
-    return element_of(of, key) if is_followed(of) or isinstance(of, Collected) else OPAQUE
+    return element_of(of, key) if is_followed(of) or isinstance(of, ContainerValue) else OPAQUE
 
 
 def _position(node: ast.expr, length: int) -> int | None:
@@ -94,13 +94,15 @@ def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:
     for each in node.elts:
         if isinstance(each, ast.Starred):
             inner = walk.value(each.value)
-            items += [Item(None, i.value, i.line, i.name) for i in inner.items] if isinstance(inner, Collected) else []
-            more = more or not isinstance(inner, Collected) or inner.open
+            items += (
+                [Item(None, i.value, i.line, i.name) for i in inner.items] if isinstance(inner, ContainerValue) else []
+            )
+            more = more or not isinstance(inner, ContainerValue) or inner.open
         else:
             items.append(Item(None, walk.value(each), each.lineno, identifier(each), walk.conditions))
-    if len(items) == 2 and isinstance(items[0].value, Text):
+    if len(items) == 2 and isinstance(items[0].value, TextValue):
         _table_row(walk, items[0].value.text, items[1].value)
-    return Collected(tuple(items), more, origin=id(node))
+    return ContainerValue(tuple(items), more, origin=id(node))
 
 
 def _table_row(walk: Walk, path: str, value: Value) -> None:
@@ -112,11 +114,11 @@ def _table_row(walk: Walk, path: str, value: Value) -> None:
 
 def _dict(walk: Walk, node: ast.Dict) -> Value:
     walk.contexts[id(node)] = walk.context
-    made = Collected(origin=id(node))
+    made = ContainerValue(origin=id(node))
     for key, each in zip(node.keys, node.values, strict=True):
         value = walk.value(each)
         if key is None:
-            inner = value if isinstance(value, Collected) else Collected(open=True)
+            inner = value if isinstance(value, ContainerValue) else ContainerValue(open=True)
             made = made.adding(*inner.items, open_too=inner.open)
             continue
         walk.value(key)
@@ -138,20 +140,20 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
     if walk.scope.names is not before:
         before.update({name: v for name, v in walk.scope.names.items() if name not in before})
         walk.scope.names = before
-    return values[-1] if every else one_of((value, ()) for value in values)
+    return values[-1] if every else union_of((value, ()) for value in values)
 
 
 def _choice(walk: Walk, node: ast.IfExp) -> Value:
     walk.value(node.test)
-    ways = []
+    alternatives = []
     before = walk.scope.names
     for branch, holds in ((node.body, True), (node.orelse, False)):
         condition = When(node.test, holds)
         with walk.under(condition):
             walk.scope.names = narrowed(walk, node.test, holds, before)
-            ways.append((walk.value(branch), (condition,)))
+            alternatives.append((walk.value(branch), (condition,)))
             walk.scope.names = before
-    return together(ways)
+    return together(alternatives)
 
 
 def _walrus(walk: Walk, node: ast.NamedExpr) -> Value:
@@ -183,7 +185,7 @@ def _comprehension(walk: Walk, node: ast.ListComp | ast.SetComp | ast.GeneratorE
             walk.value(node.key)
         value = walk.value(node.value if isinstance(node, ast.DictComp) else node.elt)
     walk.scope = before
-    return Collected((Item(None, value, node.lineno),), open=True)
+    return ContainerValue((Item(None, value, node.lineno),), open=True)
 
 
 def _assign_inside(walk: Walk, target: ast.expr, value: Value) -> None:

@@ -8,20 +8,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from patcher.analysis.uses import Condition, Element, Named, OneOf, Opaque, Shape, Value
+from patcher.analysis.uses import Condition, Element, Named, Opaque, Shape, Union, Value
 
 OPAQUE = Opaque()
-NOTHING = OneOf(())
+NOTHING = Union(())
 """`None`: nothing that has members."""
 
 _MOST = 12
 _OWN = frozenset(sys.stdlib_module_names) | {"builtins"}
 
 
-def one_of(ways: Iterable[tuple[Value, tuple[Condition, ...]]]) -> Value:
+def union_of(alternatives: Iterable[tuple[Value, tuple[Condition, ...]]]) -> Value:
     """One value for several ways: each once, `None` left out, those that agree without a condition."""
     found: dict[Value, tuple[Condition, ...]] = {}
-    for value, conditions in ways:
+    for value, conditions in alternatives:
         for each, further in _flat(value):
             known = found.get(each)
             found[each] = conditions + further if known is None else ()
@@ -29,11 +29,11 @@ def one_of(ways: Iterable[tuple[Value, tuple[Condition, ...]]]) -> Value:
         return next(iter(found))
     if len(found) > _MOST:
         return OPAQUE
-    return OneOf(tuple(found), tuple(found.values()) if any(found.values()) else ())
+    return Union(tuple(found), tuple(found.values()) if any(found.values()) else ())
 
 
 def _flat(value: Value) -> Iterable[tuple[Value, tuple[Condition, ...]]]:
-    if isinstance(value, OneOf):
+    if isinstance(value, Union):
         return zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
     return ((value, ()),)
 
@@ -42,8 +42,8 @@ def plain(value: Value) -> Value:
     """The value without what is known of it in one function only."""
     if isinstance(value, Opaque):
         return OPAQUE
-    if isinstance(value, OneOf) and any(isinstance(each, Opaque) and each != OPAQUE for each in value.values):
-        return one_of((plain(each), conditions) for each, conditions in _flat(value))
+    if isinstance(value, Union) and any(isinstance(each, Opaque) and each != OPAQUE for each in value.values):
+        return union_of((plain(each), conditions) for each, conditions in _flat(value))
     return value
 
 
@@ -56,7 +56,7 @@ def is_followed(value: Value) -> bool:
     kind = type(value)
     if kind is Named:
         return not in_standard_library(value.dotted)  # type: ignore[union-attr]
-    if kind is OneOf:
+    if kind is Union:
         return any(is_followed(each) for each in value.values)  # type: ignore[union-attr]
     return not isinstance(value, Opaque)
 
@@ -73,7 +73,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected(Opaque):
+class ContainerValue(Opaque):
     """A list, tuple, set or dict whose elements are known; `open`: there may be others."""
 
     items: tuple[Item, ...] = ()
@@ -82,32 +82,32 @@ class Collected(Opaque):
     origin: int = 0
     """Tells two containers apart, whatever was put into them since."""
 
-    def adding(self, *items: Item, open_too: bool = False) -> Collected:
+    def adding(self, *items: Item, open_too: bool = False) -> ContainerValue:
         keys = {item.key for item in items if item.key is not None and not item.conditions}
         kept = tuple(item for item in self.items if item.key not in keys) if keys else self.items
         return replace(self, items=kept + items, open=self.open or open_too)
 
-    def without(self, key: str | None) -> Collected:
+    def without(self, key: str | None) -> ContainerValue:
         """After one key was taken out; None: any."""
         if key is None:
             return self.escaped()
         kept = tuple(item for item in self.items if item.key != key)
         return replace(self, items=kept, removed=self.removed | {key})
 
-    def escaped(self) -> Collected:
+    def escaped(self) -> ContainerValue:
         """After other code had it in its hands: elements are as before, keys are no longer known."""
         return replace(self, items=tuple(replace(item, key=None) for item in self.items), open=True)
 
-    def joined(self, other: Collected) -> Collected:
+    def joined(self, other: ContainerValue) -> ContainerValue:
         """What it is when either way may have been taken."""
         removed = self.removed | other.removed
         items = list(self.items)
         items += [item for item in other.items if item not in items]
         kept = tuple(item for item in items if item.key not in removed)
         more = self.open or other.open or len(kept) < len(items)
-        return Collected(kept, more, removed, self.origin if self.origin == other.origin else 0)
+        return ContainerValue(kept, more, removed, self.origin if self.origin == other.origin else 0)
 
-    def under(self, conditions: tuple[Condition, ...]) -> Collected:
+    def under(self, conditions: tuple[Condition, ...]) -> ContainerValue:
         """Each item only under these conditions too."""
         return replace(
             self,
@@ -123,12 +123,12 @@ class Collected(Opaque):
         if key is not None:
             found = [item.value for item in self.items if item.key == key]
             if found:
-                return one_of((value, ()) for value in found)
-        return one_of((item.value, ()) for item in self.items) if self.items else OPAQUE
+                return union_of((value, ()) for value in found)
+        return union_of((item.value, ()) for item in self.items) if self.items else OPAQUE
 
 
 @dataclass(frozen=True, slots=True)
-class Partial(Opaque):
+class PartialValue(Opaque):
     """`functools.partial(of, …)`, with what it has been given so far."""
 
     of: Value
@@ -136,7 +136,7 @@ class Partial(Opaque):
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Opaque):
+class TextValue(Opaque):
     """A literal that may be the name of something."""
 
     text: str
@@ -144,31 +144,35 @@ class Text(Opaque):
 
 def texts(value: Value) -> tuple[tuple[str, tuple[Condition, ...]], ...]:
     """The names that a value may be, and under which conditions; empty if that is not known of every way."""
-    if isinstance(value, Text):
+    if isinstance(value, TextValue):
         return ((value.text, ()),)
-    if not isinstance(value, OneOf):
+    if not isinstance(value, Union):
         return ()
-    ways = zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
-    found = tuple((way.text, conditions) for way, conditions in ways if isinstance(way, Text))
+    alternatives = zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
+    found = tuple(
+        (alternative.text, conditions) for alternative, conditions in alternatives if isinstance(alternative, TextValue)
+    )
     return found if len(found) == len(value.values) else ()
 
 
 def element_of(value: Value, key: str | None = None) -> Value:
     """What iterating over a value, or subscripting it, gives."""
     match value:
-        case Collected():
+        case ContainerValue():
             return value.element(key)
         case Opaque():
             return OPAQUE
-        case OneOf(values=values, conditions=conditions):
-            ways = conditions or ((),) * len(values)
-            return one_of((element_of(each, key), way) for each, way in zip(values, ways, strict=True))
+        case Union(values=values, conditions=conditions):
+            alternatives = conditions or ((),) * len(values)
+            return union_of(
+                (element_of(each, key), alternative) for each, alternative in zip(values, alternatives, strict=True)
+            )
         case _:
             return Element(value)
 
 
 Names = dict[str, Value]
-Way = tuple[tuple[Condition, ...], Names]
+Alternative = tuple[tuple[Condition, ...], Names]
 
 
 class Scope:
@@ -195,7 +199,7 @@ class Scope:
         """Names declared `global`."""
         self.results: list[Value] = []
         self.generator = False
-        self.exits: list[Way] = []
+        self.exits: list[Alternative] = []
         """The states in which the loop around this point was left or begun anew."""
 
     def find(self, name: str) -> Value | None:
@@ -218,20 +222,20 @@ def field_key(node: ast.Attribute) -> str:
     return f"self.{node.attr}"
 
 
-def merged(ways: list[Way], module: str | None) -> Names:
+def merged(alternatives: list[Alternative], module: str | None) -> Names:
     """The names after ways that come together. On a module's level (`module`) a name that they disagree on stands for
     itself: its bindings keep their conditions."""
-    if len(ways) == 1:
-        return ways[0][1]
-    names = dict(ways[0][1])
+    if len(alternatives) == 1:
+        return alternatives[0][1]
+    names = dict(alternatives[0][1])
     differing = set()
-    for _, others in ways[1:]:
+    for _, others in alternatives[1:]:
         for name, value in others.items():
             known = names.setdefault(name, value)
             if known is not value:
                 differing.add(name)
     for name in differing:
-        found = [(way[name], conditions) for conditions, way in ways if name in way]
+        found = [(alternative[name], conditions) for conditions, alternative in alternatives if name in alternative]
         value = together(found)
         itself = module is not None and is_followed(value) and value not in [each for each, _ in found]
         names[name] = Named(f"{module}.{name}") if itself else value
@@ -240,13 +244,13 @@ def merged(ways: list[Way], module: str | None) -> Names:
 
 def together(found: Sequence[tuple[Value, tuple[Condition, ...]]]) -> Value:
     """One value for what several ways give: containers are one that has what either has."""
-    containers = [(value, conditions) for value, conditions in found if isinstance(value, Collected)]
+    containers = [(value, conditions) for value, conditions in found if isinstance(value, ContainerValue)]
     if len(containers) == len(found):
         return _joined(containers)
-    return one_of(found)
+    return union_of(found)
 
 
-def _joined(containers: Iterable[tuple[Collected, tuple[Condition, ...]]]) -> Collected:
+def _joined(containers: Iterable[tuple[ContainerValue, tuple[Condition, ...]]]) -> ContainerValue:
     (joined, conditions), *others = containers
     for other, further in others:
         if joined.origin != other.origin:

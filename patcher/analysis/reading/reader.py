@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from patcher.analysis.reading.calls import CALLS
 from patcher.analysis.reading.definitions import DEFINITIONS, LAMBDAS
 from patcher.analysis.reading.expressions import EXPRESSIONS
-from patcher.analysis.reading.local_values import one_of
+from patcher.analysis.reading.local_values import union_of
 from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
 from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
 from patcher.analysis.reading.walk import Walk
 from patcher.analysis.syntax import module_name
-from patcher.analysis.uses import FileFacts, Named, OneOf
+from patcher.analysis.uses import FileFacts, Named, Union
 from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
@@ -52,7 +52,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
         walk.module,
         tuple(walk.uses),
         {name: tuple(bounds) for name, bounds in walk.bindings.items()},
-        {key: draft.facts() for key, draft in walk.classes.items()},
+        {key: class_draft.facts() for key, class_draft in walk.classes.items()},
         walk.functions,
         tuple(walk.stars),
     )
@@ -80,8 +80,8 @@ def _settle(walk: Walk, shared: set[str]) -> None:
     """Give the module's names the values that functions see: those that are bound in several ways, or by functions too
     (`shared`), stand for themselves, so that each release takes its own."""
     for name, bounds in walk.bindings.items():
-        value = one_of((bound.value, ()) for bound in bounds)
-        if name in shared or (len(bounds) > 1 and isinstance(value, OneOf)):
+        value = union_of((bound.value, ()) for bound in bounds)
+        if name in shared or (len(bounds) > 1 and isinstance(value, Union)):
             walk.scope.names[name] = Named(walk.dotted(name))
         elif len(bounds) > 1:
             walk.scope.names[name] = value

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from patcher.analysis.reading.definitions import annotated, narrowed
 from patcher.analysis.reading.local_values import (
     OPAQUE,
-    Collected,
+    Alternative,
+    ContainerValue,
     Names,
-    Way,
     element_of,
     is_followed,
     merged,
-    one_of,
     texts,
+    union_of,
 )
 from patcher.analysis.reading.walk import Executors, Walk, assign, put
-from patcher.analysis.uses import Condition, ImportOf, Member, Named, Otherwise, Result, Value, When
+from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 
 
 def _import(walk: Walk, node: ast.Import) -> None:
@@ -58,7 +58,7 @@ def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value 
     for module, conditions in modules:
         with walk.under(*conditions):
             walk.use(node.lineno, ImportOf(module, None))
-    return one_of((Named(module), conditions) for module, conditions in modules) if modules else None
+    return union_of((Named(module), conditions) for module, conditions in modules) if modules else None
 
 
 IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import_from}
@@ -75,17 +75,17 @@ def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
         walk.value(node.annotation)
     declared = annotated(walk, node.annotation)
     if node.value is None:
-        if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, Collected):
+        if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, ContainerValue):
             assign(walk, node.target, declared)
         return
     assign(walk, node.target, _more_telling(declared, walk.value(node.value)), node.value)
 
 
 def _more_telling(declared: Value, value: Value) -> Value:
-    if isinstance(value, Collected):
-        empty = isinstance(declared, Collected) and not value.items and is_followed(declared.element())
+    if isinstance(value, ContainerValue):
+        empty = isinstance(declared, ContainerValue) and not value.items and is_followed(declared.element())
         return declared if empty else value
-    return declared if is_followed(declared) or isinstance(declared, Collected) else value
+    return declared if is_followed(declared) or isinstance(declared, ContainerValue) else value
 
 
 def _augmented(walk: Walk, node: ast.AugAssign) -> None:
@@ -93,8 +93,8 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
     value = walk.value(node.value)
     if not isinstance(node.target, ast.Name):
         return
-    if isinstance(before, Collected):
-        more = value if isinstance(value, Collected) else Collected(open=True)
+    if isinstance(before, ContainerValue):
+        more = value if isinstance(value, ContainerValue) else ContainerValue(open=True)
         put(walk, node.target, before.adding(*more.items, open_too=more.open))
     else:
         walk.bind(node.target.id, OPAQUE)
@@ -131,7 +131,7 @@ def _delete(walk: Walk, node: ast.Delete) -> None:
             case ast.Subscript(value=of, slice=key):
                 container = walk.value(of)
                 walk.value(key)
-                if isinstance(container, Collected):
+                if isinstance(container, ContainerValue):
                     text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
                     put(walk, of, container.without(text))
             case ast.Attribute(value=of):
@@ -232,14 +232,14 @@ def _if(walk: Walk, node: ast.If) -> None:
         return
     walk.value(node.test)
     before = walk.scope.names
-    ways: list[Way] = []
+    alternatives: list[Alternative] = []
     for block, holds in ((node.body, True), (node.orelse, False)):
         condition = When(node.test, holds)
         names = _branch(walk, block, condition, before, holds)
         if not leaves(block):
-            ways.append(((condition,), names))
-    walk.scope.names = _meet(walk, ways) if ways else before
-    if len(ways) == 1:
+            alternatives.append(((condition,), names))
+    walk.scope.names = _meet(walk, alternatives) if alternatives else before
+    if len(alternatives) == 1:
         left = leaves(node.body)
         walk.assume(When(node.test, not left, assumed=raises(node.body if left else node.orelse)))
         walk.scope.names = narrowed(walk, node.test, not left, walk.scope.names)
@@ -261,8 +261,8 @@ def _branch(walk: Walk, block: Sequence[ast.stmt], condition: When, before: Name
     return names
 
 
-def _meet(walk: Walk, ways: list[Way]) -> Names:
-    return merged(ways, walk.module if walk.scope.kind == "module" else None)
+def _meet(walk: Walk, alternatives: list[Alternative]) -> Names:
+    return merged(alternatives, walk.module if walk.scope.kind == "module" else None)
 
 
 def _type_checking(walk: Walk, test: ast.expr) -> bool | None:
@@ -304,10 +304,10 @@ def _loop(walk: Walk, node: ast.For | ast.AsyncFor | ast.While) -> None:
         walk.run(node.body)
     walk.looping -= 1
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
-    ways = [] if endless and scope.exits else [((), before)]
+    alternatives = [] if endless and scope.exits else [((), before)]
     if not leaves(node.body):
-        ways.append(((), scope.names))
-    scope.names = dict(_meet(walk, [*ways, *scope.exits]))
+        alternatives.append(((), scope.names))
+    scope.names = dict(_meet(walk, [*alternatives, *scope.exits]))
     scope.exits = exits
     with walk.under():
         walk.run(node.orelse)
@@ -325,17 +325,17 @@ def _try(walk: Walk, node: ast.Try) -> None:
     attempts = walk.attempts
     if node.handlers:
         everything = tuple(name for handler in node.handlers for name in catches(handler))
-        walk.attempts = (*attempts, Otherwise(first, last, everything))
+        walk.attempts = (*attempts, WhenRaised(first, last, everything))
     with walk.under(caught=swallowed(node.handlers)):
         walk.run(node.body)
     broken_off = _meet(walk, [((), before), ((), scope.names)])
     with walk.under():
         walk.run(node.orelse)
     walk.attempts = attempts
-    ways: list[Way] = [] if leaves(node.body) or leaves(node.orelse) else [((), scope.names)]
-    through = not ways
+    alternatives: list[Alternative] = [] if leaves(node.body) or leaves(node.orelse) else [((), scope.names)]
+    through = not alternatives
     for handler in node.handlers:
-        condition = Otherwise(first, last, catches(handler))
+        condition = WhenRaised(first, last, catches(handler))
         scope.names = dict(broken_off)
         with walk.under(condition):
             if handler.type is not None:
@@ -344,12 +344,14 @@ def _try(walk: Walk, node: ast.Try) -> None:
                 scope.names[handler.name] = OPAQUE
             walk.run(handler.body)
         if not leaves(handler.body):
-            ways.append(((condition,), scope.names))
-    scope.names = dict(_meet(walk, ways)) if ways else broken_off
+            alternatives.append(((condition,), scope.names))
+    scope.names = dict(_meet(walk, alternatives)) if alternatives else broken_off
     walk.run(node.finalbody)
-    if through and ways:
-        taken = [condition for conditions, _ in ways for condition in conditions if isinstance(condition, Otherwise)]
-        walk.assume(Otherwise(first, last, tuple(name for condition in taken for name in condition.catches)))
+    if through and alternatives:
+        taken = [
+            condition for conditions, _ in alternatives for condition in conditions if isinstance(condition, WhenRaised)
+        ]
+        walk.assume(WhenRaised(first, last, tuple(name for condition in taken for name in condition.catches)))
 
 
 def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
@@ -365,7 +367,7 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
     attempts = walk.attempts
     if suppressed:
         last = node.body[-1].end_lineno or node.body[-1].lineno
-        walk.attempts = (*attempts, Otherwise(node.body[0].lineno, last, suppressed))
+        walk.attempts = (*attempts, WhenRaised(node.body[0].lineno, last, suppressed))
     with walk.under(caught=suppressed):
         walk.run(node.body)
     walk.attempts = attempts
@@ -374,7 +376,7 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
 def _match(walk: Walk, node: ast.Match) -> None:
     walk.value(node.subject)
     before = walk.scope.names
-    ways: list[Way] = [((), before)]
+    alternatives: list[Alternative] = [((), before)]
     for case in node.cases:
         walk.scope.names = dict(before)
         test = _case_test(node.subject, case.pattern)
@@ -391,8 +393,8 @@ def _match(walk: Walk, node: ast.Match) -> None:
                 walk.assume(When(case.guard, True))
             walk.run(case.body)
         if not leaves(case.body):
-            ways.append(((), walk.scope.names))
-    walk.scope.names = _meet(walk, ways)
+            alternatives.append(((), walk.scope.names))
+    walk.scope.names = _meet(walk, alternatives)
 
 
 def _case_test(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:

@@ -12,15 +12,15 @@ from typing import Any
 
 from patcher.analysis.reading.local_values import (
     OPAQUE,
-    Collected,
+    ContainerValue,
     Item,
     Scope,
     element_of,
     field_key,
     in_standard_library,
     is_followed,
-    one_of,
     plain,
+    union_of,
 )
 from patcher.analysis.uses import (
     MOST_CONDITIONS,
@@ -34,12 +34,12 @@ from patcher.analysis.uses import (
     MemberOf,
     Named,
     Need,
-    OneOf,
-    Otherwise,
     Result,
     Super,
+    Union,
     Use,
     Value,
+    WhenRaised,
 )
 
 
@@ -95,7 +95,7 @@ class Walk:
         self.function = ""
         self.conditions: tuple[Condition, ...] = ()
         self.caught: tuple[str, ...] = ()
-        self.attempts: tuple[Otherwise, ...] = ()
+        self.attempts: tuple[WhenRaised, ...] = ()
         self._context: Context | None = None
 
     @property
@@ -191,7 +191,7 @@ class Walk:
     def bound(self, value: Value) -> Bound:
         attempt = self.attempts[-1] if self.attempts else None
         if attempt is not None:
-            attempt = Otherwise(attempt.first, max(self.line, attempt.first), attempt.catches)
+            attempt = WhenRaised(attempt.first, max(self.line, attempt.first), attempt.catches)
         return Bound(plain(value), self.conditions, attempt)
 
     def member(self, of: Value, name: str) -> Value:
@@ -200,10 +200,10 @@ class Walk:
             return Named(f"{of.dotted}.{name}")
         if not is_followed(of) or (name in ("remote", "options") and not _of_package(of, "ray")):
             return OPAQUE
-        return Member(plain(of) if type(of) is OneOf else of, name)
+        return Member(plain(of) if type(of) is Union else of, name)
 
     def result(self, of: Value) -> Value:
-        return Result(plain(of) if type(of) is OneOf else of) if is_followed(of) else OPAQUE
+        return Result(plain(of) if type(of) is Union else of) if is_followed(of) else OPAQUE
 
     def owner(self) -> Value:
         """The class whose method is being visited."""
@@ -211,7 +211,7 @@ class Walk:
 
 
 def _of_package(value: Value, package: str) -> bool:
-    while not isinstance(value, (Named, OneOf)):
+    while not isinstance(value, (Named, Union)):
         if isinstance(value, Super) or not hasattr(value, "of"):
             return False
         value = value.of
@@ -238,12 +238,16 @@ def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | No
 def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.expr | None) -> None:
     parts = expression.elts if isinstance(expression, (ast.Tuple, ast.List)) else []
     starred = any(isinstance(each, ast.Starred) for each in (*targets, *parts))
-    ways = value.values if isinstance(value, OneOf) else (value,)
-    tuples = [way for way in ways if isinstance(way, Collected) and len(way.items) == len(targets)]
+    alternatives = value.values if isinstance(value, Union) else (value,)
+    tuples = [
+        alternative
+        for alternative in alternatives
+        if isinstance(alternative, ContainerValue) and len(alternative.items) == len(targets)
+    ]
     for position, target in enumerate(targets):
-        if tuples and len(tuples) == len(ways) and not starred:
+        if tuples and len(tuples) == len(alternatives) and not starred:
             part = parts[position] if len(parts) == len(targets) else None
-            assign(walk, target, one_of((way.items[position].value, ()) for way in tuples), part)
+            assign(walk, target, union_of((alternative.items[position].value, ()) for alternative in tuples), part)
         else:
             assign(walk, target, element_of(value))
 
@@ -252,11 +256,11 @@ def _attribute(walk: Walk, target: ast.Attribute, value: Value) -> None:
     of = walk.value(target.value)
     owner = of.of if isinstance(of, Instance) else of
     if isinstance(owner, Named) and owner.dotted == walk.scope.owner:
-        draft = walk.classes[owner.dotted.removeprefix(f"{walk.module}.")]
-        draft.attributes.setdefault(target.attr, []).append(walk.bound(value))
-        walk.has_fields = walk.has_fields or isinstance(value, Collected)
-        if isinstance(value, Collected) or field_key(target) in walk.scope.names:
-            walk.scope.names[field_key(target)] = value if isinstance(value, Collected) else OPAQUE
+        class_draft = walk.classes[owner.dotted.removeprefix(f"{walk.module}.")]
+        class_draft.attributes.setdefault(target.attr, []).append(walk.bound(value))
+        walk.has_fields = walk.has_fields or isinstance(value, ContainerValue)
+        if isinstance(value, ContainerValue) or field_key(target) in walk.scope.names:
+            walk.scope.names[field_key(target)] = value if isinstance(value, ContainerValue) else OPAQUE
     elif is_followed(of) and is_definition(of):
         replaced(walk, target.end_lineno or target.lineno, of, target.attr, value)
 
@@ -268,7 +272,7 @@ def is_definition(value: Value) -> bool:
             return True
         case Member(of=of):
             return is_definition(of)
-        case OneOf(values=values):
+        case Union(values=values):
             return any(is_definition(each) for each in values)
         case _:
             return False
@@ -283,24 +287,24 @@ def replaced(walk: Walk, line: int, of: Value, name: str, value: Value, *, soft:
 
 def becomes_method(walk: Walk, function: Value, of: Value) -> None:
     """A function is put into a class."""
-    for each in function.values if isinstance(function, OneOf) else (function,):
+    for each in function.values if isinstance(function, Union) else (function,):
         if isinstance(each, Named) and each.dotted.startswith(f"{walk.module}."):
             known = walk.patched.get(each.dotted)
-            walk.patched[each.dotted] = of if known is None else one_of(((known, ()), (of, ())))
+            walk.patched[each.dotted] = of if known is None else union_of(((known, ()), (of, ())))
 
 
 def _subscript(walk: Walk, target: ast.Subscript, value: Value, expression: ast.expr | None) -> None:
     walk.contexts[id(target)] = walk.context
     of = walk.value(target.value)
     walk.value(target.slice)
-    if isinstance(of, Collected):
+    if isinstance(of, ContainerValue):
         key = target.slice.value if isinstance(target.slice, ast.Constant) else None
         text = key if isinstance(key, str) else None
         item = Item(text, value, target.lineno, identifier(expression), walk.conditions)
         put(walk, target.value, added(of, item))
 
 
-def added(container: Collected, item: Item) -> Collected:
+def added(container: ContainerValue, item: Item) -> ContainerValue:
     """With one more item; a key that is already there under other conditions may get its value either way."""
     if item.key is None:
         return container.adding(item, open_too=True)
@@ -308,7 +312,7 @@ def added(container: Collected, item: Item) -> Collected:
     if any(known.conditions == item.conditions[: len(known.conditions)] for known in earlier):
         return container
     kept = tuple(known for known in container.items if known not in earlier or known.conditions != item.conditions)
-    return Collected((*kept, item), container.open, container.removed - {item.key}, container.origin)
+    return ContainerValue((*kept, item), container.open, container.removed - {item.key}, container.origin)
 
 
 def put(walk: Walk, holder: ast.expr, value: Value) -> None:

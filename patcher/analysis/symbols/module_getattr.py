@@ -26,7 +26,7 @@ TableOf: TypeAlias = Callable[[str], "Table | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class GetattrOutcome:
     """The outcomes of all paths: does one return, does one raise AttributeError, and where the name may come from."""
 
     returns: bool
@@ -38,7 +38,7 @@ class Served:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _GetattrWalk:
     parameter: str
     name: str
     table: TableOf
@@ -50,16 +50,16 @@ class _Walk:
     """Local names: an import, or whether the value is known to be there (None: not known)."""
 
 
-def serve(node: FunctionNode, name: str, table: TableOf) -> Served:
+def follow_getattr(node: FunctionNode, name: str, table: TableOf) -> GetattrOutcome:
     """Follow `__getattr__` for one `name`; `table` gives the module's literal containers by name."""
     arguments = [*node.args.posonlyargs, *node.args.args]
-    walk = _Walk(arguments[0].arg if arguments else "", name, table)
+    walk = _GetattrWalk(arguments[0].arg if arguments else "", name, table)
     if not _ends(node.body, walk):
         walk.returns = True
-    return Served(walk.returns, walk.refuses, tuple(walk.rows), tuple(walk.imports))
+    return GetattrOutcome(walk.returns, walk.refuses, tuple(walk.rows), tuple(walk.imports))
 
 
-def _ends(body: Iterable[ast.stmt], walk: _Walk) -> bool:
+def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
     """Run through `body`; True if no path goes on behind it."""
     for node in body:
         match node:
@@ -102,7 +102,7 @@ def _ends(body: Iterable[ast.stmt], walk: _Walk) -> bool:
     return False
 
 
-def _holds(test: ast.expr, walk: _Walk) -> bool | None:
+def _holds(test: ast.expr, walk: _GetattrWalk) -> bool | None:
     match test:
         case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as operator], comparators=[container]):
             if not _is_parameter(left, walk) or (found := _container(container, walk)) is None:
@@ -140,7 +140,7 @@ def _holds(test: ast.expr, walk: _Walk) -> bool | None:
             return None
 
 
-def _looked_up(value: ast.expr, walk: _Walk) -> bool | None:
+def _looked_up(value: ast.expr, walk: _GetattrWalk) -> bool | None:
     """Whether `TABLE.get(name)` or `TABLE[name]` finds something; None for any other expression."""
     match value:
         case ast.Call(func=ast.Attribute(value=owner, attr="get" | "pop"), args=[key, *default]):
@@ -159,7 +159,7 @@ def _looked_up(value: ast.expr, walk: _Walk) -> bool | None:
     return False if found.complete else None
 
 
-def _container(node: ast.expr, walk: _Walk) -> Table | None:
+def _container(node: ast.expr, walk: _GetattrWalk) -> Table | None:
     match node:
         case ast.Name(id=name):
             return walk.table(name)
@@ -173,7 +173,7 @@ def _container(node: ast.expr, walk: _Walk) -> Table | None:
             return None
 
 
-def _note_import(value: ast.expr | None, walk: _Walk) -> None:
+def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
     match value:
         case ast.Name(id=local) if isinstance(found := walk.local.get(local), Imported):
             walk.imports.append(found)
@@ -189,23 +189,23 @@ def _note_import(value: ast.expr | None, walk: _Walk) -> None:
             pass
 
 
-def _is_parameter(node: ast.expr, walk: _Walk) -> bool:
+def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
     return isinstance(node, ast.Name) and node.id == walk.parameter
 
 
-def served_member(symbols: Symbols, module: Module, node: ast.FunctionDef, name: str) -> Resolution:
+def module_getattr_member(symbols: Symbols, module: Module, node: ast.FunctionDef, name: str) -> Resolution:
     """The attribute `name` as the module's `__getattr__` (`node`) serves it, followed to its definition."""
-    served = serve(node, name, lambda table: _table(symbols, module, table))
-    if not served.returns:
+    outcome = follow_getattr(node, name, lambda table: _table(symbols, module, table))
+    if not outcome.returns:
         return Resolution(Absent(module.name, name))
-    for imported in served.imports:
+    for imported in outcome.imports:
         found = symbols.imported(module.name, imported)
         if not isinstance(found.definition, Absent):
             return behind(module, name, found)
-    if served.refuses:
+    if outcome.refuses:
         return Resolution(Unknown(f"{module.name} may serve {name} from its __getattr__"))
     absent = False
-    for row in served.rows:
+    for row in outcome.rows:
         for where, attribute in _targets(symbols, module, row, name):
             if isinstance(target := symbols.modules.find(where), Module) and target.name != module.name:
                 found = symbols.module_member(target, attribute)

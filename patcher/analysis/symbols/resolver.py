@@ -23,23 +23,23 @@ from patcher.analysis.symbols.definition import (
     full_name,
     is_property,
 )
-from patcher.analysis.symbols.module_getattr import served_member
+from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
-from patcher.analysis.symbols.sources import Modules, Text
+from patcher.analysis.symbols.sources import Modules, TextIndex
 
 
-def handed_back(symbols: Symbols, module: Module, value: ast.expr | None) -> ast.Name | None:
+def returned_argument(symbols: Symbols, module: Module, value: ast.expr | None) -> ast.Name | None:
     """The name that a call like `updated(X)` gives back as it is; None if the value is no such call."""
     match value:
         case ast.Call(func=ast.Name() | ast.Attribute() as called, args=[ast.Name() as given, *_]):
             found = symbols.expression(module.name, called).definition
-            return given if isinstance(found, Function) and _gives_back(found.node) else None
+            return given if isinstance(found, Function) and _returns_its_argument(found.node) else None
         case _:
             return None
 
 
-def before(symbols: Symbols, module: Module, name: str, binding: Binding) -> Resolution | None:
+def bound_before(symbols: Symbols, module: Module, name: str, binding: Binding) -> Resolution | None:
     """What `name` was bound to before `binding` bound it anew; None if that is not certain."""
     scope = symbols.modules.scope(module)
     every = [] if isinstance(scope, Unknown) else scope.names.get(name, [])
@@ -47,7 +47,7 @@ def before(symbols: Symbols, module: Module, name: str, binding: Binding) -> Res
     return symbols.bound(module, earlier[-1], name) if earlier and earlier[-1].certain else None
 
 
-def _gives_back(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether every `return` gives the first parameter, which is not bound anew."""
     if isinstance(node, ast.AsyncFunctionDef) or node.decorator_list or not node.args.args:
         return False
@@ -82,7 +82,7 @@ class Symbols:
     def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
         """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
         self.modules = Modules(package)
-        self.text: Text = Text(package, earlier.text if earlier is not None else None)
+        self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.class_scopes: dict[ast.ClassDef, Scope] = {}
         self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
         self._members: dict[tuple[str, str], Resolution] = {}
@@ -249,7 +249,7 @@ class Symbols:
         if not name.startswith("__"):
             for binding in scope.bindings("__getattr__"):
                 if isinstance(binding.made_by, ast.FunctionDef):
-                    found = served_member(self, module, binding.made_by, name)
+                    found = module_getattr_member(self, module, binding.made_by, name)
                     if not isinstance(found.definition, Absent):
                         return found
         if unsure is None and not name.startswith("__") and self.modules.binds_dynamically(module):
@@ -271,8 +271,8 @@ class Symbols:
                     found = self.expression(module.name, value)
                     if isinstance(found.definition, Class | Function | Module):
                         return behind(module, name, found)
-                elif (given := handed_back(self, module, value)) is not None:
-                    same = before(self, module, name, binding) if given.id == name else None
+                elif (given := returned_argument(self, module, value)) is not None:
+                    same = bound_before(self, module, name, binding) if given.id == name else None
                     found = same or self.expression(module.name, given)
                     if isinstance(found.definition, Class | Function):
                         return found

@@ -29,7 +29,7 @@ class Modules:
         self._found: dict[str, Module | Unknown | None] = {}
         self._trees: dict[str, ast.Module | Unknown] = {}
         self._scopes: dict[str, Scope | Unknown] = {}
-        self._given: dict[str, _Given | None] = {}
+        self._star_names: dict[str, _StarNames | None] = {}
         self._dynamic: dict[str, bool] = {}
         self._entries: dict[Path, frozenset[str]] = {}
 
@@ -64,9 +64,9 @@ class Modules:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
         if module.path is None or module.name in self._trees:
             return False
-        if module.name not in self._given:
-            self._given[module.name] = _given(module.path)
-        given = self._given[module.name]
+        if module.name not in self._star_names:
+            self._star_names[module.name] = _star_names(module.path)
+        given = self._star_names[module.name]
         if given is None:
             return False
         if given.listed:
@@ -143,7 +143,7 @@ def _record(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _StarNames:
     """What decides, without parsing, which names a star import can take from a file."""
 
     text: bytes
@@ -151,7 +151,7 @@ class _Given:
     """The names stand in it as strings: it begins with the only `__all__`."""
 
 
-def _given(path: Path) -> _Given | None:
+def _star_names(path: Path) -> _StarNames | None:
     """None where the text alone rules nothing out."""
     try:
         text = files.read(path, files.SOURCE_BYTES, follow=True)
@@ -160,8 +160,8 @@ def _given(path: Path) -> _Given | None:
     if b"import *" in text:
         return None
     if text.count(b"__all__") == 1 and (found := re.search(rb"\n__all__ = [\[(]", text)):
-        return _Given(text[found.start() :], listed=True)
-    return None if b"__getattr__" in text else _Given(text, listed=False)
+        return _StarNames(text[found.start() :], listed=True)
+    return None if b"__getattr__" in text else _StarNames(text, listed=False)
 
 
 def _parse(module: Module) -> ast.Module | Unknown:
@@ -200,10 +200,10 @@ class _Found:
     mentions: dict[str, tuple[Mention, ...]]
 
 
-class Text:
+class TextIndex:
     """The text of every `.py` file of a package, read when first asked."""
 
-    def __init__(self, package: Path, earlier: Text | None = None) -> None:
+    def __init__(self, package: Path, earlier: TextIndex | None = None) -> None:
         """`earlier` is that of a neighbouring release: what was found there in files that are the same is found."""
         self._package = package
         self._earlier = earlier._found() if earlier is not None and earlier._whole is not None else _Found({}, {}, {})

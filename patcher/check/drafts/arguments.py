@@ -8,7 +8,7 @@ import dataclasses
 import libcst as cst
 
 from patcher.analysis.findings import Finding
-from patcher.check.drafts.inputs import Ground, Repair
+from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.parameters import Callee, Renamed, callee_of, droppable, renamed
 from patcher.check.drafts.sites import (
     Site,
@@ -24,18 +24,18 @@ from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument, Replace
 
 
-def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def argument_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What to do with an argument that the target no longer takes; nothing unless the sources speak for it."""
-    parts, symbols = split_symbol(finding.symbol), ground.symbols(finding.package)
+    parts, symbols = split_symbol(finding.symbol), inputs.symbols(finding.package)
     if parts is None or symbols is None:
         return []
     callee, parameter = parts
     new = callee_of(symbols, callee)
-    before = ground.before(finding)
+    before = inputs.before(finding)
     old = callee_of(before, callee) if before is not None else None
-    sites = keyword_sites(finding, parameter, ground)
+    sites = keyword_sites(finding, parameter, inputs)
     if not sites:
-        return _by_position(finding, callee, parameter, old, new, ground)
+        return _by_position(finding, callee, parameter, old, new, inputs)
     if len(sites) != 1 or (keyword := sites[0].keyword) is None:
         return []
     site = sites[0]
@@ -46,7 +46,7 @@ def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
     if new is not None and (found := renamed(parameter, old, new)) is not None:
         if found.name in {arg.keyword.value for arg in site.call.args if arg.keyword is not None}:
             return []
-        value = _value(found, parameter, keyword.value, site, ground, finding)
+        value = _value(found, parameter, keyword.value, site, inputs, finding)
         edit = RenameArgument(file=finding.file, call=site.tail, old=parameter, new=found.name, value=value)
         title = phrase("Pass {new} to {callee} in place of {old}", new=found.name, callee=name, old=parameter)
         verb, evidence, has = f"{parameter}.renamed", found.evidence, (f"{callee}({found.name})",)
@@ -57,7 +57,7 @@ def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
         edit = RemoveArgument(file=finding.file, call=site.tail, old=parameter)
         title = phrase("Call {callee} without {old}", callee=name, old=parameter)
         verb, evidence = f"{parameter}.dropped", why
-    return _repair(finding, edit, site, callee, verb, title, evidence, ground, has)
+    return _repair(finding, edit, site, callee, verb, title, evidence, inputs, has)
 
 
 def _repair(
@@ -68,10 +68,10 @@ def _repair(
     verb: str,
     title: Phrase,
     evidence: Phrase,
-    ground: Ground,
+    inputs: DraftInputs,
     has: tuple[str, ...] = (),
 ) -> list[Repair]:
-    text, symbols = ground.text(finding.file), ground.symbols(finding.package)
+    text, symbols = inputs.text(finding.file), inputs.symbols(finding.package)
     if text is None or symbols is None:
         return []
     first, last = site.code.lines(site.call)
@@ -95,10 +95,10 @@ def _repair(
 
 
 def _by_position(
-    finding: Finding, callee: str, parameter: str, old: Callee | None, new: Callee | None, ground: Ground
+    finding: Finding, callee: str, parameter: str, old: Callee | None, new: Callee | None, inputs: DraftInputs
 ) -> list[Repair]:
     """An argument in the place of a parameter that is gone, where those behind it move up to their own."""
-    symbols, sites = ground.symbols(finding.package), call_sites(finding, callee, ground)
+    symbols, sites = inputs.symbols(finding.package), call_sites(finding, callee, inputs)
     if symbols is None or old is None or new is None or len(sites) != 1:
         return []
     if parameter in new.formals or parameter not in old.formals:
@@ -117,12 +117,12 @@ def _by_position(
         return []
     title = phrase("Call {callee} without {old}", callee=callee.rpartition(".")[2], old=parameter)
     told = dataclasses.replace(finding, symbol=f"{callee}({parameter})")
-    found = _repair(told, edit, site, callee, f"{parameter}.dropped", title, why, ground)
+    found = _repair(told, edit, site, callee, f"{parameter}.dropped", title, why, inputs)
     return [dataclasses.replace(repair, finding=finding) for repair in found]
 
 
 def _value(
-    found: Renamed, parameter: str, value: cst.BaseExpression, site: Site, ground: Ground, finding: Finding
+    found: Renamed, parameter: str, value: cst.BaseExpression, site: Site, inputs: DraftInputs, finding: Finding
 ) -> str | None:
     """The value under the new name: the same text (None), its opposite, or the attribute renamed along with it."""
     first, last = site.code.lines(value)
@@ -131,7 +131,7 @@ def _value(
         and other.file == finding.file
         and other.symbol.endswith(f".{parameter}")
         and first <= other.line <= last
-        for other in ground.findings
+        for other in inputs.findings
     )
     if isinstance(value, cst.Attribute) and value.attr.value == parameter and gone:
         return f"{text_of(site.code, value.value)}.{found.name}"

@@ -12,11 +12,11 @@ from patcher.analysis.findings import Finding, Report
 from patcher.analysis.symbols import Symbols
 from patcher.check.drafts.arguments import argument_repairs
 from patcher.check.drafts.imports import import_repairs
-from patcher.check.drafts.inputs import Draft, Ground, Releases, Repair
+from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
 from patcher.check.drafts.proof import Prover, examples, in_the_way, replayed
 from patcher.check.drafts.writing import Written, write_drafts, written
-from patcher.check.history import Past, cached_folder, earlier_releases
+from patcher.check.history import History, cached_folder, earlier_releases
 from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.agent.folders import package_in
@@ -39,9 +39,9 @@ _REPAIRED = ("break", "optional")
 
 def draft_records(
     findings: Iterable[Finding],
-    ground: Ground,
+    inputs: DraftInputs,
     taken: Iterable[str] = (),
-    standing: Mapping[str, str] | None = None,
+    patched: Mapping[str, str] | None = None,
 ) -> tuple[Draft, ...]:
     """Drafts for the findings that a sound repair is known for and no record repairs.
 
@@ -51,22 +51,22 @@ def draft_records(
     """
     wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
     wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
-    ground = replace(ground, findings=tuple(wanted))
+    inputs = replace(inputs, findings=tuple(wanted))
     groups: dict[tuple[str, str | None], list[Repair]] = {}
     for finding in wanted:
-        for repair in repairs(finding, ground):
-            groups.setdefault((repair.cause, ground.since(finding)), []).append(repair)
-    prover = Prover(ground)
+        for repair in repairs(finding, inputs):
+            groups.setdefault((repair.cause, inputs.since(finding)), []).append(repair)
+    prover = Prover(inputs)
     ids = set(taken)
     drafts: list[Draft] = []
-    texts: dict[str, str] = dict(standing or {})
+    texts: dict[str, str] = dict(patched or {})
     for group in groups.values():
         if all(_is_among(repair.finding, drafts) for repair in group):
             continue
         for part in (group, *([repair] for repair in group if len(group) > 1)):
-            if (draft := _drafted(part, ground, prover, ids)) is None:
+            if (draft := _drafted(part, inputs, prover, ids)) is None:
                 continue
-            if (draft := _beside(draft, ground, texts)) is not None:
+            if (draft := _beside(draft, inputs, texts)) is not None:
                 drafts.append(draft)
                 ids.add(draft.id)
             if part is group and draft is not None:
@@ -74,15 +74,15 @@ def draft_records(
     return tuple(drafts)
 
 
-def repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What could be done about a finding, as far as the sources speak for it."""
     match finding.kind:
         case "module-removed" | "module-moved" | "symbol-removed" | "symbol-moved":
-            return import_repairs(finding, ground)
+            return import_repairs(finding, inputs)
         case "argument-removed" | "argument-shifted":
-            return argument_repairs(finding, ground)
+            return argument_repairs(finding, inputs)
         case "attribute-removed":
-            return member_repairs(finding, ground)
+            return member_repairs(finding, inputs)
         case _:
             return []
 
@@ -93,15 +93,15 @@ def _is_among(finding: Finding, drafts: Iterable[Draft]) -> bool:
     return any((gone.key, gone.line) == place for draft in drafts for gone in draft.repairs)
 
 
-def _drafted(group: Sequence[Repair], ground: Ground, prover: Prover, ids: set[str]) -> Draft | None:
+def _drafted(group: Sequence[Repair], inputs: DraftInputs, prover: Prover, ids: set[str]) -> Draft | None:
     """One record of the repairs, if it proves itself."""
     name = _free(_identifier(group), ids)
-    record = _record(name, group, ground)
+    record = _record(name, group, inputs)
     proven = prover.prove(record, [repair.finding for repair in group])
     if proven is None:
         return None
-    texts = {file: ground.text(file) or "" for file in record.files}
-    shown = examples(record, texts, ground.verl, ground.word)
+    texts = {file: inputs.text(file) or "" for file in record.files}
+    shown = examples(record, texts, inputs.verl, inputs.word)
     if shown is None:
         return None
     return _settled(replace(record, examples=shown), proven.gone)
@@ -116,28 +116,28 @@ def _settled(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
     return Draft(record.id, text, read, gone)
 
 
-def _beside(draft: Draft, ground: Ground, texts: dict[str, str]) -> Draft | None:
+def _beside(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> Draft | None:
     """The draft in the company of those before it: `after` them where it edits their lines. `texts` are brought on."""
     record = draft.record
     while True:
-        now = {file: texts.get(file) or ground.text(file) or "" for file in record.files}
-        made = replayed(record, now, ground.word, frozenset(record.after))
+        now = {file: texts.get(file) or inputs.text(file) or "" for file in record.files}
+        made = replayed(record, now, inputs.word, frozenset(record.after))
         if made is not None:
             texts.update(made)
             return draft if record is draft.record else _settled(record, draft.repairs)
-        other = in_the_way(record, now, ground.word)
+        other = in_the_way(record, now, inputs.word)
         if other is None or other in record.after:
             return None
         record = replace(record, after=(*record.after, other))
 
 
-def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
+def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     first = group[0].finding
-    package, since = first.package, ground.since(first)
-    target = ground.against.get(package, "")
+    package, since = first.package, inputs.since(first)
+    target = inputs.against.get(package, "")
     distribution = package.replace("_", "-")
     edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
-    versions = {"verl": f"=={ground.verl.partition('+')[0]}"} if ground.verl else {}
+    versions = {"verl": f"=={inputs.verl.partition('+')[0]}"} if inputs.verl else {}
     if distribution in DISTRIBUTIONS and (since or target):
         versions[distribution] = f">={(since or target).partition('+')[0]}"
     what = _all(repair.finding.detail for repair in group)
@@ -156,7 +156,7 @@ def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
             lacks=tuple(dict.fromkeys(symbol for repair in group for symbol in repair.lacks)),
         ),
         edits=edits,
-        resolved=_resolved(edits, ground),
+        resolved=_resolved(edits, inputs),
         tags=tuple(dict.fromkeys((distribution, "draft"))),
         zh=Text(title.render("zh"), reason.render("zh")),
     )
@@ -172,14 +172,14 @@ def _all(parts: Iterable[Phrase]) -> Phrases:
     return Phrases(tuple({str(part): part for part in parts}.values()))
 
 
-def _resolved(edits: Sequence[Edit], ground: Ground) -> tuple[str, ...]:
+def _resolved(edits: Sequence[Edit], inputs: DraftInputs) -> tuple[str, ...]:
     """The import that upstream would write, where that is all there is to the record."""
     moves = {(edit.old, edit.new) for edit in edits if isinstance(edit, MoveImport)}
     if len(moves) != 1 or not all(isinstance(edit, MoveImport) for edit in edits):
         return ()
     module, _, name = moves.pop()[1].rpartition(".")
     pattern = f"from {module} import {name}" if module else f"import {name}"
-    texts = (ground.text(file) or "" for file in {edit.file for edit in edits})
+    texts = (inputs.text(file) or "" for file in {edit.file for edit in edits})
     return () if any(matches(text, pattern) for text in texts) else (pattern,)
 
 
@@ -207,10 +207,10 @@ class Drafted:
 def draft(
     report: Report,
     located: Iterable[Located],
-    past: Past,
+    history: History,
     session: Session,
     folder: Path,
-    standing: Mapping[str, str],
+    patched: Mapping[str, str],
 ) -> Drafted:
     """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
 
@@ -227,9 +227,9 @@ def draft(
         module: [version for version in earlier_releases(name, "", fetch=False) if cached_folder(name, version)]
         for module, name in names.items()
     }
-    ground = Ground(
-        past.forest, past.target, report.verl, Releases(known, symbols), past.baseline, session.config.marker
+    inputs = DraftInputs(
+        history.project, history.target, report.verl, Releases(known, symbols), history.baseline, session.config.marker
     )
     taken = [record.id for record in session.records]
-    drafts = draft_records(report.findings, ground, taken, standing)
+    drafts = draft_records(report.findings, inputs, taken, patched)
     return Drafted(drafts, write_drafts(drafts, folder))

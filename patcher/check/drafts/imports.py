@@ -10,7 +10,7 @@ from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import methods
 from patcher.analysis.uses import ImportOf
-from patcher.check.drafts.inputs import Ground, Namesake, Repair
+from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
 from patcher.check.drafts.parameters import named_instead
 from patcher.check.drafts.sites import fitted
 from patcher.i18n import Phrase, phrase
@@ -25,9 +25,9 @@ class Moved:
     evidence: Phrase
 
 
-def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def import_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """A repair for each name that the import of the finding takes from where it no longer is."""
-    facts, text = ground.forest.facts(finding.file), ground.text(finding.file)
+    facts, text = inputs.project.facts(finding.file), inputs.text(finding.file)
     if facts is None or text is None:
         return []
     wanted: dict[str, ImportOf] = {}
@@ -38,13 +38,13 @@ def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
                 wanted[old] = use.need
     repairs = []
     for old, need in wanted.items():
-        if need.name == "*" or (moved := moved_to(old, finding, ground)) is None:
+        if need.name == "*" or (moved := moved_to(old, finding, inputs)) is None:
             continue
         edit = MoveImport(file=finding.file, old=old, new=moved.path)
         lines = frozenset(use.line for use in facts.uses if isinstance(use.need, ImportOf) and _dotted(use.need) == old)
         if (exact := fitted(edit, text, lines, finding.function)) is None:
             continue
-        symbols = ground.symbols(finding.package)
+        symbols = inputs.symbols(finding.package)
         repairs.append(
             Repair(
                 finding,
@@ -60,13 +60,13 @@ def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
     return repairs
 
 
-def moved_to(old: str, finding: Finding, ground: Ground) -> Moved | None:
+def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
     """Where the target has what `old` was; None unless one place alone comes into question."""
     package = old.partition(".")[0]
-    symbols, search = ground.symbols(package), ground.namesakes(package)
+    symbols, search = inputs.symbols(package), inputs.namesakes(package)
     if symbols is None or search is None:
         return None
-    before = ground.before(dataclasses.replace(finding, symbol=old))
+    before = inputs.before(dataclasses.replace(finding, symbol=old))
     was = before.resolve(old).definition if before is not None else None
     if isinstance(was, Module) or (was is None and finding.kind == "module-moved" and finding.symbol == old):
         return _module(old, finding, search.modules(_last(old)))
@@ -80,7 +80,7 @@ def moved_to(old: str, finding: Finding, ground: Ground) -> Moved | None:
         if len(found) > 1 and finding.moved_to:
             found = [one for one in found if finding.moved_to in one.paths]
         if len(found) == 1 and not (renamed and name == _last(old)):
-            path = best_path(found[0].paths, ground.releases.near(package, ground.against.get(package, "")))
+            path = best_path(found[0].paths, inputs.releases.near(package, inputs.against.get(package, "")))
             return Moved(path, _evidence(old, path, was, renamed=renamed))
     return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning.program import Target
-from patcher.analysis.project import Forest
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Definition, Function, Module, Symbols, Variable, full_name
 from patcher.analysis.symbols.scope import literal_table
 from patcher.i18n import Phrase
@@ -220,10 +220,10 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class DraftInputs:
     """What drafts are made from: the tree, the target, and releases around it."""
 
-    forest: Forest
+    project: Project
     target: Target
     verl: str
     releases: Releases
@@ -243,7 +243,7 @@ class Ground:
         return self.searches.setdefault(package, Namesakes(symbols))
 
     def text(self, file: str) -> str | None:
-        content = self.forest.content(file)
+        content = self.project.content(file)
         try:
             return content.decode("utf-8") if content is not None else None
         except UnicodeDecodeError:

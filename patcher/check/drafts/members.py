@@ -12,7 +12,7 @@ import libcst as cst
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Class, Function, Symbols, Variable, full_name
 from patcher.analysis.symbols.definition import is_property
-from patcher.check.drafts.inputs import Ground, Repair
+from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.sites import expression, fitted, text_of, written
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import Edit, Insert, RenameAttribute, Replace
@@ -22,9 +22,9 @@ from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import IMPORTS, SCOPES
 
 
-def member_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What the member was in the last release that had it, put in its place."""
-    text, symbols, before = ground.text(finding.file), ground.symbols(finding.package), ground.before(finding)
+    text, symbols, before = inputs.text(finding.file), inputs.symbols(finding.package), inputs.before(finding)
     if text is None or symbols is None or before is None:
         return []
     code = parse(text)
@@ -42,21 +42,21 @@ def member_repairs(finding: Finding, ground: Ground) -> list[Repair]:
         edit: Edit = RenameAttribute(file=finding.file, old=tail, new=new)
         title = phrase("Use {new} in place of {old}", new=new, old=name)
         return _repair(
-            finding, (edit,), title, phrase("{old} only passed on to {new}", old=name, new=new), ground, code
+            finding, (edit,), title, phrase("{old} only passed on to {new}", old=name, new=new), inputs, code
         )
     if (new := _opposite(was)) is not None and _offers(symbols, before, owner, new):
         value = text_of(code, node.value)
         edit = Replace(file=finding.file, pattern=written(code, node), replacement=f"(not {value}.{new})")
         title = phrase("Use {new} in place of {old}", new=f"not {new}", old=name)
         told = phrase("{old} only passed on to {new}", old=name, new=f"not {new}")
-        return _repair(finding, (edit,), title, told, ground, code)
+        return _repair(finding, (edit,), title, told, inputs, code)
     call = code.parents[id(node)]
     if isinstance(was, Function) and isinstance(call, cst.Call) and call.func is node:
         passed = expression(code, call)
         assert isinstance(passed, ast.Call)
         made = inlined(was, passed, text_of(code, node.value), before, symbols, owner)
         if made is not None and not _binds(code, made):
-            return _inline(finding, code, call, made, ground)
+            return _inline(finding, code, call, made, inputs)
     return []
 
 
@@ -94,7 +94,7 @@ def _offers(symbols: Symbols, before: Symbols, owner: str, name: str) -> bool:
     )
 
 
-def _inline(finding: Finding, code: Source, call: cst.Call, made: Inlined, ground: Ground) -> list[Repair]:
+def _inline(finding: Finding, code: Source, call: cst.Call, made: Inlined, inputs: DraftInputs) -> list[Repair]:
     within = finding.function or None
     edits: list[Edit] = []
     if made.module:
@@ -104,7 +104,7 @@ def _inline(finding: Finding, code: Source, call: cst.Call, made: Inlined, groun
     title = phrase("Use {new} in place of {old}", new=made.name, old=finding.symbol.rpartition(".")[2])
     told = phrase("{old} did no more than call {new}", old=finding.symbol.rpartition(".")[2], new=made.name)
     has = (f"{made.module}.{made.name}",) if made.module else ()
-    return _repair(finding, tuple(edits), title, told, ground, code, has)
+    return _repair(finding, tuple(edits), title, told, inputs, code, has)
 
 
 def _repair(
@@ -112,11 +112,11 @@ def _repair(
     edits: tuple[Edit, ...],
     title: Phrase,
     evidence: Phrase,
-    ground: Ground,
+    inputs: DraftInputs,
     code: Source,
     has: tuple[str, ...] = (),
 ) -> list[Repair]:
-    symbols = ground.symbols(finding.package)
+    symbols = inputs.symbols(finding.package)
     exact = [fitted(edit, code.text, frozenset({finding.line}), finding.function) for edit in edits]
     if symbols is None or not all(exact):
         return []

@@ -145,19 +145,19 @@ def named_instead(node: ast.AST, old: str) -> tuple[str, ...]:
     """The names that the definition's own words give in place of `old`, last parts alone."""
     found: list[str] = []
     word = re.compile(rf"\b{re.escape(old)}\b")
-    for call in _spoken(node):
+    for call in _passages(node):
         if word.search(call):
             found += [name.rstrip(".").rpartition(".")[2] for name in _INSTEAD.findall(call)]
     return tuple(dict.fromkeys(name for name in found if name and name != old))
 
 
-def said_to_be_ignored(node: ast.AST, name: str) -> bool:
+def is_documented_as_ignored(node: ast.AST, name: str) -> bool:
     """Whether the definition's words say that `name` has no effect."""
     word = re.compile(rf"\b{re.escape(name)}\b")
-    return any(word.search(text) and _NO_EFFECT.search(text) for text in _spoken(node))
+    return any(word.search(text) and _NO_EFFECT.search(text) for text in _passages(node))
 
 
-def _spoken(node: ast.AST) -> Iterator[str]:
+def _passages(node: ast.AST) -> Iterator[str]:
     """What is said in one go: the texts of one call together, a docstring paragraph by paragraph."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
@@ -315,7 +315,7 @@ def droppable(
         if default is not None and _is_falsy(value) and _is_falsy(default) and _only_tested(old, name):
             told = "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
             return phrase(told, name=name, value=ast.unparse(value), default=ast.unparse(default))
-        if old.node is not None and said_to_be_ignored(old.node, name):
+        if old.node is not None and is_documented_as_ignored(old.node, name):
             return phrase("the last release that took {name} says that it has no effect", name=name)
         if old.node is not None and not _reads(old.node, name) and not _forwards(old.node):
             return phrase("the last release that took {name} did nothing with it", name=name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from patcher.analysis.findings import Finding
-from patcher.check.drafts.inputs import Ground
+from patcher.check.drafts.inputs import DraftInputs
 from patcher.check.pair import check_pair
 from patcher.plan.replay import Replayed, Workspace
 from patcher.records.model import Example, Record
@@ -34,16 +34,16 @@ class Proven:
 class Prover:
     """Tries records on one tree."""
 
-    ground: Ground
+    inputs: DraftInputs
     _checked: dict[tuple[str, ...], tuple[tuple[Finding, ...], Counter[str]]] = field(default_factory=dict)
 
     def prove(self, record: Record, wanted: Sequence[Finding]) -> Proven | None:
         """None unless the record applies, every finding in `wanted` is gone, none is new and a second run is idle."""
-        texts = {file: text for file in record.files if (text := self.ground.text(file)) is not None}
-        made = replayed(record, texts, self.ground.word)
+        texts = {file: text for file in record.files if (text := self.inputs.text(file)) is not None}
+        made = replayed(record, texts, self.inputs.word)
         if made is None:
             return None
-        if not is_idle(record, made, self.ground.word):
+        if not is_idle(record, made, self.inputs.word):
             return None
         files = tuple(sorted(texts))
         if files not in self._checked:
@@ -60,9 +60,9 @@ class Prover:
         return Proven(made, tuple(finding for finding in findings if gone[_identity(finding)] > 0))
 
     def _check(self, files: tuple[str, ...], texts: Mapping[str, str]) -> tuple[tuple[Finding, ...], Counter[str]]:
-        ground = self.ground
-        forest = ground.forest.with_texts(texts)
-        report = check_pair(forest, ground.target, verl=ground.verl, baseline=ground.baseline, files=files)
+        inputs = self.inputs
+        project = inputs.project.with_texts(texts)
+        report = check_pair(project, inputs.target, verl=inputs.verl, baseline=inputs.baseline, files=files)
         return report.findings, Counter(one.symbol for one in report.unresolved)
 
 
@@ -75,16 +75,16 @@ def replayed(
     record: Record, texts: Mapping[str, str], word: str, may_touch: frozenset[str] = frozenset()
 ) -> dict[str, str] | None:
     """The texts with the record's edits; None unless every one of them is made."""
-    desk, done = _replay(record, texts, word, may_touch)
+    workspace, done = _replay(record, texts, word, may_touch)
     if not done.made or not all(isinstance(result.outcome, Rewritten) for result in done.results):
         return None
-    return dict(desk.texts)
+    return dict(workspace.texts)
 
 
 def is_idle(record: Record, texts: Mapping[str, str], word: str) -> bool:
     """Whether the record finds its work done."""
-    desk, done = _replay(record, texts, word, frozenset())
-    return desk.texts == texts and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
+    workspace, done = _replay(record, texts, word, frozenset())
+    return workspace.texts == texts and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
 
 
 def in_the_way(record: Record, texts: Mapping[str, str], word: str) -> str | None:
@@ -96,8 +96,8 @@ def in_the_way(record: Record, texts: Mapping[str, str], word: str) -> str | Non
 def _replay(
     record: Record, texts: Mapping[str, str], word: str, may_touch: frozenset[str]
 ) -> tuple[Workspace, Replayed]:
-    desk = Workspace.of(texts, {}, word, "comment")
-    return desk, desk.replay(record, lambda _edit: True, may_touch)
+    workspace = Workspace.of(texts, {}, word, "comment")
+    return workspace, workspace.replay(record, lambda _edit: True, may_touch)
 
 
 def _identity(finding: Finding) -> tuple[tuple[str, str, str, str], str]:
@@ -206,20 +206,20 @@ def _lines(code: Source, statement: cst.CSTNode, indent: str) -> list[str]:
 
 
 def _made(record: Record, file: str, source: str, word: str, *, clean: bool = False) -> str | None:
-    desk = Workspace.of({file: source}, {}, word, "clean" if clean else "comment")
-    done = desk.replay(record, lambda edit: edit.file == file)
-    return desk.texts[file] if done.made else None
+    workspace = Workspace.of({file: source}, {}, word, "clean" if clean else "comment")
+    done = workspace.replay(record, lambda edit: edit.file == file)
+    return workspace.texts[file] if done.made else None
 
 
 def _is_left(record: Record, file: str, source: str, word: str) -> bool:
-    desk = Workspace.of({file: source}, {}, word, "comment")
-    done = desk.replay(record, lambda edit: edit.file == file)
-    return desk.texts[file] == source and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
+    workspace = Workspace.of({file: source}, {}, word, "comment")
+    done = workspace.replay(record, lambda edit: edit.file == file)
+    return workspace.texts[file] == source and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
 
 
 def _is_missing(record: Record, file: str, source: str, word: str) -> bool:
-    desk = Workspace.of({file: source}, {}, word, "comment")
-    done = desk.replay(record, lambda edit: edit.file == file)
+    workspace = Workspace.of({file: source}, {}, word, "comment")
+    done = workspace.replay(record, lambda edit: edit.file == file)
     return any(isinstance(result.outcome, AnchorMissing) for result in done.results)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from patcher.analysis.findings import Finding
-from patcher.check.drafts.inputs import Ground
+from patcher.check.drafts.inputs import DraftInputs
 from patcher.rewrite import rewrite
 from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.names import imports, resolve
@@ -53,11 +53,11 @@ def split_symbol(symbol: str) -> tuple[str, str] | None:
     return (callee, parameter.rstrip(")")) if bracket and parameter.endswith(")") else None
 
 
-def keyword_sites(finding: Finding, parameter: str, ground: Ground) -> list[Site]:
+def keyword_sites(finding: Finding, parameter: str, inputs: DraftInputs) -> list[Site]:
     """The calls that pass the parameter by name on the finding's line."""
     return [
         site
-        for site in _sites(finding, ground)
+        for site in _sites(finding, inputs)
         if site.keyword is not None
         and site.keyword.keyword is not None
         and site.keyword.keyword.value == parameter
@@ -65,10 +65,10 @@ def keyword_sites(finding: Finding, parameter: str, ground: Ground) -> list[Site
     ]
 
 
-def call_sites(finding: Finding, callee: str, ground: Ground) -> list[Site]:
+def call_sites(finding: Finding, callee: str, inputs: DraftInputs) -> list[Site]:
     """The calls on the finding's line whose name ends as the callee's does, or its class's."""
     names = callee.rsplit(".", 2)[-2:]
-    found = {id(site.call): site for site in _sites(finding, ground) if _starts(site, site.call, finding.line)}
+    found = {id(site.call): site for site in _sites(finding, inputs) if _starts(site, site.call, finding.line)}
     return [
         site
         for site in found.values()
@@ -77,8 +77,8 @@ def call_sites(finding: Finding, callee: str, ground: Ground) -> list[Site]:
     ]
 
 
-def _sites(finding: Finding, ground: Ground) -> Iterator[Site]:
-    text = ground.text(finding.file)
+def _sites(finding: Finding, inputs: DraftInputs) -> Iterator[Site]:
+    text = inputs.text(finding.file)
     code = parse(text) if text is not None else None
     if code is None or isinstance(code, Unparseable):
         return

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from patcher.analysis.findings import Beside, Broken, Fine, Problem, Undecided, Verdict
-from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, TypeOf, Universe
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, Program, TypeOf
 from patcher.analysis.meaning.callables import NotOurs, Takes, takes
 from patcher.analysis.meaning.members import may_have
 from patcher.analysis.symbols import Parameter, Signature, Unknown
 from patcher.analysis.uses import CallOf, Keyword, Member, Named, Shape, Use, Value
-from patcher.check.rules.members import lasting
+from patcher.check.rules.members import present_on_target
 from patcher.i18n import phrase
 
 
@@ -109,22 +109,22 @@ def reached_by(now: list[str], positional: tuple[str, ...], name: str) -> str:
     return now[positional.index(name)]
 
 
-def judge_call(use: Use, need: CallOf, universe: Universe, baseline: Universe | None) -> Verdict:
+def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether the call's arguments bind."""
-    values = lasting(universe.evaluate(need.of))
-    found = [(one, takes(universe, one)) for one in values]
+    values = present_on_target(program.evaluate(need.of))
+    found = [(one, takes(program, one)) for one in values]
     ours = [(one, what) for one, what in found if not isinstance(what, NotOurs)]
     if not ours:
-        return Beside()
+        return Unrelated()
     unsure: Unknown | None = None
     problems: tuple[Problem, ...] = ()
     for one, what in ours:
         if isinstance(what, Takes):
-            symbol = _as_written(need.of, one, universe) or what.symbol
+            symbol = _as_written(need.of, one, program) or what.symbol
             wrong = bind(need.shape, what.signature, _before(need.of, baseline))
             if not wrong:
                 return Fine(symbol)
-            if _taken_further_down(universe, one, wrong):
+            if _taken_further_down(program, one, wrong):
                 unsure = unsure or Unknown("an override further down may take it", symbol)
             problems = problems or tuple(_problem(use, symbol, mismatch) for mismatch in wrong)
         elif isinstance(what, Unknown):
@@ -136,11 +136,11 @@ def judge_call(use: Use, need: CallOf, universe: Universe, baseline: Universe | 
     return Broken(problems)
 
 
-def _taken_further_down(universe: Universe, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
+def _taken_further_down(program: Program, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
     """Whether what a method of a declared class does not take is taken by another method of that name."""
     match one:
         case Method(function=function, receiver=InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of)):
-            text = universe.symbols(of.module).text
+            text = program.symbols(of.module).text
             names = [
                 mismatch.name.encode() for mismatch in wrong if isinstance(mismatch, NotTaken) and mismatch.keyword
             ]
@@ -148,7 +148,7 @@ def _taken_further_down(universe: Universe, one: Meaning, wrong: tuple[Mismatch,
                 if text.before(mention).strip() in (b"def", b"async def"):
                     taken = text.after(mention, function.node.name, 2000).partition(b"):")[0].partition(b") ->")[0]
                     if all(re.search(rb"\b%b\b" % name, taken) for name in names):
-                        return may_have(universe, of, function.node.name)
+                        return may_have(program, of, function.node.name)
             return False
         case _:
             return False
@@ -174,27 +174,29 @@ def _problem(use: Use, symbol: str, mismatch: NotTaken | Required | Shifted) -> 
             return Problem("argument-shifted", f"{symbol}({name})", use.line, detail, suggestion)
 
 
-def _as_written(value: Value, one: Meaning, universe: Universe) -> str:
+def _as_written(value: Value, one: Meaning, program: Program) -> str:
     """The name by which the tree imports a function or class of a package."""
     if not isinstance(one, Class | Function):
         return ""
     match value:
-        case Named(dotted=name) if not name.startswith(f"{universe.top}."):
+        case Named(dotted=name) if not name.startswith(f"{program.top}."):
             return name
         case Member(of=of, name=name):
             match of:
-                case Named(dotted=module) if not module.startswith(f"{universe.top}."):
+                case Named(dotted=module) if not module.startswith(f"{program.top}."):
                     return f"{module}.{name}"
-                case Member() if outer := _as_written(of, one, universe):
+                case Member() if outer := _as_written(of, one, program):
                     return f"{outer}.{name}"
     return ""
 
 
-def _before(value: Value, baseline: Universe | None) -> Signature | None:
+def _before(value: Value, baseline: Program | None) -> Signature | None:
     """The one signature that the call had in the baseline."""
     if baseline is None:
         return None
     found = [
-        takes(baseline, one) for one in lasting(baseline.evaluate(value)) if isinstance(one, Class | Function | Method)
+        takes(baseline, one)
+        for one in present_on_target(baseline.evaluate(value))
+        if isinstance(one, Class | Function | Method)
     ]
     return found[0].signature if len(found) == 1 and isinstance(found[0], Takes) else None

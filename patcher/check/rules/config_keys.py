@@ -10,9 +10,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from patcher.analysis.configuration import Composition, compose, load
-from patcher.analysis.findings import Beside, Broken, FindingKind, Fine, Problem, Undecided, Verdict
-from patcher.analysis.meaning import Universe
-from patcher.analysis.project import Forest
+from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Symbols
 from patcher.analysis.symbols.classes import linearise
 from patcher.analysis.uses import ConfigKey, Use
@@ -41,7 +41,7 @@ class NoConfig:
 class Configs:
     """What a tree's entry points can be configured with."""
 
-    forest: Forest
+    project: Project
     _made: dict[tuple[str, str, tuple[tuple[str, str], ...]], Composition | NoEntry | NoConfig] = field(
         default_factory=dict
     )
@@ -56,11 +56,11 @@ class Configs:
         return self._made[key]
 
     def _compose(self, entry: str, config: str, groups: Mapping[str, str]) -> Composition | NoEntry | NoConfig:
-        root = self.forest.root
+        root = self.project.root
         folder, name = root / _SHIPPED, _USUAL
         if entry:
             path = entry.replace(".", "/") + ".py"
-            content = self.forest.content(path)
+            content = self.project.content(path)
             if content is None:
                 return NoEntry(entry)
             told = _hydra_main(content)
@@ -74,7 +74,7 @@ class Configs:
     def fields(self, dotted: str) -> frozenset[str] | None:
         """The fields of a config class of the tree; None if they are not all known."""
         if self._symbols is None:
-            self._symbols = Symbols(self.forest.root / "verl")
+            self._symbols = Symbols(self.project.root / "verl")
         found = self._symbols.resolve(dotted).definition
         if not isinstance(found, Class):
             return None
@@ -92,13 +92,13 @@ class Configs:
         return frozenset(names)
 
 
-_configs: WeakKeyDictionary[Forest, Configs] = WeakKeyDictionary()
+_configs: WeakKeyDictionary[Project, Configs] = WeakKeyDictionary()
 
 
-def configs_of(forest: Forest) -> Configs:
-    if forest not in _configs:
-        _configs[forest] = Configs(forest)
-    return _configs[forest]
+def configs_of(project: Project) -> Configs:
+    if project not in _configs:
+        _configs[project] = Configs(project)
+    return _configs[project]
 
 
 def _hydra_main(content: bytes) -> tuple[Path, str] | None:
@@ -138,16 +138,16 @@ class _NotThere:
     name: str
 
 
-def judge_key(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:  # noqa: ARG001
+def judge_key(use: Use, program: Program, baseline: Program | None = None) -> Verdict:  # noqa: ARG001
     """Whether the config of the entry point has the key, or can be given it with the sign that is written."""
     assert isinstance(use.need, ConfigKey)
     need = use.need
-    configs = configs_of(universe.forest)
+    configs = configs_of(program.project)
     made = configs.composed(need.entry, need.config, need.groups)
     if not need.dotted:
         return _entry(use, need, made)
     if need.dotted.partition(".")[0].partition("/")[0] == _HYDRA:
-        return Beside()
+        return Unrelated()
     if "$" in need.dotted:
         return Undecided(need.dotted, "the script's variables are not all known")
     match made:
@@ -173,7 +173,7 @@ def _entry(use: Use, need: ConfigKey, made: Composition | NoEntry | NoConfig) ->
 def _elsewhere(need: ConfigKey, configs: Configs) -> Verdict:
     """A key of a program outside of the tree, whose config most likely builds on verl's."""
     if need.entry.partition(".")[0] == "verl":
-        return Beside()
+        return Unrelated()
     usual = configs.composed("", "", need.groups)
     if isinstance(usual, Composition) and isinstance(_find(usual.config, need.dotted), _There):
         return Fine(need.dotted)

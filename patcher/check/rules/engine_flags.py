@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from patcher.analysis.findings import Beside, Broken, Fine, Problem, Undecided, Verdict
-from patcher.analysis.meaning import Universe
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
 from patcher.analysis.symbols.classes import linearise
 from patcher.analysis.uses import EngineFlag, Use
@@ -178,20 +178,20 @@ _OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))
 _LIKE_ENOUGH = 0.75
 
 
-def judge_flag(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:  # noqa: ARG001
+def judge_flag(use: Use, program: Program, baseline: Program | None = None) -> Verdict:  # noqa: ARG001
     """Whether vLLM takes the flag: on its command line, or as a field of its engine arguments."""
     assert isinstance(use.need, EngineFlag)
-    if "vllm" not in universe.target.against or "vllm" not in universe.target.packages:
-        return Beside()
+    if "vllm" not in program.target.against or "vllm" not in program.target.packages:
+        return Unrelated()
     name = use.need.name.replace("-", "_")
     symbol = f"{ENGINE_ARGS}({name})"
-    options = options_of(universe.target.packages["vllm"])
+    options = options_of(program.target.packages["vllm"])
     if options is None:
         return Undecided(symbol, "the engine arguments of this release are not found in its sources")
     first = name.partition(".")[0]
     if options.takes(first) or (not use.need.option and first in options.fields):
         return Fine(symbol)
-    version = universe.target.against["vllm"]
+    version = program.target.against["vllm"]
     detail = phrase("vLLM {version} has no engine argument {name}", version=version, name=first)
     return Broken((Problem("flag-removed", symbol, use.line, detail, _suggestion(first, options)),))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from patcher.analysis.findings import Beside, Broken, FindingKind, Fine, Problem, Undecided, Verdict
-from patcher.analysis.meaning import Universe
+from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import (
     Absent,
     Class,
@@ -23,20 +23,20 @@ from patcher.analysis.uses import ImportOf, Use
 from patcher.i18n import Phrase, phrase
 
 
-def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Universe | None) -> Verdict:
+def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether an import statement succeeds."""
     package = need.module.partition(".")[0]
-    if package not in universe.names:
-        return Beside()
+    if package not in program.names:
+        return Unrelated()
     name = need.name if need.name != "*" else None
     symbol = f"{need.module}.{name}" if name else need.module
-    if package not in universe.target.packages:
+    if package not in program.target.packages:
         detail = phrase("{module} is not installed", module=package)
         return Broken((Problem("module-removed", symbol, use.line, detail),))
-    symbols = universe.target.packages[package]
+    symbols = program.target.packages[package]
     missing = missing_module(symbols, need.module)
     if missing:
-        to = moved_symbol(universe, need.module, name, baseline) if name else moved_module(universe, need.module)
+        to = moved_symbol(program, need.module, name, baseline) if name else moved_module(program, need.module)
         detail = phrase("there is no module {module}", module=missing)
         kind: FindingKind = "module-moved" if to else "module-removed"
         return Broken((Problem(kind, symbol, use.line, detail, suggested(to), to),))
@@ -46,7 +46,7 @@ def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Univers
     found = symbols.module_member(home, name).definition if isinstance(home, Module) else home
     match found:
         case Absent(parent=parent, name=lacking):
-            return Broken((absent_from_module(use.line, symbol, parent, lacking, universe, baseline),))
+            return Broken((absent_from_module(use.line, symbol, parent, lacking, program, baseline),))
         case Unknown(reason=reason):
             if symbols.modules.find(symbol) is not None:
                 return Fine(symbol)
@@ -56,11 +56,11 @@ def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Univers
 
 
 def absent_from_module(
-    line: int, symbol: str, parent: str, lacking: str, universe: Universe, baseline: Universe | None
+    line: int, symbol: str, parent: str, lacking: str, program: Program, baseline: Program | None
 ) -> Problem:
     """The problem of a name that a module does not have."""
     module, _, name = symbol.rpartition(".")
-    to = moved_symbol(universe, module, name, baseline)
+    to = moved_symbol(program, module, name, baseline)
     detail = phrase("{parent} has no {name}", parent=parent or module, name=lacking)
     return Problem("symbol-moved" if to else "symbol-removed", symbol, line, detail, suggested(to), to)
 
@@ -87,20 +87,20 @@ _BY_KEYWORD: dict[str, Sort] = {"class": "class", "def": "function", "": "variab
 _ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
 
 
-def moved_symbol(universe: Universe, module: str, name: str | None, baseline: Universe | None = None) -> str:
+def moved_symbol(program: Program, module: str, name: str | None, baseline: Program | None = None) -> str:
     """The dotted name under which what was `module.name` is to be found now; "" if that is not clear."""
-    symbols = universe.target.packages.get(module.partition(".")[0])
-    if symbols is None or not universe.target.moves or name is None or name.startswith("__"):
+    symbols = program.target.packages.get(module.partition(".")[0])
+    if symbols is None or not program.target.moves or name is None or name.startswith("__"):
         return ""
     wanted = _sort_before(baseline, f"{module}.{name}")
     key = ("moved", module, name, wanted)
-    return universe.once(key, lambda: _moved(universe.symbols(module), module, name, wanted), "")
+    return program.once(key, lambda: _moved(program.symbols(module), module, name, wanted), "")
 
 
-def moved_module(universe: Universe, dotted: str) -> str:
+def moved_module(program: Program, dotted: str) -> str:
     """The one module of the package that has the same last name and a path alike; "" if that is not clear."""
-    symbols = universe.target.packages.get(dotted.partition(".")[0])
-    if symbols is None or not universe.target.moves:
+    symbols = program.target.packages.get(dotted.partition(".")[0])
+    if symbols is None or not program.target.moves:
         return ""
     tail = dotted.rpartition(".")[2]
     same = [module for module in symbols.text.modules if module.rpartition(".")[2] == tail]
@@ -108,7 +108,7 @@ def moved_module(universe: Universe, dotted: str) -> str:
     return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
 
 
-def _sort_before(baseline: Universe | None, symbol: str) -> Sort | None:
+def _sort_before(baseline: Program | None, symbol: str) -> Sort | None:
     """What the name stood for in a release that has it."""
     if baseline is None:
         return None

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
-from patcher.analysis.findings import Beside, Broken, Fine, Problem, Undecided, Verdict
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import (
     Container,
     InstanceOf,
     Meaning,
     Meanings,
     Outside,
+    Program,
     SuperOf,
     TreeClass,
     TypeOf,
-    Universe,
 )
 from patcher.analysis.meaning.members import ancestry, dotted, lookup, may_have, registered
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
@@ -25,40 +25,40 @@ from patcher.check.rules.imports import absent_from_module
 from patcher.i18n import phrase
 
 
-def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Universe | None) -> Verdict:
+def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether the attribute is there."""
-    values = lasting(universe.evaluate(need.of))
-    asked = [one for one in values if belongs(universe, one)]
+    values = present_on_target(program.evaluate(need.of))
+    asked = [one for one in values if is_of_target(program, one)]
     if not asked:
-        return Beside()
+        return Unrelated()
     if need.soft:
         return Fine(f"{symbol_of(asked[0])}.{need.name}")
     absent: list[tuple[Meaning, Absent]] = []
     unsure: list[Unknown] = []
     for one in asked:
-        found = lookup(universe, one, need.name)
+        found = lookup(program, one, need.name)
         gone = [inner for inner in found if isinstance(inner, Absent)]
         open_ = [inner for inner in found if isinstance(inner, Unknown) and inner.symbol]
         if gone and len(gone) == len(found):
-            if _set_in_tree(universe, need.name, symbol_of(one)):
+            if _set_in_tree(program, need.name, symbol_of(one)):
                 return Fine(f"{symbol_of(one)}.{need.name}")
-            if _subclass_has(universe, one, need.name):
+            if _subclass_has(program, one, need.name):
                 unsure.append(Unknown("only classes that inherit from it have it", f"{symbol_of(one)}.{need.name}"))
             else:
                 absent.append((one, gone[0]))
         elif open_ and len(open_) == len(found):
-            if _varies(universe, one, need.name):
+            if _varies(program, one, need.name):
                 return Fine(f"{symbol_of(one)}.{need.name}")
             unsure += open_[:1]
-        elif _of_the_tree(universe, one, need.name):
-            return Beside()
+        elif _of_the_tree(program, one, need.name):
+            return Unrelated()
         else:
             return Fine(f"{symbol_of(one)}.{need.name}")
     others = [_plain_has(one, need.name) for one in values if one not in asked]
     if absent and not unsure and True in others:
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
     if absent and not unsure and None not in others:
-        return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
+        return Broken((_problem(use, need.name, *absent[0], program, baseline),))
     if unsure and _asked_before(use, need.name):
         return Fine(unsure[0].symbol)
     if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
@@ -96,7 +96,7 @@ def _plain_has(one: Meaning, name: str) -> bool | None:
             return None
 
 
-def lasting(values: Meanings) -> Meanings:
+def present_on_target(values: Meanings) -> Meanings:
     """Without what is absent on this target; a class that is declared gives way to one that is seen to be made."""
     made = {one.of for one in values if isinstance(one, InstanceOf) and one.exact}
     return tuple(
@@ -106,13 +106,13 @@ def lasting(values: Meanings) -> Meanings:
     )
 
 
-def belongs(universe: Universe, one: Meaning) -> bool:
+def is_of_target(program: Program, one: Meaning) -> bool:
     """Whether a meaning is of a package that is checked against, if only by a base class."""
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
-            return any(isinstance(base, Class) for base in ancestry(universe, of))
+            return any(isinstance(base, Class) for base in ancestry(program, of))
         case SuperOf(of=of):
-            return any(isinstance(base, Class) for base in ancestry(universe, of))
+            return any(isinstance(base, Class) for base in ancestry(program, of))
         case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf():
             return True
         case Unknown(symbol=symbol):
@@ -136,15 +136,15 @@ def symbol_of(one: Meaning) -> str:
             return full_name(one.function) if hasattr(one, "function") else ""
 
 
-def _problem(use: Use, name: str, of: Meaning, gone: Absent, universe: Universe, baseline: Universe | None) -> Problem:
+def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, baseline: Program | None) -> Problem:
     if isinstance(of, Module):
-        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, universe, baseline)
-    owner = symbol_of(_asked(universe, of))
+        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, program, baseline)
+    owner = symbol_of(_asked(program, of))
     detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
     return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)
 
 
-def _asked(universe: Universe, of: Meaning) -> Meaning:
+def _asked(program: Program, of: Meaning) -> Meaning:
     """For a class of the tree, the first class of a package among its bases."""
     match of:
         case (
@@ -153,71 +153,71 @@ def _asked(universe: Universe, of: Meaning) -> Meaning:
             | SuperOf(of=TreeClass() as tree)
             | (TreeClass() as tree)
         ):
-            return next((base for base in ancestry(universe, tree) if isinstance(base, Class)), of)
+            return next((base for base in ancestry(program, tree) if isinstance(base, Class)), of)
         case _:
             return of
 
 
-def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
+def _of_the_tree(program: Program, one: Meaning, name: str) -> bool:
     """Whether a class of the tree itself has the attribute, rather than a base of it from a package."""
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
             return any(
                 isinstance(base, TreeClass) and (name in base.facts.methods or name in base.facts.attributes)
-                for base in ancestry(universe, of)
+                for base in ancestry(program, of)
             )
         case _:
             return False
 
 
-def _varies(universe: Universe, one: Meaning, name: str) -> bool:
+def _varies(program: Program, one: Meaning, name: str) -> bool:
     """Whether a class is open, and declared only as the base of others of which some define the attribute."""
     match one:
         case InstanceOf(of=Class() as of, exact=False):
-            return bool(universe.symbols(of.module).text.setters(name)) and may_have(universe, of, name)
+            return bool(program.symbols(of.module).text.setters(name)) and may_have(program, of, name)
         case _:
             return False
 
 
-def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
+def _subclass_has(program: Program, one: Meaning, name: str) -> bool:
     match one:
         case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
-            text = universe.symbols(of.module).text
-            return may_have(universe, of, name) or registered(text, name)
+            text = program.symbols(of.module).text
+            return may_have(program, of, name) or registered(text, name)
         case _:
             return False
 
 
-def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
+def _set_in_tree(program: Program, name: str, symbol: str) -> bool:
     """Whether a file of the tree that imports the symbol's package sets an attribute of that name on an object."""
-    known = universe.forest.kept.setdefault("attributes that are set", {})
+    known = program.project.kept.setdefault("attributes that are set", {})
     assert isinstance(known, dict)
     key = (symbol.partition(".")[0], name)
     if key not in known:
-        known[key] = _search_tree(universe, name, key[0])
+        known[key] = _search_tree(program, name, key[0])
     return bool(known[key])
 
 
-def _search_tree(universe: Universe, name: str, package: str) -> bool:
+def _search_tree(program: Program, name: str, package: str) -> bool:
     word = re.escape(name.encode())
     # Both begin with what is literal: so they are looked for at the speed of memory.
     assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
     given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
-    for file in _importing(universe, package):
-        content = universe.forest.content(file) or b""
+    for file in _importing(program, package):
+        content = program.project.content(file) or b""
         if assigned.search(content) or given.search(content):
             return True
     return False
 
 
-def _importing(universe: Universe, package: str) -> tuple[str, ...]:
+def _importing(program: Program, package: str) -> tuple[str, ...]:
     """The files of the tree that import a package."""
-    forest, key = universe.forest, f"files that import {package}"
-    if key not in forest.kept:
+    project, key = program.project, f"files that import {package}"
+    if key not in project.kept:
         imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
-        forest.kept[key] = tuple(
-            file for file in forest.files([package]) if imported.search(forest.content(file) or b"") is not None
+        project.kept[key] = tuple(
+            file for file in project.files([package]) if imported.search(project.content(file) or b"") is not None
         )
-    found = forest.kept[key]
+    found = project.kept[key]
     assert isinstance(found, tuple)
     return found

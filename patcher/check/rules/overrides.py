@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from patcher.analysis.conditions.severity import guards_of
-from patcher.analysis.findings import Beside, Broken, Fine, Problem, Verdict
-from patcher.analysis.meaning import Class, Function, TreeClass, Universe
+from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
+from patcher.analysis.meaning import Class, Function, Program, TreeClass
 from patcher.analysis.meaning.callables import changes_parameters
 from patcher.analysis.meaning.meanings import is_static
 from patcher.analysis.meaning.members import ancestry, dotted
@@ -16,7 +16,7 @@ from patcher.analysis.symbols import Parameter, Signature
 from patcher.analysis.symbols.classes import methods, own_member
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.signature import read_parameters
-from patcher.analysis.symbols.sources import Text
+from patcher.analysis.symbols.sources import TextIndex
 from patcher.analysis.uses import FunctionFacts, MethodOf, Parameters, Use
 from patcher.i18n import phrase
 
@@ -32,38 +32,38 @@ class _Base:
     signature: Signature
 
 
-def judge_override(use: Use, need: MethodOf, universe: Universe) -> Verdict:
+def judge_override(use: Use, need: MethodOf, program: Program) -> Verdict:
     """Whether a method takes what its base's callers pass, and whether its class is complete."""
-    owner = next((one for one in named(universe, need.owner) if isinstance(one, TreeClass)), None)
-    if owner is None or not any(isinstance(base, Class) for base in ancestry(universe, owner)):
-        return Beside()
-    problems = _incomplete(owner, need, universe)
-    base = _overridden(universe, owner, need.name)
+    owner = next((one for one in named(program, need.owner) if isinstance(one, TreeClass)), None)
+    if owner is None or not any(isinstance(base, Class) for base in ancestry(program, owner)):
+        return Unrelated()
+    problems = _incomplete(owner, need, program)
+    base = _overridden(program, owner, need.name)
     if base is None:
-        return Broken(problems) if problems else Beside()
+        return Broken(problems) if problems else Unrelated()
     symbol = f"{dotted(base.owner)}.{need.name}"
     if need.name not in _FREE:
-        problems += _mismatches(use, need, base, owner, universe)
+        problems += _mismatches(use, need, base, owner, program)
     return Broken(problems) if problems else Fine(symbol)
 
 
-def _overridden(universe: Universe, owner: TreeClass, name: str) -> _Base | None:
-    for base in ancestry(universe, owner)[1:]:
-        if isinstance(base, Class) and (found := own_member(universe.symbols(base.module), base, name)) is not None:
+def _overridden(program: Program, owner: TreeClass, name: str) -> _Base | None:
+    for base in ancestry(program, owner)[1:]:
+        if isinstance(base, Class) and (found := own_member(program.symbols(base.module), base, name)) is not None:
             if not isinstance(found.definition, Function) or is_property(found.definition.node):
                 return None
-            if changes_parameters(universe, found.definition) is None:
+            if changes_parameters(program, found.definition) is None:
                 return None
             bound = not is_static(found.definition.node)
             return _Base(found.definition, base, read_parameters(found.definition.node, bound=bound))
     return None
 
 
-def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, universe: Universe) -> tuple[Problem, ...]:
+def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program: Program) -> tuple[Problem, ...]:
     symbol = f"{dotted(base.owner)}.{need.name}"
     ours, theirs = need.shape, base.signature
     found: list[Problem] = []
-    calls = passed(universe, base.owner.module, need.name)
+    calls = passed(program, base.owner.module, need.name)
     own = owner.facts.methods.get(need.name)
     for index, one in enumerate(theirs.parameters):
         if not _is_refused(index, one, ours, calls):
@@ -74,7 +74,7 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, univers
         outside = not swallowed and (
             one.required or calls.from_outside(index if one.kind != "keyword" else None, one.name)
         )
-        if not outside and not _from_base(universe, owner, need.name, one.name, swallowed=swallowed):
+        if not outside and not _from_base(program, owner, need.name, one.name, swallowed=swallowed):
             continue
         detail = phrase(
             "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
@@ -117,17 +117,17 @@ def _ignores(own: FunctionFacts | None) -> bool:
     return own is not None and own.ignores_keywords
 
 
-def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
+def _from_base(program: Program, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
     """Whether a method that the tree's class inherits calls this one with the parameter.
 
     Where it is swallowed, one that only hands on a parameter of its own counts if its callers always give that.
     """
-    own = _defined(universe, owner)
+    own = _defined(program, owner)
     inherited = (
         (base, method)
-        for base in ancestry(universe, owner)
+        for base in ancestry(program, owner)
         if isinstance(base, Class)
-        for method in methods(universe.symbols(base.module), base)
+        for method in methods(program.symbols(base.module), base)
     )
     for base, method in inherited:
         if method.name == name or method.name in own:
@@ -141,7 +141,7 @@ def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, 
                         if word.arg == parameter and (
                             not swallowed
                             or not _is_handed_on(word.value, method)
-                            or always_passed(universe, base, method.name, ast.unparse(word.value))
+                            or always_passed(program, base, method.name, ast.unparse(word.value))
                         ):
                             return True
                 case _:
@@ -156,10 +156,10 @@ def _is_handed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDe
     return isinstance(value, ast.Name) and value.id in {one.arg for one in optional}
 
 
-def _defined(universe: Universe, owner: TreeClass) -> frozenset[str]:
+def _defined(program: Program, owner: TreeClass) -> frozenset[str]:
     """The methods that the class has on this target: some are defined for certain versions only."""
-    facts = universe.forest.module(owner.module)
-    guards = guards_of(universe)
+    facts = program.project.module(owner.module)
+    guards = guards_of(program)
     without = {
         use.need.name
         for use in (facts.uses if facts is not None else ())
@@ -169,10 +169,10 @@ def _defined(universe: Universe, owner: TreeClass) -> frozenset[str]:
     return frozenset(owner.facts.methods) - without
 
 
-def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[Problem, ...]:
+def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Problem, ...]:
     """Abstract methods that a class which implements others of the same base leaves open; told once a class."""
     own = owner.facts.methods
-    order = ancestry(universe, owner)
+    order = ancestry(program, owner)
     if not own or next(iter(own)) != need.name or _is_abstract(own):
         return ()
     if not all(
@@ -187,7 +187,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
             for name in (*base.facts.methods, *base.facts.attributes):
                 abstract.pop(name, None)
         elif isinstance(base, Class):
-            for method in methods(universe.symbols(base.module), base):
+            for method in methods(program.symbols(base.module), base):
                 if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list):
                     abstract[method.name] = base
                 else:
@@ -196,7 +196,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
         method.name
         for base in order
         if isinstance(base, Class)
-        for method in methods(universe.symbols(base.module), base)
+        for method in methods(program.symbols(base.module), base)
         if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
     } & set(own)
     if not implemented:
@@ -248,18 +248,18 @@ class Passed:
         return name in self.foreign or (index is not None and index < self.most)
 
 
-def passed(universe: Universe, module: str, name: str) -> Passed:
+def passed(program: Program, module: str, name: str) -> Passed:
     """What the package of `module` passes wherever it calls `….name(…)`."""
     key = ("passed", module.partition(".")[0], name)
-    return universe.once(key, lambda: _search(universe.symbols(module).text, name), Passed())
+    return program.once(key, lambda: _search(program.symbols(module).text, name), Passed())
 
 
-def always_passed(universe: Universe, owner: Class, method: str, name: str) -> bool:
+def always_passed(program: Program, owner: Class, method: str, name: str) -> bool:
     """Whether whoever knows the class and calls its method gives it the parameter, by name and as something but False.
 
     A method that is handed on uncalled may be called without.
     """
-    text = universe.symbols(owner.module).text
+    text = program.symbols(owner.module).text
     knowing = {mention.module for mention in text.mentions(owner.qualname)} - {owner.module}
     asked = False
     for mention in text.mentions(method):
@@ -275,7 +275,7 @@ def always_passed(universe: Universe, owner: Class, method: str, name: str) -> b
     return asked
 
 
-def _search(text: Text, name: str) -> Passed:
+def _search(text: TextIndex, name: str) -> Passed:
     keywords: set[str] = set()
     foreign: set[str] = set()
     most, open_ = 0, False

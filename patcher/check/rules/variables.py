@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from patcher.analysis.findings import Beside, Broken, FindingKind, Fine, Problem, Undecided, Verdict
-from patcher.analysis.meaning import Universe
+from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Module, Symbols
 from patcher.analysis.uses import EnvironmentVariable, Use
 from patcher.check.rules.engine_flags import options_of
@@ -42,20 +42,20 @@ _registered: WeakKeyDictionary[Symbols, frozenset[str]] = WeakKeyDictionary()
 _elsewhere: WeakKeyDictionary[Symbols, _Elsewhere] = WeakKeyDictionary()
 
 
-def judge_variable(use: Use, universe: Universe, baseline: Universe | None = None) -> Verdict:
+def judge_variable(use: Use, program: Program, baseline: Program | None = None) -> Verdict:
     """Whether the target reads the variable that is set; `baseline` tells whether an earlier release did."""
     assert isinstance(use.need, EnvironmentVariable)
     name = use.need.name
     package = owner_of(name)
-    if package is None or package not in universe.target.against or package not in universe.target.packages:
-        return Beside()
-    symbols = universe.target.packages[package]
+    if package is None or package not in program.target.against or package not in program.target.packages:
+        return Unrelated()
+    symbols = program.target.packages[package]
     symbol = f"{_REGISTRY.get(package, package)}.{name}"
     if name in _registered_in(symbols) or name in _elsewhere_in(symbols).read:
         return Fine(symbol)
     if package in _COMPILED:
         return Undecided(symbol, f"{package} also reads variables in compiled code")
-    version = universe.target.against[package]
+    version = program.target.against[package]
     before = baseline.target.packages.get(package) if baseline is not None else None
     advice = advice_on_variable(name, package, version) or _lives_on(name, symbols)
     removed = (

@@ -28,7 +28,7 @@ _NOT_GIVEN = frozenset({"null", "None", "none", "~"})
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class CommandLine:
     """A command line taken apart: `fields` are its words, whatever wrappers stand in front."""
 
     file: str

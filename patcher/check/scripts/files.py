@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from patcher.analysis.configuration import documents
 from patcher.analysis.reading.settings import environment_uses
 from patcher.analysis.uses import ConfigKey, Context, EngineFlag, EnvironmentVariable, Use
-from patcher.check.scripts.command_lines import Program
+from patcher.check.scripts.command_lines import CommandLine
 from patcher.check.scripts.shell import Command, Field, Misread, commands
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
@@ -163,10 +163,10 @@ def shell_uses(file: str, text: str, line: int = 1, depth: int = 0) -> Iterator[
         for name, value in command.assignments:
             yield Use(file, value.line, EnvironmentVariable(name, value.text if value.known else None))
         yield from _exported_later(file, command, held)
-        program = Program(file, command.words)
-        yield from program.uses()
+        command_line = CommandLine(file, command.words)
+        yield from command_line.uses()
         if depth < _DEEPEST:
-            for field in program.scripts():
+            for field in command_line.scripts():
                 yield from shell_uses(file, field.text, field.line, depth + 1)
             yield from _documents(file, command, depth)
 
@@ -208,7 +208,7 @@ def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
         match node:
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 fields = [_field(item) for item in items]
-                yield from Program(file, fields).uses()
+                yield from CommandLine(file, fields).uses()
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(script)) as told, *_]
             ) if name in _SHELL_CALLS:
@@ -308,7 +308,7 @@ class _Reader:
     def _sequence(self, node: Any) -> Iterator[Use | Misread]:
         """A command as a list of words, a list of overrides, or a list of other things."""
         fields = [Field(item.value if item.id == "scalar" else "$(…)", self._at(item)) for item in node.value]
-        uses = list(Program(self._file, fields).uses())
+        uses = list(CommandLine(self._file, fields).uses())
         if uses:
             yield from uses
             return

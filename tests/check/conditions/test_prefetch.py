@@ -13,11 +13,11 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no for
 SCRIPT = """
 import os, sys, time
 os.cpu_count = lambda: {cores}
-from patcher.analysis.conditions.prefetch import ahead
+from patcher.analysis.conditions.prefetch import prefetch
 def work():
     print("not to be seen")
     {work}
-with ahead(work) as promise:
+with prefetch(work) as promise:
     print(promise if promise is None else {then})
 print("over")
 """
