@@ -18,6 +18,7 @@ from patcher.worktree import files
 _MOST_CHARACTERS = 2 << 20
 """Characters of a text. The largest of verl has 40 kB."""
 _DEEPEST_YAML = 60
+"""How deep a text may nest: far more than a config needs, far less than what exhausts the stack of the constructor."""
 _MOST_NODES = 200_000
 """Nodes, each as often as an alias stands for it."""
 _LONGEST = 1000
@@ -76,12 +77,15 @@ def _check(text: str, *, numbers: bool = False) -> None:
                 nodes[-1] += size
                 sizes[anchor] = size
             elif isinstance(event, yaml.AliasEvent):
+                # `a: &a [*a]` stands for itself without end.
                 if event.anchor in open_anchors:
                     raise _too_much("an alias stands for what it is part of", event)
                 nodes[-1] += sizes.get(event.anchor, 1)
             elif isinstance(event, yaml.ScalarEvent):
                 nodes[-1] += 1
                 sizes[event.anchor or ""] = 1
+                # A plain scalar of a million digits becomes a number, which takes time that grows with the square of
+                # its length.
                 if numbers and not event.style and len(event.value) > _LONGEST:
                     raise _too_much("a value is too long", event)
             if nodes[-1] > _MOST_NODES:
@@ -147,14 +151,19 @@ class _Composer:
             return
         text, own = read
         header = _HEADER.search(text)
+        # `# @package _global_` in the first lines puts the file's values at the top. Other headers say what the
+        # defaults say.
         if header is not None and not primary:
             package = "" if header[1] == "_global_" else package
         entries = list(_entries(own.pop("defaults", None) or [], posixpath.dirname(path)))
         for entry in entries:
+            # `override /model: big` in a deeper file changes what a file above picks, unless the command line picked
+            # already.
             if entry.override:
                 self._picked.setdefault(entry.key, entry.name)
         done = False
         for entry in entries:
+            # `_self_` says where the file's own values come among its defaults; without it they come last and win.
             if entry.name == "_self_":
                 done = True
                 _merge(_at(self.made.config, package), own)
@@ -165,9 +174,11 @@ class _Composer:
 
     def _follow(self, entry: _Default, package: str) -> None:
         name = self._picked.get(entry.key, entry.name)
+        # `optimizer/${model}`: the choice of another group is part of the name.
         name = _CHOICE.sub(lambda choice: self.made.groups.get(choice[1], choice[0]), name)
         if entry.key:
             self.made.groups[entry.key] = name
+        # A group set to null takes no file.
         if name in ("null", "None", ""):
             return
         path = posixpath.normpath(posixpath.join(entry.group, name))

@@ -53,6 +53,8 @@ class _Contents:
             except (OSError, ValueError):  # A name with a null byte is a ValueError.
                 found = None
             cost = 100 + len(found or b"")
+            # Everything is dropped at once. Which file is asked for next is not known, and reading one again costs
+            # little.
             if self._size + cost > _MOST_HELD:
                 self._held.clear()
                 self._size = 0
@@ -107,6 +109,7 @@ class Project:
 
     def with_texts(self, texts: Mapping[str, str]) -> Project:
         """The same tree with other texts in the place of some files; the same object again for the same texts."""
+        # The same variant is asked for again and again while records are tried; its facts are kept with it.
         key = frozenset((file, hash(text)) for file, text in texts.items() if self.texts.get(file) != text)
         if not key:
             return self
@@ -222,6 +225,7 @@ class Project:
         It has one of the words, or is a package, which hands on what its modules define.
         """
         content = self.content(f"{dotted.replace('.', '/')}.py")
+        # A package (no `.py` of that name) hands on what its modules define, whatever words its `__init__.py` has.
         return content is None or self._concerns(content)
 
     def module(self, dotted: str) -> FileFacts | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from patcher.analysis.syntax import caught, module_name, parts, strings, written
+from patcher.analysis.syntax import absolute_module, caught, module_name, parts, strings, written
 from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
 from patcher.worktree.python import parse_expression
 
@@ -31,6 +31,7 @@ class Import:
     @property
     def dotted(self) -> str:
         """What the local name stands for."""
+        # `from a import b as c` -> a.b; `import a.b as c` -> a.b; `import a.b` binds `a` alone.
         if self.name is not None:
             return f"{self.module}.{self.name}"
         return self.module if self.local != self.module.partition(".")[0] else self.local
@@ -117,6 +118,7 @@ class FileSummary:
 def drop_syntax(summary: FileSummary, content: bytes) -> None:
     """Keep of what is assigned the text."""
     starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", content))]
+    # Columns of the syntax count bytes of UTF-8 without a mark; for any other encoding the syntax is kept as it is.
     if not content.startswith(codecs.BOM_UTF8) and _is_utf8(content):
         attributes = (
             alternatives
@@ -211,6 +213,7 @@ class _Summarizer:
 
     def _if(self, node: ast.If, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.test, into, conditions)
+        # What stands under `if TYPE_CHECKING:` never runs.
         if not is_typing(node.test):
             self.visit(node.body, into, (*conditions, When(node.test, True)), owner)
         self.visit(node.orelse, into, (*conditions, When(node.test, False)), owner)
@@ -272,11 +275,7 @@ class _Summarizer:
                 local = alias.asname or alias.name.partition(".")[0]
                 self._bind(Import(local, alias.name, None, alias.lineno, into.qualname), block, into)
             return
-        module = node.module or ""
-        if node.level:
-            parts = self.summary.package.split(".")
-            kept = parts[: len(parts) - node.level + 1]
-            module = ".".join([*kept, *([module] if module else [])])
+        module = absolute_module(self.summary.package, node)
         for alias in node.names:
             if alias.name == "*":
                 self.summary.stars.append(module)
@@ -325,6 +324,7 @@ class _Summarizer:
             self._mention(part, into, conditions)
         name = f"{into.qualname}.{node.name}" if into.qualname else node.name
         bases = tuple(written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
+        # `@register("vllm", "async")` puts the class in a registry, where a name from the configuration finds it.
         marks = [mark for mark in node.decorator_list if "dataclass" not in ast.dump(mark)]
         given = (*(text for mark in marks for text in strings(mark)), *(written(m) for m in marks[:1]))
         self.summary.classes[name] = ClassSummary(name, bases, given if marks else None)
@@ -340,11 +340,13 @@ class _Summarizer:
                     class_summary.attributes.setdefault(name, []).append(("", Assigned(value, conditions)))
                 case ast.Name(id=name):
                     into.assigned.setdefault(name, []).append(Assigned(value, conditions))
+                # `self.engine = ...` in a method.
                 case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
                     attributes = self.summary.classes[into.owner].attributes
                     attributes.setdefault(name, []).append((into.qualname, Assigned(value, conditions)))
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
                     values: Sequence[ast.expr | None] = [None] * len(parts)
+                    # `a, b = x, y` gives each target its expression; `a, b = f()` gives none.
                     if isinstance(value, ast.Tuple) and len(value.elts) == len(parts):
                         values = value.elts
                     for part, one in zip(parts, values, strict=True):
@@ -356,6 +358,9 @@ class _Summarizer:
         """The draft that what stands here belongs to."""
         blocks = self.blocks.setdefault(into, [])
         if not blocks or blocks[-1].conditions is not conditions:
+            # Branches of an `if` alternate: `if a: x` / `else: y` / what follows. The few last blocks are enough to
+            # find the one with
+            # these conditions again, and keep the search short in a body of many branches.
             for block in blocks[-4:]:
                 if len(block.conditions) == len(conditions) and all(
                     a is b for a, b in zip(block.conditions, conditions, strict=True)
@@ -389,12 +394,14 @@ class _Summarizer:
                     waiting.append(one.func)
             elif isinstance(one, ast.Dict):
                 waiting += _entries(one, block)
+            # `new() if flag else old()`: each side is mentioned under its condition.
             elif isinstance(one, ast.IfExp):
                 self._mention(one.body, into, (*conditions, When(one.test, True)))
                 self._mention(one.orelse, into, (*conditions, When(one.test, False)))
                 block = self._block(into, conditions)
                 waiting.append(one.test)
             else:
+                # Only `<` and its like go wrong with versions as text: "0.9" > "0.11".
                 if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
                     block.orderings.append(one)
                 waiting += parts(one)
@@ -448,6 +455,10 @@ _STATEMENTS: Mapping[type[ast.stmt], Callable[[_Summarizer, Any, Body, _Conditio
 
 
 def may_name(text: str) -> bool:
+    """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
+
+    The bounds are guessed: names are longer than an abbreviation of two letters and shorter than a sentence.
+    """
     return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
 
 

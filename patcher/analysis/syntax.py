@@ -68,3 +68,20 @@ def caught(node: ast.expr | None) -> tuple[str, ...]:
             return tuple(written(part).rpartition(".")[2] for part in parts)
         case _:
             return (written(node).rpartition(".")[2],)
+
+
+def last_name(node: ast.AST | None) -> str:
+    """The last word of a dotted name: `c` for `a.b.c` and for `c`; "" for anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def absolute_module(package: str, node: ast.ImportFrom) -> str:
+    """The module that `from ... import` names, by its full name. `package` is where relative imports start.
+
+    In `verl.trainer.main`, whose package is `verl.trainer`, `from ..utils import x` is from `verl.utils`.
+    """
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    kept = parts[: len(parts) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])

@@ -136,6 +136,7 @@ def session_on(session: Session, verl: str) -> Session:
         folder = wheel("verl", verl, progress=progress)
     finally:
         progress("")
+    # The tree is that release of verl, whatever was assumed before.
     assume = {name: version for name, version in session.assume.items() if name != "verl"}
     return replace(session, root_option=folder, assume=assume)
 
@@ -153,9 +154,11 @@ def _baseline(request: CheckRequest, located: Sequence[Located], session: Sessio
         name, installed = one.asked.known_as, session.environment.packages.get(one.asked.known_as)
         if one.asked.module in asked:
             known.append(locate(asked[one.asked.module], session))
+        # The release that is installed is one that the tree most likely works with.
         elif installed is not None and one.version and installed.version != one.version:
             try:
                 known.append(locate(Against(name, AsInstalled()), session))
+            # A baseline only sharpens the findings; without its sources the check goes on.
             except ReleaseError:
                 continue
     found = {one.asked.module: one for one in known}
@@ -168,6 +171,7 @@ def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Findin
     left: list[Finding] = []
     in_baseline: list[Finding] = []
     for one in report.findings:
+        # A finding that was guarded on the baseline and is not any more is the upgrade's doing.
         matters = one.severity != "guarded"
         there = (one.key, False) in known or (not matters and (one.key, True) in known)
         (in_baseline if there else left).append(one)

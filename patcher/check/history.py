@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Hashable)
 _EXTRA = 8
-"""Looks into what was left out, for findings that no release so far is without."""
+"""Looks into releases that were left out, for findings that every release so far shows. A guess."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Bisection(Generic[T]):
     look: Callable[[str, AbstractSet[T]], AbstractSet[T] | None]
     target: str
     most: int = 40
-    """How many looks are taken."""
+    """How many looks are taken. A guess, to bound the time of one check."""
     _shown: dict[T, dict[int, bool]] = field(default_factory=dict)
     _lost: set[int] = field(default_factory=set)
     _looks: int = 0
@@ -95,6 +95,7 @@ class Bisection(Generic[T]):
 
     def _backwards(self) -> Iterator[int]:
         """Ever farther back from the oldest release looked at so far, else from the target: 2, 4, 8, … releases."""
+        # Releases close to the target are the likeliest; doubling the step reaches the oldest in a few looks.
         start, back = min(self._seen, default=len(self.releases)), 2
         while back <= start:
             yield start - back
@@ -141,9 +142,11 @@ class Bisection(Generic[T]):
 Place: TypeAlias = "tuple[str, int, str]"
 """File, line and symbol: what a finding is about, whatever kind it is of on another release."""
 _REACH = 16
-"""How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
+"""How many releases before the one that the tree was made for are looked at. A guess: a tree uses names that were there
+when it was written, so that older releases have nothing to tell."""
 MOST_FETCHED = 12
-"""How many releases of one package are fetched to find out since when."""
+"""How many releases of one package are fetched to find out since when. A guess: halving 16 releases takes four looks for
+one finding, and findings share looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +177,13 @@ def with_since(report: Report, located: Iterable[Located], history: History) -> 
 def _with(finding: Finding, since: Mapping[Place, str | None]) -> Finding:
     """A variable that an earlier release knew was removed; one that none knew is unknown."""
     first = since[_place(finding)]
+    # A release before `first` read the variable, so it existed once.
     removed = finding.kind == "env-unknown" and first is not None
     return replace(finding, since=first, kind="env-removed" if removed else finding.kind)
 
 
 def _of_package(report: Report, about: list[Finding], one: Located, history: History) -> dict[Place, str | None]:
+    # Guarded findings are of little interest: for them nothing is fetched.
     live = {_place(finding) for finding in about if finding.severity != "guarded"}
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
@@ -205,6 +210,7 @@ class _EarlierReleases:
     def fetching(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """What a release shows, fetched if that is allowed; None if it is not to be had."""
         shown = self.at_hand(version, wanted)
+        # One failed transfer ends all fetching: an index that cannot be reached would cost a time-out for each release.
         if shown is not None or self._offline or self._fetched >= MOST_FETCHED:
             return shown
         try:
@@ -267,6 +273,7 @@ def _module(finding: Finding, report: Report) -> str:
         return ""
     if finding.package in report.against:
         return finding.package
+    # Variables and flags are named after no module: `VLLM_USE_V1`, `--enable-x`.
     engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")
     return "vllm" if engine and "vllm" in report.against else ""
 
@@ -313,6 +320,7 @@ def newest_allowed(root: Path, name: str, releases: Sequence[str]) -> str | None
     """The newest of `releases` that the tree's metadata or setup.py allows, where they set a limit."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+    # `vllm>=0.8,<0.9` and `vllm[extra] (>=0.8)`, in metadata and in the source of setup.py alike.
     pattern = re.compile(rf"(?<![\w-]){re.escape(name)}\s*(?:\[[^\]]*\]\s*)?((?:[<>=!~]=?\s*[\w.*]+\s*,?\s*)+)")
     for file in (*sorted(root.glob("verl-*.dist-info/METADATA")), root / "setup.py", root / "pyproject.toml"):
         try:
@@ -324,6 +332,7 @@ def newest_allowed(root: Path, name: str, releases: Sequence[str]) -> str | None
                 allowed = list(SpecifierSet(found.strip().strip(",")).filter(releases))
             except InvalidSpecifier:
                 continue
+            # A requirement without an upper limit says nothing of what the tree was made for.
             if allowed and allowed[-1] != releases[-1]:
                 return allowed[-1]
     return None

@@ -133,6 +133,7 @@ def row_with_since(row: Sequence[Cell]) -> Iterable[Cell]:
     """The cells of one row, oldest first, with `since` in their findings."""
     running: dict[tuple[str, str, str, str], str | None] = {}
     for index, cell in enumerate(row):
+        # A finding of the first column may be older than the column.
         first = cell.release if index else None
         shown = (*cell.findings, *cell.added)
         running = {finding.key: running.get(finding.key, first) for finding in shown}
@@ -144,7 +145,7 @@ def row_with_since(row: Sequence[Cell]) -> Iterable[Cell]:
 
 
 AT_ONCE = 4
-"""Transfers at a time: an index is shared with others."""
+"""Transfers at a time. A guess: an index is shared with others, and four transfers fill most connections."""
 
 
 def fetch_sources(package: str, releases: Sequence[str], progress: Progress) -> dict[str, Path | Missing]:
@@ -215,6 +216,7 @@ def parse_against(texts: Sequence[str]) -> tuple[tuple[str, str], dict[str, str]
                 advice=phrase('Write it as "vllm>=0.9" or transformers==4.57.6.'),
             ) from error
         pins = [part.version for part in asked.specifier if part.operator in ("==", "===") and "*" not in part.version]
+        # `--against vllm>=0.9 --against transformers==4.57.6`: the pinned package is the same in every column.
         if len(texts) > 1 and len(pins) == len(asked.specifier) == 1:
             fixed[asked.name] = pins[0]
         else:

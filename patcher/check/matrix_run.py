@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 PROCESSES = 2
+"""How many processes judge. Each keeps the facts of its share of the verl trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def _parts(shares: Sequence[MatrixInputs], there: Mapping[str, Path], processes:
         share_ = _Share(shares[0])
         yield from (share_.column(release, path) for release, path in there.items())
         return
+    # Forked processes would share the memory of this one, and with it whatever locks other threads hold.
     context = multiprocessing.get_context("spawn")
     each = max(processes // len(shares), 1)
     pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
@@ -190,6 +192,8 @@ _SHARE: list[_Share] = []
 
 def _start(inputs: MatrixInputs) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A process makes millions of nodes and drops them a release at a time; the collector would walk them again and
+    # again.
     gc.disable()
     _SHARE.append(_Share(inputs))
 

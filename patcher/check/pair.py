@@ -78,7 +78,7 @@ _OF_SETTINGS = ("env-removed", "env-unknown", "flag-removed", "key-removed")
 
 RateSeverity: TypeAlias = "Callable[[Use, Problem, Program], Severity]"
 OnProgress: TypeAlias = "Callable[[int, int], None]"
-"""Hears how many files are done, and of how many."""
+"""Called with how many files are done, and of how many."""
 _TOO_FAR = "what it leads to nests too deeply"
 
 
@@ -140,6 +140,7 @@ class _Judging:
         facts = project.facts(file)
         if facts is None:
             return
+        # A file that is no Python has no uses; the report names it, so that the check is not taken for complete.
         if facts.problem:
             self.unreadable.append((file, facts.problem))
         self.program.begin()
@@ -147,6 +148,9 @@ class _Judging:
             self.before.begin()
         concerned = []
         for use in project.concerned.get((packages, file), facts.uses):
+            # A use that is of no package whatever the release says is not asked about again: a matrix checks the same
+            # tree on dozens of
+            # releases.
             verdict, anyhow = self.program.without_target(partial(self.verdict, use))
             if not (anyhow and isinstance(verdict, Unrelated)):
                 concerned.append(use)

@@ -137,6 +137,7 @@ def resolved(name: str, specifier: str) -> str | None:
         raise UsageError(
             phrase("{name}: {version} is no PEP 440 version", name=name, version=repr(specifier)),
         ) from error
+    # `==0.9.*` names no single release.
     exact = [one.version for one in clauses if one.operator in ("==", "===") and not one.version.endswith(".*")]
     if exact:
         return exact[0]
@@ -185,6 +186,7 @@ def _of_tree(root: Path) -> dict[str, str]:
                 pins = read_pins(file)
             except UsageError:
                 continue
+            # `vllm>=0.8` allows every later release; only a limit tells what the fork runs on.
             found = {name: spec for name, spec in pins.items() if "<" in spec or "==" in spec or "~=" in spec} | found
     return found
 

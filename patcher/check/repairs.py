@@ -104,6 +104,7 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
 
     def counterpart(one: Finding, line: int | None) -> Finding | None:
         for other in left:
+            # A finding that is only guarded afterwards counts as repaired.
             alike = other.key == one.key and (other.severity != "guarded" or one.severity == "guarded")
             if alike and (line is None or other.line == line):
                 return other
@@ -113,6 +114,7 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
         lacking = []
         for one in those:
             before, after = texts.get(one.file, ""), there.get(one.file, "")
+            # Of several findings alike, the one on a line that stays as it is stays itself.
             line = _kept_lines(before, after).get(one.line, 0) if by_line else None
             other = counterpart(one, line)
             if other is None:
@@ -158,6 +160,8 @@ class _Steps:
             after = self.steps[number][1][finding.file]
             there = _kept_lines(text, after)
             moved = {there[line] for line in lines if line in there}
+            # This step changes the line that the finding is on. If a later step changes what it puts there, a check has
+            # to tell.
             if len(moved) < len(lines):
                 if found is not None:
                     return None
@@ -168,9 +172,11 @@ class _Steps:
     def _by_check(self, finding: Finding, alike: int) -> int | None:
         """The first step after which not all findings like this one are there, and stay away."""
         steps = self._editing(finding.file) or list(range(len(self.steps)))
+        # Only one record edits the file.
         if len(steps) == 1:
             return steps[0]
         last = None
+        # From the last step backwards, until the finding is there again.
         for number in reversed(steps):
             live = finding.severity != "guarded"
             shown = [one for one in self._findings(number, finding.file) if not live or one.severity != "guarded"]
@@ -235,6 +241,9 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
     plan, now, base = planned(session, target, request)
     repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, quick_recheck)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
+    # Records that are off by default and edit a file with an unrepaired finding: would they repair it? Then the report
+    # names
+    # them, and the user may enable them.
     others = frozenset(
         record.id
         for record in session.records

@@ -214,6 +214,7 @@ def release_folder(name: str, version: str, *, offline: bool = False) -> Path:
     from patcher.terminal.progress import progress
 
     public = version.partition("+")[0]
+    # A build such as 0.9.0+cu129 is not on the index; its Python files are those of 0.9.0.
     if public != version:
         try:
             return sources(name, public, progress=progress, offline=offline)
@@ -247,6 +248,7 @@ def _installed(asked: Against, session: Session) -> Located:
         return Located(asked, found.version, found.location)
     if found is not None:
         return Located(asked, found.version, _released(asked, found.version))
+    # A package that the probe does not report on: it is looked for in the interpreter's folders.
     if asked.known_as not in MODULES and (package := _under(session, asked.module)) is not None:
         return Located(asked, version_of(asked.known_as, package) or "", package)
     raise UsageError(
@@ -288,5 +290,6 @@ def surroundings(session: Session) -> dict[str, str | None]:
     packages = session.environment.packages
     known: dict[str, str | None] = {name: item.version for name, item in packages.items()}
     trains = any(name in packages and packages[name].origin != "assumed" for name in ("vllm", "torch"))
+    # In an environment that trains, what is missing is missing for the job too. On a laptop it says nothing.
     absent = MODULES if trains else [name for name, version in session.assume.items() if version == ABSENT]
     return {**dict.fromkeys((name for name in absent if name not in known), None), **known}

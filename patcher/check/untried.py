@@ -91,6 +91,8 @@ def untried(session: Session) -> Untried | None:
     verl, vllm = environment.version("verl"), environment.version("vllm")
     if (why := _why(tried(), verl, vllm)) is None:
         return None
+    # A fork with records of its own for this release knows what it does; it hears of breaks alone, and waits for no
+    # transfer.
     own = any(_speaks_of(record, verl) for record in session.records)
     if own and not _is_at_hand(environment.packages.get("vllm")):
         return None

@@ -24,7 +24,7 @@ from patcher.analysis.conditions.terms import (
     truth,
 )
 from patcher.analysis.summary import Body, FileSummary
-from patcher.analysis.syntax import caught
+from patcher.analysis.syntax import absolute_module, caught
 
 if TYPE_CHECKING:
     from patcher.analysis.conditions.evaluator import Evaluator
@@ -63,6 +63,7 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
     match func:
         case Off():
             return OFF
+        # `config.get("name", default)`
         case Setting(path=(*path, "get"), hints=hints) if arguments and isinstance(arguments[0], Known):
             return _got(evaluator, Setting((*path, str(arguments[0].value)), hints), arguments)
         case Method(of=Known(value=Names() as names), name="keys" | "values" | "copy"):
@@ -81,6 +82,7 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
             return found
         split = evaluator.summaries.split(dotted)
         if split is not None and (body := split[0].bodies.get(split[1])) is not None:
+            # A decorator that is not known may return anything.
             if any(mark.rpartition(".")[2] not in _DECORATORS for mark in body.decorators):
                 return UNKNOWN
             term = interpret(evaluator, split[0], body, arguments, words)
@@ -92,6 +94,7 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
 def _configured(node: ast.Call, arguments: list[Term]) -> Term:
     """Functions that turn a configuration into another form of it."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    # `omega_conf_to_dataclass(config)`, `OmegaConf.to_container(config)`
     if arguments and isinstance(arguments[0], Setting) and any(w in name.lower() for w in ("conf", "dataclass")):
         return arguments[0]
     return UNKNOWN
@@ -108,6 +111,7 @@ def _got(evaluator: Evaluator, setting: Setting, arguments: list[Term]) -> Term:
     if isinstance(value, Off):
         return OFF
     default = arguments[1] if len(arguments) > 1 else Known(None)
+    # `config.get("engine_kwargs", {})` is an empty group of settings.
     return setting if isinstance(default, Known) and default.value in ({}, ()) else default
 
 
@@ -131,11 +135,13 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
             return Known(False)
         case "getattr", [Reference(dotted=dotted), Known(value=str() as attribute), *default]:
             found = evaluator.queries.has(f"{dotted}.{attribute}", evaluator)
+            # `getattr(module, "name", None)`
             if found is False and default:
                 return default[0]
             return evaluator.dotted(f"{dotted}.{attribute}") if found or not default else UNKNOWN
         case "getattr", [Setting() as setting, Known(value=str() as attribute), *default]:
             return _got(evaluator, Setting((*setting.path, attribute), setting.hints), [arguments[1], *default])
+        # `getattr(None, "name", default)`
         case "getattr", [Known(value=None), Known(), default]:
             return default
         case "isinstance", [Off(), _]:
@@ -145,6 +151,7 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
             return UNKNOWN if answer is None else Known(answer)
         case (("set" | "dict" | "list" | "tuple" | "frozenset" | "sorted" | "vars"), [Names() as names]):
             return names
+        # `tuple(map(int, version.split(".")[:2]))`
         case "map", [Reference(dotted="builtins.int"), Known(value=tuple() as values, package=package)]:
             try:
                 return Known(tuple(int(value) for value in values), package)
@@ -171,7 +178,10 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
 
 
 _FUEL = 120
+"""Statements that one call may run: a guess. Tests of versions take a few dozen at most, and undecided branches are run
+both ways."""
 _LINES = 60
+"""Lines of a function that is interpreted at all: longer ones do more than answer a question."""
 
 
 class _Lost(Exception):  # noqa: N818
@@ -228,6 +238,7 @@ def _block(run: _Interpretation, body: Sequence[ast.stmt]) -> Term | None:
             case ast.If(test=test):
                 answer = truth(run.evaluator.settled(_value(run, test)))
                 rest = body[index + 1 :]
+                # Both branches are run to the end of the function; if they return the same, the test does not matter.
                 if answer is None:
                     return _both(run, [*node.body, *rest], [*node.orelse, *rest])
                 returned = _block(run, node.body if answer else node.orelse)
@@ -268,6 +279,7 @@ def _try(run: _Interpretation, node: ast.Try) -> Term | None:
             returned = _block(run, node.orelse)
     except Raised as raised:
         for handler in node.handlers:
+            # `except ImportError` catches ModuleNotFoundError: `names` are the exception and those above it.
             if set(caught(handler.type)) & set(raised.names):
                 returned = _block(run, handler.body)
                 break
@@ -295,18 +307,17 @@ def _simple(run: _Interpretation, node: ast.stmt) -> Term | None:
                 _needs(run, alias.name)
                 name = alias.asname or alias.name.partition(".")[0]
                 run.local[name] = run.evaluator.dotted(alias.name if alias.asname else name)
-        case ast.ImportFrom(module=module, names=aliases, level=level):
-            where = module or ""
-            if level:
-                parts = run.summary.package.split(".")
-                where = ".".join([*parts[: len(parts) - level + 1], *([where] if where else [])])
+        case ast.ImportFrom(names=aliases):
+            where = absolute_module(run.summary.package, node)
             for alias in aliases:
                 _needs(run, f"{where}.{alias.name}")
                 run.local[alias.asname or alias.name] = run.evaluator.dotted(f"{where}.{alias.name}")
         case ast.Raise(exc=exception):
             raise Raised(*_raised(exception))
+        # Calls of a logger, docstrings. An `assert` is taken to hold.
         case ast.Expr() | ast.Pass() | ast.Assert():
             pass
+        # Names defined inside stay unknown, which is safe.
         case ast.Global() | ast.FunctionDef() | ast.ClassDef():
             pass
         case _:

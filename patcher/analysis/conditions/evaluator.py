@@ -31,6 +31,8 @@ from patcher.analysis.summary import FileSummary, Import
 from patcher.analysis.uses import Condition, When, WhenRaised
 
 _DEPTH = 24
+"""How deep expressions may nest or lead to each other: a guess well above what tests written by hand need, and well
+below what Python's stack bears."""
 _MOST_STEPS = 30_000
 """How many expressions the tests of one file may lead to: helpers that call two helpers each, and so on, come to
 millions. Those of a file of verl lead to 3,050."""
@@ -50,6 +52,7 @@ class Evaluator(NameResolver):
     def holds(self, test: ast.expr, context: EvalContext) -> bool | None:
         """Whether a test is true on the target; None if that cannot be told."""
         key = (id(test), f"{context.summary.file}:{context.function}")
+        # With local values (a function that is being interpreted) the answer may be another each time.
         if not context.local and key in self._answers:
             _, answer, asked = self._answers[key]
             self.asked = self.asked or asked
@@ -57,6 +60,7 @@ class Evaluator(NameResolver):
         before, self.asked = self.asked, False
         try:
             answer = truth(self.settled(self.term(test, context)))
+        # `if version("flash_attn") > ...` without flash-attn: the test raises, so the code under it does not run.
         except Raised:
             answer = False
         if not context.local and not self.active and self._depth == 0:
@@ -91,12 +95,14 @@ class Evaluator(NameResolver):
                         continue
                     self.asked = True
                     answer = self._import_fails(one)
+                    # `from vllm.new import x` in the `try`, and `except ImportError` catches it.
                     if answer and any(name in condition.catches for name in self.queries.raised_by(one)):
                         return True
                     sure = sure if answer is False else None
         return sure
 
     def _import_fails(self, one: Import) -> bool | None:
+        # An import of the tree itself may fail for what that module imports, which is not followed.
         if self.summaries.split(one.module) is not None:
             return None
         present = self.queries.has_import(one)
@@ -116,6 +122,7 @@ class Evaluator(NameResolver):
             self._depth -= 1
         if isinstance(found, Known) and not is_small(found.value):
             return UNKNOWN
+        # `self.config.lora.enable`: unknown, and by its name a feature that the plain job does not use.
         if self.job is not None and isinstance(found, Unknown) and self.job.is_off(node):
             return OFF
         return found
@@ -147,6 +154,7 @@ class Evaluator(NameResolver):
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 answer = truth(self.settled(self.term(test, context)))
                 if answer is None:
+                    # An undecided test does not matter where both sides are the same.
                     one, other = self.term(body, context), self.term(orelse, context)
                     return one if one == other else UNKNOWN
                 return self.term(body if answer else orelse, context)
@@ -185,6 +193,7 @@ class Evaluator(NameResolver):
             case SignatureOf(of=thing):
                 self.asked = True
                 return self.queries.parameters(thing) if name in ("parameters", "args", "kwonlyargs") else UNKNOWN
+            # `parameters.keys`
             case Names():
                 return Method(Known(term), name)
             case Setting(path=path, hints=hints):
@@ -244,10 +253,12 @@ class Evaluator(NameResolver):
             try:
                 term = self.settled(self.term(value, context))
             except Raised:
+                # The exception is certain only if no earlier part could have ended the evaluation.
                 if not unsure:
                     raise
                 return UNKNOWN
             answer = truth(term)
+            # `unknown or True` is true, whatever the unknown part is.
             if answer is decisive:
                 return Known(decisive) if unsure else term
             unsure = unsure or answer is None
@@ -278,6 +289,7 @@ class Evaluator(NameResolver):
         if not isinstance(over, Known) or not isinstance(over.value, tuple | list | set | frozenset | str):
             return UNKNOWN
         values = []
+        # Sixteen elements: a version has three or four parts. More would only cost time.
         for item in list(over.value)[:16]:
             inner = EvalContext(context.summary, context.function, {**context.local, name: Known(item)})
             kept = [truth(self.settled(self.term(test, inner))) for test in generator.ifs]

@@ -141,6 +141,7 @@ class Job:
         """The value that a setting has in this job."""
         if not setting.path:
             return UNKNOWN
+        # `actor.lora.rank` is off unless the tree's own defaults turn it on.
         if any(is_off_word(part) for part in setting.path):
             known = self._found(setting)
             return known if isinstance(known, Known) and known.value else OFF
@@ -156,6 +157,7 @@ class Job:
     def _found(self, setting: Setting) -> Term:
         wanted = list(setting.path)
         found = [key for key in self._ends.get(wanted[-1], ()) if key.split(".")[-len(wanted) :] == wanted]
+        # `actor_config.strategy`: of the keys that end in "strategy" the one below "actor".
         if len(found) > 1 and setting.hints:
             hinted = [key for key in found if not set(setting.hints).isdisjoint(key.split("."))]
             found = hinted or found
@@ -186,6 +188,7 @@ class Job:
         """What a comparison of something unknown with a word of an unused feature comes to."""
         for one in (left, right):
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                # `if backend == "trtllm":` with a word that no value of the configuration is.
                 if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
                     return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
                 if is_off_word(one.value):
@@ -260,6 +263,7 @@ _COMPUTED = object()
 
 
 def _followed(value: str, found: dict[str, object]) -> object:
+    # `${oc.select:actor.strategy, fsdp}`: the other key, else the text behind the comma.
     if match := _FALLBACK.fullmatch(value):
         key = value[value.index(":") + 1 :].partition(",")[0].strip()
         other = found.get(key, _COMPUTED)
@@ -275,6 +279,7 @@ def _followed(value: str, found: dict[str, object]) -> object:
 def _composed(project: Project, file: str, package: str, depth: int) -> dict[str, object]:
     """The file's values under `package`, over those of the files in its `defaults`."""
     content = project.content(file)
+    # Six levels of `defaults` is a guess above what verl has. Configs that name each other in a circle end here.
     if content is None or depth > 6:
         return {}
     own, entries = _read(content.decode(errors="replace"))
@@ -290,6 +295,7 @@ def _composed(project: Project, file: str, package: str, depth: int) -> dict[str
         base = _FOLDER if group.startswith("/") else folder
         group = group.lstrip("/")
         other = posixpath.normpath(f"{base}/{group}/{name}" if name else f"{base}/{group}")
+        # Without `@package`, a group's values go below the group's name: `actor: dp_actor` -> actor.
         inside = where if where is not None else (group.replace("../", "").replace("/", ".") if name else "")
         if inside == "_here_":
             inside = ""
@@ -316,6 +322,7 @@ def _read(text: str) -> tuple[dict[str, object], list[tuple[str, str | None, str
             if path and path[0][1] == "defaults" and (match := _ENTRY.match(line)):
                 entries.append((match["group"], match["package"], (match["name"] or "").strip("'\"")))
             elif path:
+                # What a list holds does not matter to any test; that it is not empty does.
                 values[".".join(name for _, name in path)] = "[…]"
             continue
         match = _LINE.match(line)
@@ -331,6 +338,7 @@ def _read(text: str) -> tuple[dict[str, object], list[tuple[str, str | None, str
             value = ""
         dotted = ".".join(name for _, name in path)
         values.pop(dotted.rpartition(".")[0], None)
+        # `???` must be given on the command line.
         if value != "???":
             values[dotted] = _scalar(value)
     return values, entries
@@ -358,6 +366,8 @@ def fields_of(project: Project) -> dict[str, object]:
         for path in sorted((project.root / folder).glob("**/*.py")):
             content = project.content(path.relative_to(project.root).as_posix())
             for name, value in _fields(content or b""):
+                # Two classes with a field of one name and different defaults: the field alone does not tell which is
+                # meant.
                 if name in found and found[name] != value:
                     differing.add(name)
                 found[name] = value

@@ -20,6 +20,8 @@ from patcher.analysis.uses import Condition
 from patcher.worktree.python import UnreadableError, parse
 
 _MOST_STARS = 300
+"""How many modules are searched along star imports for one name: a guess far above the chains that people write.
+Generated packages may form circles."""
 
 
 class Summaries:
@@ -103,6 +105,7 @@ class Summaries:
             found = None
             lines = (self.project.content(summary.file) or b"").decode(errors="replace").splitlines()
             try:
+                # Only the lines of the function: the rest of the file need not be parsed again.
                 parsed = parse(textwrap.dedent("\n".join(lines[body.first - 1 : body.last]))).body
             except UnreadableError:
                 parsed = []
@@ -177,6 +180,7 @@ class NameResolver(ABC):
             body = context.summary.bodies.get(function)
             if body is not None:
                 inner = EvalContext(context.summary, function)
+                # Names inside a function, from the innermost outwards, as Python looks them up.
                 if name in body.assigned:
                     return self._bound((context.summary.file, function, name), body.assigned[name], inner)
                 if name in body.parameters:
@@ -190,6 +194,7 @@ class NameResolver(ABC):
             if name not in here.bodies[""].assigned:
                 return Reference(f"{here.module}.{name}")
             found = self._bound((here.file, "", name), here.bodies[""].assigned[name], EvalContext(here))
+            # A name from a star import whose value is not known may still be known from another one.
             if here is summary or not isinstance(found, Unknown):
                 return found
         return Reference(f"builtins.{name}") if hasattr(builtins, name) else UNKNOWN
@@ -200,6 +205,7 @@ class NameResolver(ABC):
         if (fixed := self.job.fixed(name)) is not None:
             return fixed
         default = body.defaults.get(name)
+        # `def run(self, offload=False)`: the plain job takes the default of a switch.
         if isinstance(default, ast.Constant) and isinstance(default.value, bool):
             return Known(default.value)
         return self.job.setting(name, body.annotations.get(name))
@@ -210,6 +216,7 @@ class NameResolver(ABC):
             known, asked = self._names[key]
             self.asked = self.asked or asked
             return known
+        # `a = b; b = a` in different functions waits for itself.
         if key in self.active or len(self.active) >= _DEEPEST:
             return UNKNOWN
         self.active.add(key)
@@ -229,12 +236,15 @@ class NameResolver(ABC):
             if answer is False:
                 continue
             term = self._assigned(alternative, context)
+            # A binding that certainly runs replaces the earlier ones; one that may run stands beside them.
             found = [term] if answer else [*found, term]
         if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
             return fixed
+        # All bindings that may hold agree.
         if found and all(term == found[0] for term in found):
             term = found[0]
         else:
+            # For the plain job it is enough that all bindings are true, or all false.
             answers = {truth(self.settled(term)) for term in found}
             term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
         if isinstance(term, Unknown) and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
@@ -265,6 +275,7 @@ class NameResolver(ABC):
             return Reference(dotted)
         first, _, more = rest.partition(".")
         found = self.member(summary, first)
+        # A name that the package binds to something unknown may be its submodule.
         if isinstance(found, Unknown) and self.summaries.module(f"{summary.module}.{first}") is not None:
             return Reference(dotted)
         for name in filter(None, more.split(".")):

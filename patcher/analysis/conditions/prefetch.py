@@ -28,6 +28,7 @@ class Promise(Generic[T]):
             with os.fdopen(self.pipe, "rb") as answer:
                 content = answer.read()
             self._reap()
+            # The bytes come from a process that this one has forked.
             self._got = [pickle.loads(content) if content else None]  # noqa: S301
         return self._got[0]
 
@@ -48,6 +49,7 @@ class Promise(Generic[T]):
 @contextmanager
 def prefetch(work: Callable[[], T]) -> Iterator[Promise[T] | None]:
     """Begin `work` in a process of its own; None where there is one core alone, or other threads run."""
+    # A fork copies this thread alone: locks that other threads hold would stay locked for ever.
     if not hasattr(os, "fork") or (os.cpu_count() or 1) < 2 or threading.active_count() > 1:
         yield None
         return
@@ -68,6 +70,7 @@ def prefetch(work: Callable[[], T]) -> Iterator[Promise[T] | None]:
 def _work(work: Callable[[], object], sending: int) -> None:
     """In the forked process: nothing of it is seen but the answer."""
     try:
+        # Nothing that the process prints, and no traceback of it, reaches the terminal.
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(nothing, standard)

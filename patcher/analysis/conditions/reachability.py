@@ -91,6 +91,8 @@ class Reachability:
             for number, block in enumerate(body.blocks):
                 evaluator.asked = False
                 answer = evaluator.runs((*body.conditions, *block.conditions), context)
+                # What does not run on any target is passed over. What depends on the target is put off and decided for
+                # each target.
                 if answer is False and not (defer and evaluator.asked):
                     continue
                 if defer and evaluator.asked:
@@ -116,9 +118,11 @@ class Reachability:
             self._mention(written, summary, body, called=False)
         dispatched = any(part in written.rpartition(".")[2] for written in block.called for part in DISPATCH)
         for text, *keys in block.texts:
+            # `"verl.workers.rollout.vllm_rollout.ServerAdapter"`: a class that is loaded by its name.
             if text.partition(".")[0] == self.summaries.top and "." in text:
                 if not any(is_off_word(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
+            # `self.execute("init_model", ...)`: a method that is called by its name.
             elif dispatched and text.isidentifier():
                 self._attribute(text)
 
@@ -127,6 +131,7 @@ class Reachability:
         given = class_summary.registered or ()
         if any(is_off_word(word) for word in (class_summary.qualname, *given)):
             return False
+        # `@register("vllm", "async")`: the last entry of `given` is the decorator itself.
         names = [word for word in given[:-1] if word]
         return not names or not self._choices.isdisjoint(names)
 
@@ -142,6 +147,7 @@ class Reachability:
             return
         self._loaded.add(module)
         parts = module.split(".")
+        # Importing a.b.c runs a and a.b first.
         for length in range(1, len(parts) + 1):
             summary = self.summaries.module(".".join(parts[:length]))
             if summary is None or (summary.file, "") in self.bodies:
@@ -151,6 +157,7 @@ class Reachability:
                 if class_summary.registered is not None and self._is_chosen(class_summary):
                     self._live(summary, class_summary)
             for body in summary.bodies.values():
+                # A decorated function at the top level may be entered in a registry by its decorator.
                 if body.decorators and "." not in body.qualname and not body.owner and not is_off_word(body.qualname):
                     self._reach(summary.file, body.qualname)
 
@@ -175,6 +182,7 @@ class Reachability:
         for name, qualname in class_summary.methods.items():
             self._methods.setdefault(name, []).append((summary.file, qualname))
             special = name.startswith("__") and name.endswith("__")
+            # A base class from a package that is no framework may call any method: a vLLM worker extension, say.
             if everything or special or name in METHODS or name in self._attributes:
                 self._reach(summary.file, qualname)
 
@@ -188,6 +196,7 @@ class Reachability:
         if not written:
             return
         root, _, rest = written.partition(".")
+        # `self.run` is any method `run` of a class that is in use.
         if root in ("self", "cls", "") or not root:
             for name in rest.split("."):
                 self._attribute(name)
@@ -273,6 +282,7 @@ class Reachability:
                     yield where, ""
                 else:
                     found = list(self._top(rest, where, seen))
+                    # A name that its module gets in a way that is not seen (a lazy import) is taken for its own.
                     yield from found or [(where, rest)]
 
     def _outside_root(self, written: str, summary: FileSummary, body: Body | None = None) -> str | None:

@@ -20,6 +20,7 @@ from patcher.analysis.findings import Broken, FindingKind, Problem, Severity
 from patcher.analysis.meaning import Program
 from patcher.analysis.meaning.program import Judge, Target
 from patcher.analysis.project import Project
+from patcher.analysis.syntax import last_name
 from patcher.analysis.uses import (
     CallOf,
     Condition,
@@ -189,10 +190,13 @@ _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs",
 
 def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     """break, optional, guarded or inert."""
+    # A variable that nobody reads has no effect, and nothing fails.
     if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
         return "inert"
+    # `+key=value` adds a key: hydra takes it, and the code may ignore it.
     if isinstance(use.need, ConfigKey) and use.need.sign in ("+", "++"):
         return "inert"
+    # A flag or key in a script is on the command line, so that the program refuses it at once.
     if not use.file.endswith(".py"):
         return "break"
     guards = guards_of(program)
@@ -200,9 +204,11 @@ def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
         return "guarded"
     summary = guards.summaries.file(use.file)
     node = (use.file, use.context.function)
+    # Runs on another release only: a test of versions somewhere on the way keeps this one from it.
     if summary is None or not guards.runs_plainly(node):
         return "guarded" if summary is not None and guards.runs_somewhere(node) else "optional"
     answer = guards.runs(use, guards.plain)
+    # A test that cannot be decided and asks for a setting (`if config.use_x:`) is taken for a feature that is off.
     if answer is False or (answer is None and _is_feature(use)):
         return "optional"
     return "break"
@@ -214,6 +220,7 @@ def severity_in_place(use: Use, problem: Problem, program: Program) -> Severity:
 
 
 def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
+    # The exception that this problem raises is caught around it, or a test of versions rules the code out.
     if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
         return True
     return any(_asks_for(one, problem) for one in use.context.conditions)
@@ -235,8 +242,10 @@ def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
             return any(_makes_sure(value, name, holds) for value in values)
         case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=asked), *_]):
             return holds and asked == name
+        # `if "seed" in inspect.signature(f).parameters:`
         case ast.Compare(left=ast.Constant(value=asked), ops=[op]) if asked == name:
             return isinstance(op, ast.In) is holds
+        # `if getattr(x, "name", None) is not None:`
         case ast.Compare(left=ast.Call() as inner, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant()]):
             return _makes_sure(inner, name, isinstance(op, ast.IsNot) is holds)
         case _:
@@ -248,7 +257,6 @@ def _is_feature(use: Use) -> bool:
     for condition in use.context.conditions:
         if isinstance(condition, When):
             for node in ast.walk(condition.test):
-                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                if not name_words(name).isdisjoint(_CONFIGURED):
+                if not name_words(last_name(node)).isdisjoint(_CONFIGURED):
                     return True
     return False

@@ -73,12 +73,14 @@ class TargetQueries:
         """What a dotted name outside the tree comes to."""
         package, _, rest = dotted.partition(".")
         last = rest.rpartition(".")[2]
+        # `vllm.__version__`, `torch.version.VERSION`
         if last in _TEXT_FIELDS and _PARSE.isdisjoint({dotted}):
             evaluator.asked = True
             found = self.version(_PROVIDED_BY.get(package, package))
             if found is not None and found.value is not None:
                 return found
             return UNKNOWN
+        # `vllm.__version_tuple__[:2] >= (0, 9)`
         if last in ("__version_tuple__", "version_tuple"):
             evaluator.asked = True
             found = self.version(package)
@@ -88,6 +90,7 @@ class TargetQueries:
         if last in ("__dataclass_fields__", "model_fields", "__annotations__", "__fields__", "__struct_fields__"):
             evaluator.asked = True
             return self.parameters(Reference(dotted.rpartition(".")[0]))
+        # The Python that trains may be another than this one.
         if dotted == "sys.version_info":
             return UNKNOWN
         return Reference(dotted)
@@ -103,6 +106,7 @@ class TargetQueries:
                     return False
                 case Unknown():
                     return None
+                # `vllm.utils.os` is there if vllm.utils imports os.
                 case External() as outer if outer.name.partition(".")[0] in sys.stdlib_module_names:
                     return True
                 case External():
@@ -140,6 +144,7 @@ class TargetQueries:
         """What a failed import raises."""
         package = one.module.partition(".")[0]
         if one.name is not None and package in self._target.packages:
+            # `from vllm.gone import x` raises ModuleNotFoundError, `from vllm.there import gone` ImportError alone.
             missing = isinstance(self._resolve(one.module).definition, Absent)
             return FAILED_IMPORT if missing else FAILED_IMPORT[1:]
         return FAILED_IMPORT
@@ -157,6 +162,7 @@ class TargetQueries:
         if isinstance(found, Unknown):
             return UNKNOWN
         names = frozenset(parameter.name for parameter in found.parameters)
+        # A class that takes `**kwargs` and shows no parameter may take any.
         return Names(names, complete=not (isinstance(definition, Class) and found.any_keyword and not names))
 
     def known_attribute(self, of: Known, name: str) -> Term:
@@ -167,8 +173,10 @@ class TargetQueries:
             return Known(getattr(of.value, name), of.package) if name in _VERSION_FIELDS else UNKNOWN
         if isinstance(of.value, _Distribution):
             return Known(of.value.version, of.package) if name in ("version", "parsed_version") else UNKNOWN
+        # `None.major` raises AttributeError.
         if of.value is None:
             raise Raised(*EXCEPTIONS["AttributeError"])
+        # `.value` of an enumeration whose members are texts.
         if name == "value" and isinstance(of.value, str):
             return of
         return Method(of, name) if isinstance(of.value, str | tuple | dict) else UNKNOWN
@@ -195,6 +203,7 @@ class TargetQueries:
         if dotted in ("dataclasses.fields", "dataclasses.asdict") and arguments and isinstance(arguments[0], Reference):
             evaluator.asked = True
             return self.parameters(arguments[0])
+        # The plain job sets no variable that switches a feature on.
         if dotted in ("os.getenv", "os.environ.get") and evaluator.job is not None:
             return arguments[1] if len(arguments) > 1 else Known(None)
         if match := re.fullmatch(r"transformers\.utils(?:\.import_utils)?\.is_(\w+)_available", dotted):

@@ -67,7 +67,10 @@ class Unknown:
 
 Term: TypeAlias = Known | Reference | Method | SignatureOf | Names | Setting | Off | Unknown
 _LONGEST = 2000
+"""Characters of a text, or elements of a container. Versions and names of parameters, which tests ask about, are far
+shorter; a function of 2,000 parameters is generated."""
 _MOST_VALUES = 3000
+"""Values in all, those inside containers included."""
 UNKNOWN = Unknown()
 OFF = Off()
 
@@ -125,6 +128,7 @@ def truth(term: Term) -> bool | None:
 
 def _ordered(compare: Callable[[object, object], bool]) -> Callable[[Term, Term], bool | None]:
     def compared(one: Term, other: Term) -> bool | None:
+        # A setting of an unused feature counts as 0: `lora_rank > 0` is false.
         if isinstance(one, Off) and isinstance(other, Known):
             one = Known(0)
         elif isinstance(other, Off) and isinstance(one, Known):
@@ -151,6 +155,7 @@ def _equal(one: Term, other: Term) -> bool | None:
         case Reference(dotted=first), Reference(dotted=second):
             if first == second:
                 return True
+            # `mode == RolloutMode.HYBRID` where mode is RolloutMode.STANDALONE. Two other references may be equal.
             return False if _is_member(first, second) else None
         case _:
             return None
@@ -174,6 +179,8 @@ def _negated(compare: Callable[[Term, Term], bool | None]) -> Callable[[Term, Te
 def _is(one: Term, other: Term) -> bool | None:
     match one, other:
         case Known(value=first), Known(value=second):
+            # `is` compares identity, which is known for None and booleans only; for other values equality is close
+            # enough.
             return first is second if first is None or second is None or isinstance(first, bool) else first == second
         case (Off(), Known(value=value)) | (Known(value=value), Off()):
             return value is None or value is False
@@ -191,6 +198,7 @@ def _in(one: Term, other: Term) -> bool | None:
             try:
                 return first in second  # type: ignore[operator]
             except TypeError as error:
+                # `"x" in None` raises, and a `try` around the test may catch it.
                 raise Raised("TypeError", "Exception", "BaseException") from error
         case (Off(), Known()) | (_, Off()):
             return False

@@ -26,6 +26,7 @@ def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding
     anywhere = Evaluator(guards.summaries, _Anywhere())
     for file in files:
         content = program.project.content(file) or b""
+        # A comparison of versions has both in its text; parsing every file for it would take seconds.
         if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
             continue
         summary = guards.summaries.file(file)
@@ -53,6 +54,7 @@ def _finding(
     if len(test.ops) != 1:
         return None
     local: dict[str, Term] = {}
+    # `def at_least(version, minimum="0.11.0")`: the default tells that the parameter is a version.
     for name in body.parameters:
         if name in body.defaults:
             local[name] = anywhere.term(body.defaults[name], EvalContext(summary))
@@ -60,11 +62,13 @@ def _finding(
     left, right = _side(test.left, context, anywhere), _side(test.comparators[0], context, anywhere)
     texts = [side for side in (left, right) if _is_text(side)]
     packages = {side.package for side in texts if isinstance(side, Known) and side.package}
+    # One side parsed (`Version(a) > "0.9"`) raises at once, which nobody overlooks.
     if len(texts) != 2 or (packages and packages.isdisjoint(program.target.against)):
         return None
     package = packages.pop() if packages else ""
     told = meant = None
     here = EvalContext(summary, body.qualname)
+    # On this target: does the order of the texts differ from that of the versions?
     one, other = _side(test.left, here, guards.target), _side(test.comparators[0], here, guards.target)
     if _is_text(one) and _is_text(other):
         compare = COMPARISONS[type(test.ops[0])]

@@ -17,6 +17,7 @@ from patcher.analysis.meaning.meanings import (
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
 from patcher.analysis.symbols.scope import Imported
+from patcher.analysis.syntax import last_name
 from patcher.worktree.python import UnreadableError, parse_expression
 
 if TYPE_CHECKING:
@@ -88,14 +89,17 @@ def _as_class(program: Program, definition: Definition, frame: Frame) -> Meaning
             if name in _ANYTHING:
                 return (_UNTOLD,)
             return (Outside(name),)
-        case Variable(module=module, value=ast.Call(func=func) as call) if _tail(func) == "TypeVar":
+        case Variable(module=module, value=ast.Call(func=func) as call) if last_name(func) == "TypeVar":
+            # `def from_config(cls: type[T]) -> T`: T is the class that the method is called on.
             if (own := _own_variable(definition, frame)) is not None:
                 return own
+            # `TypeVar("T", bound=Base)` is at least a Base.
             for word in call.keywords:
                 if word.arg == "bound":
                     return annotated_as(program, word.value, module)
             return (_UNTOLD,)
-        case Variable(value=ast.Call(func=func)) if _tail(func) == "NewType":
+        # `UserId = NewType("UserId", int)`
+        case Variable(value=ast.Call(func=func)) if last_name(func) == "NewType":
             return (Outside("typing.NewType"),)
         case Variable(module=module, value=ast.expr() as value) if isinstance(
             value, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.Constant
@@ -121,7 +125,7 @@ def _own_variable(variable: Variable, frame: Frame) -> Meanings | None:
 
 def _subscripted(program: Program, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    kind = _tail(value)
+    kind = last_name(value)
     if kind in _THROUGH:
         return united(*(_read(program, part, frame) for part in parts))
     if kind in _FIRST:
@@ -139,6 +143,7 @@ def _subscripted(program: Program, value: ast.expr, inner: ast.expr, frame: Fram
         return (Container(_read(program, parts[-1], frame)),)
     if kind in ("Literal", "Callable"):
         return (Outside(f"typing.{kind}"),)
+    # Any other generic class, `Queue[int]`, is an instance of the class.
     if isinstance(value, ast.Name | ast.Attribute):
         return _named(program, value, frame)
     return (_UNTOLD,)
@@ -153,6 +158,7 @@ def type_named(program: Program, node: ast.expr, frame: Frame) -> Definition:
             home = symbols.modules.find(frame.module)
             scope = symbols.modules.scope(home) if isinstance(home, Module) else None
             if scope is not None and not isinstance(scope, Unknown):
+                # An annotation may speak of names that are imported under `if TYPE_CHECKING:` alone.
                 for binding in scope.for_checkers.get(name, ()):
                     if isinstance(binding.made_by, Imported):
                         found = symbols.imported(frame.module, binding.made_by).definition
@@ -162,6 +168,7 @@ def type_named(program: Program, node: ast.expr, frame: Frame) -> Definition:
                 return _across(program, symbols.imported(frame.module, imported).definition)
             if frame.owner is not None:
                 inner = symbols.member(frame.owner, name).definition
+                # A class nested in the class around the annotation.
                 if isinstance(inner, Class):
                     return inner
             return _across(program, symbols.expression(frame.module, node).definition)
@@ -179,10 +186,6 @@ def type_named(program: Program, node: ast.expr, frame: Frame) -> Definition:
 
 def _across(program: Program, definition: Definition) -> Definition:
     return program.resolve(definition.name).definition if isinstance(definition, External) else definition
-
-
-def _tail(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_dots(node: ast.expr) -> bool:

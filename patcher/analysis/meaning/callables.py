@@ -75,8 +75,10 @@ def _takes(program: Program, called: Meaning) -> Callable_:
         case Function():
             return _function(program, called, bound=False, symbol=full_name(called))
         case Method(function=function, receiver=receiver):
+            # `Class.method(x)` passes `self` by hand, so that it counts as a parameter; `instance.method(x)` binds it.
             on_instance = isinstance(receiver, InstanceOf)
             bound = not is_static(function.node) and (on_instance or is_class_method(function.node))
+            # `super().__new__(cls, ...)` passes the class by hand.
             if function.node.name == "__new__":
                 bound = False
             kind = receiver.of if isinstance(receiver, InstanceOf | TypeOf) else receiver
@@ -100,6 +102,7 @@ def _instance(program: Program, called: InstanceOf, of: Class) -> Callable_:
     for one in lookup(program, called, "__call__"):
         if isinstance(one, Method):
             return takes(program, one)
+        # `module(x)` of torch calls `forward(x)`.
         if isinstance(one, Outside) and one.name.startswith("torch.nn"):
             for inner in lookup(program, called, "forward"):
                 if isinstance(inner, Method):
@@ -132,6 +135,7 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
     for base in ancestry(program, owner):
         match base:
             case TreeClass():
+                # The tree makes its own instances; whether it calls its base rightly is a use of its own.
                 if {"__init__", "__new__", "__call__"} & set(base.facts.methods):
                     return NotOurs()
             case Class():
@@ -139,6 +143,7 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                     symbol = dotted(base)
                 order.append(base)
             case Outside(name=name):
+                # `State("running")` and `Options(a=1)` take what their generated constructors take.
                 if name.startswith(_ENUMS) or name.endswith(".TypedDict"):
                     return Takes(_FREE, symbol)
                 if _is_exception(name):
@@ -148,9 +153,11 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                 order.append(base)
     if not any(isinstance(one, Class) for one in order):
         return NotOurs()
+    # A metaclass with a `__call__` decides what a call takes.
     if _has_metaclass(order):
         return Unknown("it has a metaclass", symbol)
     made = constructor_of(order, lambda base: program.symbols(base.module))
+    # An exception class without an `__init__` takes any positional arguments.
     if raised and isinstance(made, Unknown):
         return Takes(Signature((), any_positional=True), symbol)
     match made:
@@ -238,10 +245,12 @@ def changes_parameters(program: Program, function: Function) -> frozenset[str] |
         if not isinstance(called, ast.Name | ast.Attribute):
             return None
         tail = called.id if isinstance(called, ast.Name) else called.attr
+        # Known by name, wherever they come from: each calls the function with what it was given.
         if tail in _KEEP or tail in ("setter", "getter"):
             continue
         if not _keeps(program, called, function):
             return None
+        # `@deprecate_kwargs("old_name")` takes the old keywords beside the function's own.
         if isinstance(mark, ast.Call):
             more |= {
                 node.value for node in ast.walk(mark) if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -272,6 +281,7 @@ def _returns_like(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             given |= {argument.arg for argument in (*inner.args.posonlyargs, *inner.args.args)}
     for inner in ast.walk(node):
         match inner:
+            # `functools.wraps` promises the same signature.
             case ast.Name(id="wraps") | ast.Attribute(attr="wraps" | "update_wrapper") | ast.Name(id="update_wrapper"):
                 return True
             case ast.Return(value=ast.Name(id=name)) if name in given:
@@ -282,7 +292,6 @@ def _returns_like(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 _READS = frozenset({"pop", "get", "setdefault"})
-_DEPTH = 5
 
 
 def widened(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
@@ -311,6 +320,7 @@ def _widened(program: Program, function: Function, signature: Signature, receive
         receiver = InstanceOf(function.owner)
     frame = frame_of(function.module, function.owner, node, receiver)
     found = infer(program, call.func, frame)
+    # The one target must be known.
     if len(found) != 1 or isinstance(found[0], SuperOf):
         return signature
     target = takes(program, found[0])
@@ -322,6 +332,7 @@ def _widened(program: Program, function: Function, signature: Signature, receive
     rest = [one for one in inner.parameters if one.name not in given]
     own = {one.name for one in signature.parameters}
     if not positional:
+        # Only `**kwargs` is passed on: parameters that take positions alone cannot be reached.
         rest = [Parameter(one.name, "keyword", one.required) for one in rest[filled:] if one.kind != "positional"]
     else:
         rest = rest[filled:]
@@ -367,6 +378,7 @@ def _spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) -> tuple[a
             case _:
                 pass
     mentioned = sum(1 for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == words)
+    # `kwargs` goes to several calls, or is changed or stored: then what the function takes cannot be told.
     if mentioned != known or len(calls) != 1:
         return None
     return calls[0], frozenset(read)

@@ -37,6 +37,7 @@ from patcher.analysis.symbols import (
     full_name,
 )
 from patcher.analysis.symbols.scope import FunctionNode
+from patcher.analysis.syntax import last_name
 
 if TYPE_CHECKING:
     from patcher.analysis.meaning.program import Program
@@ -49,11 +50,13 @@ def meaning_of(program: Program, definition: Definition, asked: str = "") -> Mea
             return (definition,)
         case External(name=name):
             package = name.partition(".")[0]
+            # Something of a package that nobody asked about.
             if package not in program.names:
                 return (Outside(name),)
             if package in program.target.packages:
                 found = program.resolve(name).definition
                 return (Outside(name),) if isinstance(found, External) else meaning_of(program, found, asked)
+            # The package is checked against and is not installed.
             return (Absent("", package),)
         case Unknown(reason=reason, symbol=symbol):
             return (Unknown(reason, symbol or asked or reason),)
@@ -73,6 +76,7 @@ def _holds(program: Program, variable: Variable, frame: Frame) -> Meanings:
     if variable.annotation is not None and not _says_nothing(variable.annotation):
         told = annotated_as(program, variable.annotation, frame.module, frame)
     if not told and variable.value is not None:
+        # `engine = None` at module level is filled in later, with what cannot be told.
         if isinstance(variable.value, ast.Constant) and variable.value.value is None:
             return (variable,) if variable.annotation is None else ()
         told = infer(program, variable.value, frame)
@@ -83,9 +87,7 @@ def _holds(program: Program, variable: Variable, frame: Frame) -> Meanings:
 
 def _says_nothing(annotation: ast.expr) -> bool:
     """`Final`, `ClassVar` or `TypeAlias` without a class."""
-    return isinstance(annotation, ast.Name | ast.Attribute) and (
-        getattr(annotation, "id", "") or getattr(annotation, "attr", "")
-    ) in ("Final", "ClassVar", "TypeAlias")
+    return last_name(annotation) in ("Final", "ClassVar", "TypeAlias")
 
 
 _UNTOLD = Unknown("computed")
@@ -112,9 +114,11 @@ def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
         case ast.Attribute(value=value, attr=attribute):
             return united(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
         case ast.Call(func=ast.Name(id="super"), args=[]):
+            # `super().method()`: the look-up goes on behind the class that the code stands in.
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
                 return (SuperOf(frame.owner, frame.receiver),)
             return (_UNTOLD,)
+        # `cast(Engine, x)` says what x is.
         case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[kind, _]):
             return annotated_as(program, kind, frame.module, frame)
         case ast.Call(func=ast.Name(id="type"), args=[value]):
@@ -148,6 +152,7 @@ def _name(program: Program, name: str, frame: Frame) -> Meanings:
     function = frame.function
     if function is not None:
         arguments = [*function.args.posonlyargs, *function.args.args]
+        # `self` or `cls`
         if arguments and arguments[0].arg == name and frame.receiver is not None:
             return (frame.receiver,)
         for argument in (*arguments, *function.args.kwonlyargs):
@@ -216,6 +221,8 @@ def element_of(program: Program, of: Meaning) -> Meanings:
                 found = [one for one in program.lookup(of, name) if isinstance(one, Method | TreeFunction)]
                 if found:
                     results = united(*(result_of(program, one) for one in found))
+                    # Subscripting gives the element itself; iterating gives an iterator, whose elements are asked for
+                    # once more.
                     if name == "__getitem__":
                         return results
                     return united(*(element_of(program, one) for one in results if one != of))
@@ -252,21 +259,19 @@ def _function_result(
     frame = frame_of(function.module, function.owner, node, receiver)
     if node.returns is not None:
         found = annotated_as(program, node.returns, function.module, frame)
+        # `@contextmanager` turns `-> Iterator[X]` into a manager whose `as` name is an X.
         if _is_context_manager(node):
             found = united(*(one.elements if isinstance(one, Container) else (one,) for one in found))
         return found
     returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
+    # More than six `return` statements seldom agree on a class. The number is a guess; each costs one inference.
     if not returned or len(returned) > 6 or _yields(node):
         return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
     return united(*(infer(program, value, frame) for value in returned))
 
 
 def _is_context_manager(node: FunctionNode) -> bool:
-    return any(
-        (mark.id if isinstance(mark, ast.Name) else mark.attr if isinstance(mark, ast.Attribute) else "")
-        in ("contextmanager", "asynccontextmanager")
-        for mark in node.decorator_list
-    )
+    return any(last_name(mark) in ("contextmanager", "asynccontextmanager") for mark in node.decorator_list)
 
 
 def _yields(node: FunctionNode) -> bool:

@@ -51,6 +51,7 @@ def lookup(program: Program, of: Meaning, name: str) -> Meanings:
             return super_member(program, of, name)
         case Function() | Method():
             function = of if isinstance(of, Function) else of.function
+            # Every function has `__name__` and its like; a package may also set attributes on a function.
             if hasattr(_plain, name) or program.symbols(function.module).set_from_outside(function, name) is not None:
                 return (Outside(f"{full_name(function)}.{name}"),)
             if function.node.decorator_list:
@@ -122,6 +123,8 @@ def _merge(program: Program, owner: Class | TreeClass) -> tuple[Base, ...]:
     for base in _direct(program, owner):
         if isinstance(base, Class | TreeClass):
             found += ancestry(program, base)
+            # Classes generated in a test inherit from each other by the thousand; the product of their ancestries does
+            # not end.
             if len(found) > _MOST_BASES:
                 raise TooFarError("it inherits from too many classes")
         else:
@@ -167,6 +170,7 @@ def instance_member(program: Program, of: InstanceOf, name: str) -> Meanings:
 
 def _of_instance(program: Program, of: InstanceOf, name: str, asked: str) -> Meanings:
     found = _search(program, ancestry(program, of.of), name, of, asked)
+    # `AutoTokenizer.from_pretrained()` is annotated as, and looks like, an AutoTokenizer; its `__init__` only raises.
     if isinstance(of.of, Class) and all(isinstance(one, Absent) for one in found) and _is_factory(of.of):
         return (Unknown(f"{of.of.qualname} makes instances of other classes only", asked),)
     return found
@@ -208,6 +212,7 @@ def _search(program: Program, order: tuple[Base, ...], name: str, receiver: Rece
                     return found
                 if is_instance and (reason := is_open(program.symbols(base.module), base)):
                     assert isinstance(receiver, InstanceOf)
+                    # A `__getattr__` that asks another object can be followed; any other makes the class open.
                     through = delegates(program, base, name, receiver)
                     if through is None:
                         unsure = unsure or (Unknown(reason, ours),)
@@ -217,9 +222,11 @@ def _search(program: Program, order: tuple[Base, ...], name: str, receiver: Rece
                 if (found := _of_tree(program, base, name, receiver)) is not None:
                     return found
             case Outside(name=outside):
+                # `State.RUNNING.value`
                 if is_instance and outside in _ENUMS and name in _MEMBER_NAMES:
                     return (Outside(f"{outside}.{name}"),)
                 there = external_has(outside, name)
+                # torch is not looked into; the names of `nn.Module` are in a table.
                 if there is None and ours and outside.startswith("torch.nn."):
                     there = _of_torch_module(program, order, name)
                 if there:
@@ -276,6 +283,7 @@ def _of_target(
                     return (Outside("builtins.property"),)
                 return (Method(function, receiver),)
             case Variable() as variable:
+                # A variable in the body of an enumeration is one of its members.
                 if any(isinstance(one, Outside) and one.name in _ENUMS for one in order):
                     return (InstanceOf(base, exact=True),)
                 if variable.annotation is not None or not set_here:
@@ -283,12 +291,14 @@ def _of_target(
             case definition:
                 return meaning_of(program, definition)
     parts: list[Meanings] = []
+    # `self.x = ...` in up to six places; the number is a guess, and the first places are the constructor's.
     for one in set_here[:6]:
         variable = Variable(base.module, f"{base.qualname}.{name}", one.value, one.annotation)
         frame = Frame(base.module, base)
         if one.method is not None:
             frame = frame_of(base.module, base, one.method, receiver)
         parts.append(holds(program, variable, frame))
+        # `self.x: X = ...` settles it.
         if one.annotation is not None and not isinstance(one.value, ast.Name):
             break
     if set_here:
@@ -428,8 +438,11 @@ def registered(text: TextIndex, name: str) -> bool:
             bare = before.rstrip(b"\"'").rstrip()
             if not bare and after.startswith(b","):
                 return True
+            # `self.register_buffer("name", ...)`, `replace_parameter(layer, "name", ...)`, `setattr(layer, "name",
+            # ...)`
             if bare.endswith((b"(", b",")) and any(word in before for word in (b"regist", b"setattr", b"replace_")):
                 return True
+        # `layer.name = ...`, set on a layer from outside.
         elif before.endswith(b".") and not before.endswith(b"self.") and after[:1] == b"=" and after[1:2] != b"=":
             return True
     return False

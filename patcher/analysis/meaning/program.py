@@ -162,6 +162,7 @@ class Program:
             self._generation = self._project.generation
             self._kept.clear()
         kept = self._kept.get(key) or cast("tuple[object, int] | None", self._target.kept.get(key))
+        # An answer from the cache rests on what it rested on when it was found.
         if kept is not None:
             self._asked |= kept[1]
             return cast("T", kept[0])
@@ -179,6 +180,7 @@ class Program:
             self._active.discard(key)
             asked, self._asked = self._asked, before | self._asked
         if self._cuts == cuts or not self._active:
+            # What rests on the target alone serves every tree that is held against it, as in a row of the matrix.
             (self._target.kept if asked == _TARGET else self._kept)[key] = (found, asked)
         return found
 
@@ -259,11 +261,13 @@ def _in_tree(program: Program, dotted: str) -> Meanings:
     for length in range(len(parts), 0, -1):
         module = ".".join(parts[:length])
         if program.project.has_module(module):
+            # Nothing of a package in question can come out of this module, so there is no need to read it.
             if length < len(parts) and not program.project.may_reexport(module):
                 return (Outside(dotted),)
             found: Meanings = (TreeModule(module),)
             facts = program.project.module(module)
             rest = parts[length:]
+            # `module.Class@12` and `module.Class.method` stand in the facts under their qualified names.
             for known in range(len(rest), 1, -1):
                 inner = ".".join(rest[:known])
                 if facts is not None and (own := facts.classes.get(inner)) is not None:

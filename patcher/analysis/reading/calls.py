@@ -60,6 +60,7 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
     sometimes: list[tuple[tuple[Condition, ...], Keyword]] = []
     any_positional = any_keyword = False
     for argument in node.args:
+        # Behind `*args` of unknown length a position says nothing of the parameter it reaches, so it gets no name.
         if not isinstance(argument, ast.Starred):
             positional.append("" if any_positional else identifier(argument))
             continue
@@ -78,10 +79,15 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
             continue
         any_keyword = any_keyword or value.open
         for item in value.items:
+            # A computed key may be any keyword.
             if item.key is None:
                 any_keyword = True
                 continue
+            # `f(**kwargs)` where `kwargs["x"] = 1` stands above: the finding is at the line of the key. A key that is
+            # set only under
+            # conditions is passed only under them.
             named = Keyword(item.key, item.line, spread=True)
+            # Conditions that hold here anyway need not be repeated.
             further = _further(walk.conditions, item.conditions)
             if further:
                 sometimes.append((further, named))
@@ -163,6 +169,7 @@ def container_method(
                 for item in container.items
             )
             given = ContainerValue(pairs, open=True)
+        # An unknown method may change any key: `kwargs.custom_update()`.
         case name if name not in _READING:
             changed = container.escaped()
         case _:
@@ -269,6 +276,8 @@ def _mock(walk: Walk, node: ast.Call, values: Values) -> Value:
             for text, conditions in paths:
                 parent, _, name = text.rpartition(".")
                 module, _, last = parent.rpartition(".")
+                # `patch("vllm.engine.LLM.generate", new)`: importing `vllm.engine` and finding `LLM` must succeed, and
+                # `generate` is set.
                 if parent and not in_standard_library(parent):
                     with walk.under(*conditions):
                         walk.use(node.lineno, ImportOf(module, last) if module else ImportOf(last, None))
@@ -291,6 +300,7 @@ def _mock_object(walk: Walk, node: ast.Call, values: Values) -> Value:
 
 
 def _mocked(walk: Walk, node: ast.Call, of: Value, name: str, new: list[Value]) -> None:
+    # `patch.object(x, "name", create=True)` does not fail where the name is missing.
     made = any(keyword.arg == "create" for keyword in node.keywords)
     replaced(walk, node.lineno, of, name, new[0] if new else OPAQUE, soft=made)
 
@@ -339,6 +349,7 @@ def _partial(walk: Walk, node: ast.Call, values: Values) -> Value:
     if not is_followed(of):
         return OPAQUE
     given = arguments(walk, node, values)
+    # The first argument of `functools.partial` is the function. What else the function requires may come later.
     shape = replace(given.shape, positional=given.shape.positional[1:], partial=True)
     call(walk, node.lineno, of, Arguments(shape, given.sometimes))
     return PartialValue(of, shape)
@@ -378,6 +389,7 @@ LIBRARY: Mapping[str, Read] = {
 def _call(walk: Walk, node: ast.Call) -> Value:
     walk.contexts[id(node)] = walk.context
     func = node.func
+    # A built-in name that the file binds itself (`def getattr(...)`) is not the built-in.
     builtin = isinstance(func, ast.Name) and walk.scope.find(func.id) is None
     of = OPAQUE if builtin else walk.value(func)
     values: dict[int, Value] = {}
@@ -392,14 +404,17 @@ def _call(walk: Walk, node: ast.Call) -> Value:
             return known(walk, node, values)
         if walk.is_builtin(func.id):
             return OPAQUE
+        # After `from x import *` an unknown name may come from there.
         of = Named(walk.dotted(func.id)) if walk.stars else OPAQUE
     if type(of) is Named and in_standard_library(of.dotted):
         read = LIBRARY.get(of.dotted)
         return read(walk, node, values) if read is not None else OPAQUE
+    # `kwargs.update(...)`, `items.append(...)`: a container that this function fills.
     if isinstance(func, ast.Attribute) and isinstance(of, Opaque):
         container = walk.quietly(func.value)
         if isinstance(container, ContainerValue):
             return container_method(walk, node, func, container, values)
+    # From here on the call is one of a followed or an unknown function, which may change the containers that it gets.
     _escape(walk, node, values)
     _patch(walk, node, values)
     if isinstance(of, PartialValue):
@@ -410,6 +425,7 @@ def _call(walk: Walk, node: ast.Call) -> Value:
     if not is_followed(of):
         return OPAQUE
     _pass_self_on(walk, node, of, values)
+    # `arguments` is costly, and a silent walk notes no uses.
     if not walk.silent:
         call(walk, node.lineno, of, arguments(walk, node, values))
     return walk.result(of)

@@ -17,6 +17,7 @@ from patcher.analysis.reading.local_values import (
     union_of,
 )
 from patcher.analysis.reading.walk import ClassDraft, Evaluators, Executors, Walk
+from patcher.analysis.syntax import last_name
 from patcher.analysis.uses import FunctionFacts, Instance, Member, MethodOf, Named, Opaque, Parameters, Union, Value
 from patcher.worktree.python import UnreadableError, parse_expression
 
@@ -31,6 +32,7 @@ _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "Defaul
 
 def annotated(walk: Walk, node: ast.expr | None) -> Value:
     """What something so annotated is: an instance of a class, one of several, a container; opaque if it says little."""
+    # A parameter without annotation can be anything.
     if node is None:
         return OPAQUE
     before, walk.silent = walk.silent, True
@@ -42,6 +44,7 @@ def annotated(walk: Walk, node: ast.expr | None) -> Value:
 def _annotated(walk: Walk, node: ast.expr) -> Value:
     match node:
         case ast.Constant(value=None):
+            # `-> None`: the value has no members to look up.
             return NOTHING
         case ast.Constant(value=str(text)):
             try:
@@ -63,7 +66,7 @@ def _instance(value: Value) -> Value:
 
 
 def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
-    name = head.id if isinstance(head, ast.Name) else head.attr if isinstance(head, ast.Attribute) else ""
+    name = last_name(head)
     arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     if not arguments:
         return OPAQUE
@@ -74,10 +77,12 @@ def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
     if name in ("type", "Type"):
         instance = _annotated(walk, arguments[0])
         return instance.of if isinstance(instance, Instance) else OPAQUE
+    # `tuple[A, B]` has known positions; `tuple[A, ...]` is like a list.
     if name in ("tuple", "Tuple") and not isinstance(arguments[-1], ast.Constant):
         return _holding(walk, arguments)
     if name in _CONTAINERS:
         return _holding(walk, arguments[:1])
+    # Iterating over a mapping gives its keys, but what code looks at are the values; keys are text almost always.
     if name in _MAPPINGS:
         return _holding(walk, arguments[-1:])
     return _instance(walk.value(head))
@@ -91,11 +96,13 @@ def _holding(walk: Walk, arguments: list[ast.expr]) -> Value:
 def narrowed(walk: Walk, test: ast.expr, holds: bool, names: Names) -> Names:
     """The names where a test is known to hold, or not to; the same object if it tells nothing of them."""
     match test:
+        # `if isinstance(x, A):` makes x an instance of A in the branch. Where the test fails nothing is known.
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]) if holds:
             value = _instances(walk.quietly(kinds))
             return names if value is None else {**names, name: value}
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return narrowed(walk, operand, not holds, names)
+        # All parts of `a and b` hold where it holds; all parts of `a or b` fail where it fails.
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
             for each in values:
                 names = narrowed(walk, each, holds, names)
@@ -172,6 +179,8 @@ _REPEATED = ("overload", "setter", "deleter")
 def _function(walk: Walk, node: Function) -> None:
     evaluate_signature(walk, node)
     decorators = {_last_word(decorator) for decorator in node.decorator_list}
+    # `@overload` declares and has no body; `@x.setter` is a second function of the same name, whose body is read all
+    # the same.
     if decorators.intersection(_REPEATED):
         if "overload" not in decorators:
             _later(walk, node, node.name, decorators)
@@ -191,6 +200,9 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
     around = walk.scope
     method = around.kind == "class"
     if around.kind == "function":
+        # A nested function sees the names as they are at its definition. Python would see later values too, but they
+        # are seldom
+        # of another kind.
         around = Scope("function", around.path, around, dict(around.names))
     function = f"{walk.function}.{node.name}" if walk.function and not method else _plain(walk.scope.within(node.name))
     conditions, silent = walk.conditions, walk.silent
@@ -201,6 +213,9 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
 
     def visit() -> None:
         of = first
+        # `def new_forward(self, ...)` outside of any class, put into one later: `LLM.forward = new_forward`. `self` is
+        # then an
+        # instance of that class.
         if of is None and foreign:
             owner = walk.patched.get(walk.dotted(key))
             of = None if owner is None else owner if isinstance(owner, Instance) else Instance(owner)
@@ -217,6 +232,7 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
 
     positional = (*node.args.posonlyargs, *node.args.args)
     foreign = not method and bool(positional) and positional[0].arg == "self"
+    # Read last: a patch further down in the file tells what `self` is.
     if foreign:
         walk.last[walk.dotted(key)] = visit
     else:
@@ -227,6 +243,9 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
     """Add the function to the facts, now that its body has been read."""
     result = annotated(walk, node.returns)
     if not is_followed(result):
+        # A generator gives what it yields, which is not followed. A function that declares a type of no package, as `->
+        # dict`, and
+        # returns nothing followed is opaque.
         if scope.generator or (node.returns is not None and not scope.results):
             result = OPAQUE
         else:
@@ -284,6 +303,7 @@ def _define(walk: Walk, name: str, value: Value) -> None:
 def _key(walk: Walk, node: Function | ast.ClassDef) -> str:
     """The qualified name; with the line, where the name alone does not tell which definition is meant."""
     key = walk.scope.within(node.name)
+    # Two definitions of one name are told apart by their line: `Name@12`.
     ambiguous = walk.scope.kind == "module" and node.name in walk.again
     taken = walk.classes if isinstance(node, ast.ClassDef) else walk.functions
     return f"{key}@{node.lineno}" if ambiguous or key in taken or key in walk.begun else walk.begin(key)

@@ -48,6 +48,7 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     if type(of) is Union:
         of = plain(of)
     name = node.attr
+    # `self.__class__.method` leads to the class.
     if name == "__class__" and isinstance(of, Instance):
         return of.of
     value = walk.member(of, name)
@@ -71,8 +72,10 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
     of = walk.value(node.value)
     walk.value(node.slice)
     key = node.slice.value if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else None
+    # `sys.modules["vllm.engine"]` is the module; a patch is often put in this way.
     if type(of) is Named and of.dotted == "sys.modules":
         return Named(key) if key else OPAQUE
+    # `items[1:]` holds the same kind of elements.
     if isinstance(node.slice, ast.Slice):
         return of
     if isinstance(of, ContainerValue) and not of.open and _position(node.slice, len(of.items)) is not None:
@@ -100,6 +103,7 @@ def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:
             more = more or not isinstance(inner, ContainerValue) or inner.open
         else:
             items.append(Item(None, walk.value(each), each.lineno, identifier(each), walk.conditions))
+    # A row of a table of patches: the loop that runs over the table puts the function into the class.
     if len(items) == 2 and isinstance(items[0].value, TextValue):
         _table_row(walk, items[0].value.text, items[1].value)
     return ContainerValue(tuple(items), more, origin=id(node))
@@ -108,6 +112,7 @@ def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:
 def _table_row(walk: Walk, path: str, value: Value) -> None:
     """`("package.module.Class.method", function)`: one line of a table of patches."""
     owner, _, name = path.rpartition(".")
+    # Only a capital letter tells a class from a module in a path that is text.
     if name and owner.rpartition(".")[2][:1].isupper():
         becomes_method(walk, value, Named(owner))
 
@@ -134,9 +139,11 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
     values = [walk.value(node.values[0])]
     with walk.under():
         for earlier, each in zip(node.values, node.values[1:], strict=False):
+            # `a and b`: b runs only where a is true. `hasattr(x, "new") and x.new()` is guarded that way.
             walk.assume(When(earlier, every))
             walk.scope.names = narrowed(walk, earlier, every, walk.scope.names)
             values.append(walk.value(each))
+    # Names bound by `:=` on the way stay; narrowed types end with the expression.
     if walk.scope.names is not before:
         before.update({name: v for name, v in walk.scope.names.items() if name not in before})
         walk.scope.names = before

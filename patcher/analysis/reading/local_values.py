@@ -15,6 +15,8 @@ NOTHING = Union(())
 """`None`: nothing that has members."""
 
 _MOST = 12
+"""How many alternatives one value may have; with more it is opaque. Code that chooses by hand has two to four; longer
+unions come from merging loops and tables, and each alternative multiplies the look-ups of every attribute."""
 _OWN = frozenset(sys.stdlib_module_names) | {"builtins"}
 
 
@@ -22,6 +24,8 @@ def union_of(alternatives: Iterable[tuple[Value, tuple[Condition, ...]]]) -> Val
     """One value for several ways: each once, `None` left out, those that agree without a condition."""
     found: dict[Value, tuple[Condition, ...]] = {}
     for value, conditions in alternatives:
+        # The same value by two ways needs no condition any more:
+        #     x = A if new else A
         for each, further in _flat(value):
             known = found.get(each)
             found[each] = conditions + further if known is None else ()
@@ -83,6 +87,7 @@ class ContainerValue(Opaque):
     """Tells two containers apart, whatever was put into them since."""
 
     def adding(self, *items: Item, open_too: bool = False) -> ContainerValue:
+        # An unconditional item replaces earlier ones of its key; a conditional one stands beside them.
         keys = {item.key for item in items if item.key is not None and not item.conditions}
         kept = tuple(item for item in self.items if item.key not in keys) if keys else self.items
         return replace(self, items=kept + items, open=self.open or open_too)
@@ -95,7 +100,7 @@ class ContainerValue(Opaque):
         return replace(self, items=kept, removed=self.removed | {key})
 
     def escaped(self) -> ContainerValue:
-        """After other code had it in its hands: elements are as before, keys are no longer known."""
+        """After other code got hold of it, as in `prepare(kwargs)`: the elements stay, the keys are no longer known."""
         return replace(self, items=tuple(replace(item, key=None) for item in self.items), open=True)
 
     def joined(self, other: ContainerValue) -> ContainerValue:
@@ -237,6 +242,11 @@ def merged(alternatives: list[Alternative], module: str | None) -> Names:
     for name in differing:
         found = [(alternative[name], conditions) for conditions, alternative in alternatives if name in alternative]
         value = together(found)
+        # At module level the name stands for itself, so that each release takes the binding that works for it:
+        #     try:
+        #         from vllm.new import A
+        #     except ImportError:
+        #         from vllm.old import A
         itself = module is not None and is_followed(value) and value not in [each for each, _ in found]
         names[name] = Named(f"{module}.{name}") if itself else value
     return names
@@ -245,6 +255,10 @@ def merged(alternatives: list[Alternative], module: str | None) -> Names:
 def together(found: Sequence[tuple[Value, tuple[Condition, ...]]]) -> Value:
     """One value for what several ways give: containers are one that has what either has."""
     containers = [(value, conditions) for value, conditions in found if isinstance(value, ContainerValue)]
+    # Two branches that fill the same dict are one dict with the items of both, each under its conditions:
+    #     kwargs = {}
+    #     if new:
+    #         kwargs["seed"] = 1
     if len(containers) == len(found):
         return _joined(containers)
     return union_of(found)
@@ -253,6 +267,9 @@ def together(found: Sequence[tuple[Value, tuple[Condition, ...]]]) -> Value:
 def _joined(containers: Iterable[tuple[ContainerValue, tuple[Condition, ...]]]) -> ContainerValue:
     (joined, conditions), *others = containers
     for other, further in others:
+        # Two dict literals, one a branch: the items of each hold only where its branch is taken. For one dict that both
+        # branches
+        # fill, the items have their conditions already.
         if joined.origin != other.origin:
             joined, other = joined.under(conditions), other.under(further)
         joined = joined.joined(other)

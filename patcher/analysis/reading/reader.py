@@ -45,6 +45,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
         if uses:
             walk.uses += environment_uses(content, tree, file, walk.context_of)
             walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
+    # A file that nests too deeply for the walk, such as 1,000 chained calls, is reported as unreadable.
     except RecursionError:
         return unreadable(file, UnreadableError("it nests too deeply", walk.line))
     return FileFacts(
@@ -61,17 +62,24 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
 def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
     counted = Counter(_bound_names(tree.body))
     walk.again = frozenset(name for name, count in counted.items() if count > 1)
+    # `from __future__ import annotations` puts annotations off, so that an import for them alone may fail unseen. The
+    # statement
+    # must stand at the top: the first three statements allow for a docstring and another future import.
     walk.annotations_run = not any(
         isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
         for node in tree.body[:3]
     )
     walk.run(tree.body)
     walk.assume_nothing()
+    # Functions are visited after the module body, so what they declare `global` must be known beforehand. A search in
+    # the
+    # text is enough: a name too many only stands for itself.
     statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
     _settle(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
     while walk.later:
         walk.later.popleft()()
     while walk.last:
+        # Functions that a patch has put into a class come first. The others never get a `self` that is known.
         known = next((dotted for dotted in walk.last if dotted in walk.patched), None)
         walk.last.pop(known or next(iter(walk.last)))()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from patcher.analysis.syntax import below, parts
+from patcher.analysis.syntax import below, last_name, parts
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, Use
 
 _SETS_VARIABLES = (b"environ", b"env_vars", b"setenv", b"putenv", b"ENV")
@@ -51,10 +51,12 @@ class _VariableReader:
                         self._assigned(node, target, value)
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
                     self._assigned(node, target, value)
+                # `os.environ |= {...}`
                 case ast.AugAssign(target=target, op=ast.BitOr(), value=value) if _is_container(target):
                     self._items(value)
                 case ast.Dict(keys=keys, values=values):
                     for key, value in zip(keys, values, strict=True):
+                        # `ray.init(runtime_env={"env_vars": {...}})`
                         if isinstance(key, ast.Constant) and key.value in ("env_vars", "env"):
                             self._items(value)
                 case ast.Call():
@@ -96,6 +98,7 @@ class _VariableReader:
                 self._keywords(call)
                 for argument in arguments:
                     self._items(argument)
+            # `mock.patch.dict(os.environ, {...})`
             case ast.Call(func=ast.Attribute(attr="dict"), args=[container, changed, *_]) if _is_container(container):
                 self._items(changed)
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[key, *rest]) if name in _SETTERS:
@@ -103,6 +106,7 @@ class _VariableReader:
             case _:
                 pass
         for keyword in call.keywords:
+            # `subprocess.run(..., env={...})`
             if keyword.arg in ("env", "env_vars"):
                 self._items(keyword.value)
 
@@ -140,12 +144,14 @@ class _VariableReader:
         match key:
             case ast.Constant(value=str(name)):
                 self._add(where, name, key.lineno, value)
+            # `NAME = "VLLM_X"` at module level, then `os.environ[NAME] = "1"`.
             case ast.Name(id=constant) if constant in self.constants:
                 self._add(where, self.constants[constant], key.lineno, value)
             case _:
                 pass
 
     def _add(self, where: ast.AST, name: str, line: int, value: ast.expr | None) -> None:
+        # Keys in lower case are no variables: an `env` dict of a reinforcement-learning environment has such.
         if _VARIABLE.fullmatch(name):
             text = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
             self.uses.append(Use(self.file, line, EnvironmentVariable(name, text), self.context_of(where)))
@@ -185,6 +191,7 @@ def engine_flag_uses(
     content: bytes, tree: ast.Module, file: str, context_of: Callable[[ast.AST], Context]
 ) -> Iterator[Use]:
     """The flags, each where its name stands. `context_of` is asked for statements, calls and dicts."""
+    # Cheap tests of the text come first: few files pass flags.
     if b"vllm" not in content or _PASSES_FLAGS.search(content) is None:
         return
     nodes = below(tree)
@@ -227,17 +234,20 @@ def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
     found = set(given)
     for node in nodes:
         match node:
+            # `for key, value in args.items(): command += [f"--{key}", ...]`
             case ast.For(iter=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items"))) if _spells(node):
                 found.add(name)
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Call(func=func, args=[ast.Name(id=name), *_])) if (
-                _is_serve(left) or _TO_ARGUMENTS.fullmatch(_name_of(func))
+                _is_serve(left) or _TO_ARGUMENTS.fullmatch(last_name(func))
             ):
                 found.add(name)
+            # `command.extend(to_cli_args(args))`
             case ast.Call(func=ast.Attribute(attr="extend"), args=[ast.Call(func=func, args=[ast.Name(id=name), *_])]):
-                if _TO_ARGUMENTS.fullmatch(_name_of(func)):
+                if _TO_ARGUMENTS.fullmatch(last_name(func)):
                     found.add(name)
             case _:
                 pass
+    # Dicts are poured into each other: `args.update(defaults)`. Repeated until no new name comes.
     while more := {name for node in nodes for name in _poured_in(node, found)} - found:
         found |= more
     return found
@@ -277,14 +287,6 @@ def _is_serve(node: ast.expr) -> bool:
     )
 
 
-def _name_of(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
-
-
 def _parameters_given(functions: Mapping[Function, list[ast.AST]]) -> dict[str, frozenset[str]]:
     """Parameters of the file's own functions that are handed such a dict."""
     by_name = {function.name: function for function in functions}
@@ -292,7 +294,7 @@ def _parameters_given(functions: Mapping[Function, list[ast.AST]]) -> dict[str, 
     for nodes in functions.values():
         flagged = _flagged(nodes, ())
         for node in nodes:
-            if isinstance(node, ast.Call) and (called := by_name.get(_name_of(node.func))) is not None:
+            if isinstance(node, ast.Call) and (called := by_name.get(last_name(node.func))) is not None:
                 names = [argument.arg for argument in called.args.args if argument.arg not in ("self", "cls")]
                 for argument, name in zip(node.args, names, strict=False):
                     if isinstance(argument, ast.Name) and argument.id in flagged:
@@ -358,7 +360,7 @@ class _FlagReader:
                 self._add(call, keyword.arg, keyword.lineno, keyword.value)
 
     def _add(self, where: ast.AST, name: str, line: int, value: ast.expr) -> None:
-        """A switch that is False is left off the command line."""
+        """Note a key as a flag. A switch whose value is False or None is left off the command line."""
         if not (isinstance(value, ast.Constant) and value.value in (False, None)):
             self.uses.append(Use(self.file, line, EngineFlag(name, option=True), self.context_of(where)))
 

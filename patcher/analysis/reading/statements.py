@@ -18,6 +18,7 @@ from patcher.analysis.reading.local_values import (
     union_of,
 )
 from patcher.analysis.reading.walk import Executors, Walk, assign, put
+from patcher.analysis.syntax import absolute_module
 from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 
 
@@ -32,7 +33,7 @@ def _import(walk: Walk, node: ast.Import) -> None:
 
 
 def _import_from(walk: Walk, node: ast.ImportFrom) -> None:
-    module = absolute(walk, node)
+    module = absolute_module(walk.package, node)
     for alias in node.names:
         walk.use(alias.lineno, ImportOf(module, alias.name))
         if alias.name == "*":
@@ -40,16 +41,6 @@ def _import_from(walk: Walk, node: ast.ImportFrom) -> None:
         else:
             walk.line = alias.lineno
             walk.bind(alias.asname or alias.name, Named(f"{module}.{alias.name}"))
-
-
-def absolute(walk: Walk, node: ast.ImportFrom) -> str:
-    """The module that an import is from, by its full name."""
-    if not node.level:
-        return node.module or ""
-    package = walk.module.split(".")
-    up = node.level - 1 if walk.file.endswith("__init__.py") else node.level
-    base = package[: len(package) - up] if up else package
-    return ".".join([*base, *([node.module] if node.module else [])])
 
 
 def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value | None:
@@ -74,6 +65,9 @@ def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
     if walk.annotations_run and walk.scope.kind in ("module", "class"):
         walk.value(node.annotation)
     declared = annotated(walk, node.annotation)
+    # A bare annotation declares: `engine: AsyncLLM`. In a class body that is a field, elsewhere it counts only if its
+    # type is
+    # followed.
     if node.value is None:
         if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, ContainerValue):
             assign(walk, node.target, declared)
@@ -91,6 +85,7 @@ def _more_telling(declared: Value, value: Value) -> Value:
 def _augmented(walk: Walk, node: ast.AugAssign) -> None:
     before = walk.value(node.target)
     value = walk.value(node.value)
+    # `self.items += [...]` is not followed: the list may be shared with other code.
     if not isinstance(node.target, ast.Name):
         return
     if isinstance(before, ContainerValue):
@@ -198,6 +193,8 @@ def raises(block: Sequence[ast.stmt]) -> bool:
                     return True
                 if _may_leave(body) or _may_leave(orelse):
                     return False
+            # A context manager could swallow the exception, but one that does so around `raise` is rare; `suppress` is
+            # read as a `try`.
             case ast.With(body=body) if raises(body):
                 return True
             case _:
@@ -226,6 +223,9 @@ def swallowed(handlers: Sequence[ast.ExceptHandler]) -> tuple[str, ...]:
 
 
 def _if(walk: Walk, node: ast.If) -> None:
+    # Code under `if TYPE_CHECKING:` never runs. It is visited silently: its names are needed for annotations, but what
+    # it
+    # imports is no use of a package.
     checking = _type_checking(walk, node.test)
     if checking is not None:
         _for_types_alone(walk, *((node.body, node.orelse) if checking else (node.orelse, node.body)))
@@ -239,6 +239,9 @@ def _if(walk: Walk, node: ast.If) -> None:
         if not leaves(block):
             alternatives.append(((condition,), names))
     walk.scope.names = _meet(walk, alternatives) if alternatives else before
+    # One branch leaves, so what follows runs only where the other was taken:
+    #     if version < Version("0.8"):
+    #         raise RuntimeError  # `assumed`: the fork itself refuses these versions
     if len(alternatives) == 1:
         left = leaves(node.body)
         walk.assume(When(node.test, not left, assumed=raises(node.body if left else node.orelse)))
@@ -251,6 +254,9 @@ def _branch(walk: Walk, block: Sequence[ast.stmt], condition: When, before: Name
     with walk.under(condition):
         walk.run(block)
     names = walk.scope.names
+    # Narrowing ends with the branch. After `if isinstance(x, A): ...` the name `x` is again what it was before, unless
+    # the
+    # branch assigned to it.
     if start is not before:
         for name, value in start.items():
             if before.get(name) is not value and names.get(name) is value:
@@ -303,6 +309,7 @@ def _loop(walk: Walk, node: ast.For | ast.AsyncFor | ast.While) -> None:
     with walk.under(*conditions):
         walk.run(node.body)
     walk.looping -= 1
+    # `while True:` is left by `break` alone; any other loop may run zero times, so the names from before it count too.
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
     alternatives = [] if endless and scope.exits else [((), before)]
     if not leaves(node.body):
@@ -328,6 +335,7 @@ def _try(walk: Walk, node: ast.Try) -> None:
         walk.attempts = (*attempts, WhenRaised(first, last, everything))
     with walk.under(caught=swallowed(node.handlers)):
         walk.run(node.body)
+    # A handler can run after any line of the body: a name is either still unbound or bound already.
     broken_off = _meet(walk, [((), before), ((), scope.names)])
     with walk.under():
         walk.run(node.orelse)
@@ -347,6 +355,12 @@ def _try(walk: Walk, node: ast.Try) -> None:
             alternatives.append(((condition,), scope.names))
     scope.names = dict(_meet(walk, alternatives)) if alternatives else broken_off
     walk.run(node.finalbody)
+    # The body always leaves, as in
+    #     try:
+    #         return new_api()
+    #     except ImportError:
+    #         pass
+    # What follows runs only where a handler swallowed the exception.
     if through and alternatives:
         taken = [
             condition for conditions, _ in alternatives for condition in conditions if isinstance(condition, WhenRaised)
@@ -360,6 +374,7 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
     for item in node.items:
         manager = item.context_expr
         value = walk.value(manager)
+        # `with contextlib.suppress(ImportError):` swallows like a `try` with an empty handler.
         if isinstance(manager, ast.Call) and walk.quietly(manager.func) == Named("contextlib.suppress"):
             suppressed += tuple(ast.unparse(argument) for argument in manager.args)
         if item.optional_vars is not None:
@@ -379,6 +394,9 @@ def _match(walk: Walk, node: ast.Match) -> None:
     alternatives: list[Alternative] = [((), before)]
     for case in node.cases:
         walk.scope.names = dict(before)
+        # A pattern without an equal test (`case Point(x=0)`) becomes a call `match(subject)`, which no evaluator can
+        # decide: the
+        # branch counts as one that may or may not run.
         test = _case_test(node.subject, case.pattern)
         with walk.under(*([When(test, True)] if test is not None else [])):
             for inner in ast.walk(case.pattern):

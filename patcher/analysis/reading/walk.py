@@ -168,6 +168,11 @@ class Walk:
     def is_builtin(name: str) -> bool:
         return hasattr(builtins, name)
 
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.module if self.file.endswith("__init__.py") else self.module.rpartition(".")[0]
+
     def dotted(self, qualname: str) -> str:
         return f"{self.module}.{qualname}"
 
@@ -176,12 +181,17 @@ class Walk:
         scope = self.scope
         while scope.kind == "expression" and scope.parent is not None:
             scope = scope.parent
+        # `global NAME` in a function: the module has one more binding, under the conditions of this assignment.
         if name in scope.shared:
             self.bindings.setdefault(name, []).append(self.bound(value))
             return
         scope.names[name] = value
         if scope.kind == "module":
             bounds = self.bindings.setdefault(name, [])
+            # An unconditional assignment replaces what was bound before:
+            #     x = old_api
+            #     x = new_api
+            # In a branch, a `try` or a loop both bindings stay, each with its conditions.
             if not self.conditions and not self.attempts and not self.looping:
                 bounds.clear()
             bounds.append(self.bound(value))
@@ -191,13 +201,21 @@ class Walk:
     def bound(self, value: Value) -> Bound:
         attempt = self.attempts[-1] if self.attempts else None
         if attempt is not None:
+            # The lines that can raise before this binding end at the current line, not at the end of the `try`:
+            #     try:
+            #         from vllm.a import A  # bound unless this line raises
+            #         from vllm.b import B  # bound unless this line or the one above raises
             attempt = WhenRaised(attempt.first, max(self.line, attempt.first), attempt.catches)
         return Bound(plain(value), self.conditions, attempt)
 
     def member(self, of: Value, name: str) -> Value:
         """The attribute of a value, as far as values are followed."""
+        # Members of the standard library stay dotted names, so that `functools.partial` is still known as such.
         if type(of) is Named and in_standard_library(of.dotted):
             return Named(f"{of.dotted}.{name}")
+        # `Actor.remote(...)` and `Actor.options(...)` are put on a class by `@ray.remote`. The class itself does not
+        # have them,
+        # so a look-up in it would report attributes that are there when the code runs.
         if not is_followed(of) or (name in ("remote", "options") and not _of_package(of, "ray")):
             return OPAQUE
         return Member(plain(of) if type(of) is Union else of, name)
@@ -211,6 +229,7 @@ class Walk:
 
 
 def _of_package(value: Value, package: str) -> bool:
+    # Values nest: `Member(Result(Named("ray.x")), "y")` is of the package `ray`.
     while not isinstance(value, (Named, Union)):
         if isinstance(value, Super) or not hasattr(value, "of"):
             return False
@@ -245,6 +264,9 @@ def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.e
         if isinstance(alternative, ContainerValue) and len(alternative.items) == len(targets)
     ]
     for position, target in enumerate(targets):
+        # Positions are known only where every alternative is a tuple of the same length:
+        #     a, b = (x, y) if flag else (y, x)
+        # With `a, *rest = ...` or an unknown sequence each target is some element.
         if tuples and len(tuples) == len(alternatives) and not starred:
             part = parts[position] if len(parts) == len(targets) else None
             assign(walk, target, union_of((alternative.items[position].value, ()) for alternative in tuples), part)
@@ -255,12 +277,16 @@ def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.e
 def _attribute(walk: Walk, target: ast.Attribute, value: Value) -> None:
     of = walk.value(target.value)
     owner = of.of if isinstance(of, Instance) else of
+    # `self.attribute = value`, or `cls.attribute = value`, in a method of this class.
     if isinstance(owner, Named) and owner.dotted == walk.scope.owner:
         class_draft = walk.classes[owner.dotted.removeprefix(f"{walk.module}.")]
         class_draft.attributes.setdefault(target.attr, []).append(walk.bound(value))
         walk.has_fields = walk.has_fields or isinstance(value, ContainerValue)
         if isinstance(value, ContainerValue) or field_key(target) in walk.scope.names:
             walk.scope.names[field_key(target)] = value if isinstance(value, ContainerValue) else OPAQUE
+    # `Class.attribute = value` and `module.attribute = value`: a patch of something from elsewhere. An attribute that
+    # is set
+    # on an object that the code made (`engine.x = 1`) says nothing of the package.
     elif is_followed(of) and is_definition(of):
         replaced(walk, target.end_lineno or target.lineno, of, target.attr, value)
 
@@ -309,6 +335,9 @@ def added(container: ContainerValue, item: Item) -> ContainerValue:
     if item.key is None:
         return container.adding(item, open_too=True)
     earlier = [known for known in container.items if known.key == item.key]
+    # The key is set already where this code runs: `d["x"] = 1` followed by `d["x"] = 2` under a further condition. The
+    # keyword
+    # is passed either way, and that is all that a call depends on.
     if any(known.conditions == item.conditions[: len(known.conditions)] for known in earlier):
         return container
     kept = tuple(known for known in container.items if known not in earlier or known.conditions != item.conditions)

@@ -54,6 +54,7 @@ def follow_getattr(node: FunctionNode, name: str, table: TableOf) -> GetattrOutc
     """Follow `__getattr__` for one `name`; `table` gives the module's literal containers by name."""
     arguments = [*node.args.posonlyargs, *node.args.args]
     walk = _GetattrWalk(arguments[0].arg if arguments else "", name, table)
+    # A path that runs off the end returns None: the name is there.
     if not _ends(node.body, walk):
         walk.returns = True
     return GetattrOutcome(walk.returns, walk.refuses, tuple(walk.rows), tuple(walk.imports))
@@ -71,6 +72,7 @@ def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
                 walk.refuses = True
                 return True
             case ast.If(test=test, body=inner, orelse=orelse):
+                # A test that can be decided for this name closes one branch; otherwise both are followed.
                 holds = _holds(test, walk)
                 through = [
                     _ends(part, walk) for part, when in ((inner, True), (orelse, False)) if holds in (when, None)
@@ -107,6 +109,7 @@ def _holds(test: ast.expr, walk: _GetattrWalk) -> bool | None:
         case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as operator], comparators=[container]):
             if not _is_parameter(left, walk) or (found := _container(container, walk)) is None:
                 return None
+            # `if name in _TABLE:` — the row says where the name comes from.
             if walk.name in found.entries:
                 walk.rows += [row] if (row := found.entries[walk.name]) else []
                 return isinstance(operator, ast.In)
@@ -116,6 +119,7 @@ def _holds(test: ast.expr, walk: _GetattrWalk) -> bool | None:
         case ast.Compare(
             left=ast.Name(id=local), ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]
         ):
+            # `if target is None:` after `target = _TABLE.get(name)`
             known = walk.local.get(local)
             return known is isinstance(operator, ast.IsNot) if isinstance(known, bool) else None
         case ast.NamedExpr(target=ast.Name(id=local), value=value):
@@ -163,6 +167,7 @@ def _container(node: ast.expr, walk: _GetattrWalk) -> Table | None:
     match node:
         case ast.Name(id=name):
             return walk.table(name)
+        # `if name in globals():` — a name that is bound would not have come to `__getattr__`.
         case ast.Call(func=ast.Name(id="globals")):
             return Table({}, True)
         case ast.Call(func=ast.Attribute(value=inner, attr="keys")):
@@ -177,6 +182,7 @@ def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
     match value:
         case ast.Name(id=local) if isinstance(found := walk.local.get(local), Imported):
             walk.imports.append(found)
+        # `from . import models` and `return getattr(models, name)`
         case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=local), key, *_]) if _is_parameter(key, walk):
             if isinstance(found := walk.local.get(local), Imported):
                 separator = "" if found.module.endswith(".") else "."
@@ -202,6 +208,7 @@ def module_getattr_member(symbols: Symbols, module: Module, node: ast.FunctionDe
         found = symbols.imported(module.name, imported)
         if not isinstance(found.definition, Absent):
             return behind(module, name, found)
+    # Some path raises and some path returns, and nothing says which is taken for this name.
     if outcome.refuses:
         return Resolution(Unknown(f"{module.name} may serve {name} from its __getattr__"))
     absent = False
@@ -226,6 +233,7 @@ def _targets(symbols: Symbols, module: Module, row: str, name: str) -> list[tupl
         places.append(f"{module.name}.{where}")
     found = [(place, attribute) for place in places]
     if not colon:
+        # "models.llama.Llama" may be a module, or a module and a name in it.
         found += [tuple(place.rpartition(".")[::2]) for place in places if "." in place]  # type: ignore[misc]
     return found
 

@@ -105,6 +105,7 @@ class Symbols:
             case Unknown():
                 return None
             case External():
+                # `vllm.utils.torch` is there, though what it is lies outside; `vllm.utils.torch.foo` cannot be told.
                 return True if self._binds(query[1]) else None
             case _:
                 return True
@@ -140,8 +141,10 @@ class Symbols:
             case Function(node=node, module=module):
                 if is_property(node):
                     return self._instance_member(module, node.returns, None, name, full_name(of))
+                # Every function has `__name__`, `__doc__` and so on; any function of Python answers for all.
                 if hasattr(is_property, name) or self.set_from_outside(of, name) is not None:
                     return Resolution(Variable(module, f"{of.qualname}.{name}"))
+                # A decorator may return an object with any attributes.
                 if node.decorator_list:
                     return Resolution(Unknown(f"{of.qualname} is decorated"))
                 return Resolution(Absent(full_name(of), name))
@@ -214,6 +217,9 @@ class Symbols:
         key = (module.name, name)
         if key in self._members:
             return self._members[key]
+        # Modules that import each other in a circle: within the circle the name counts as absent, and what was found
+        # with the help
+        # of that answer is not kept.
         if key in self._active:
             self._cuts += 1
             return Resolution(Absent(module.name, name))
@@ -231,13 +237,17 @@ class Symbols:
         scope = self.modules.scope(module)
         if isinstance(scope, Unknown):
             return self._submodule(module, name) or Resolution(scope)
+        # Every module has these without binding them.
         if name in _MODULE_NAMES or (name == "__path__" and module.folder):
             return Resolution(Variable(module.name, name))
         every = [self.bound(module, binding, name) for binding in scope.bindings(name)]
+        # The first binding is the one that holds if nothing else is known; `name = None` in an `except` is no
+        # alternative.
         if there := [found for found in every if not isinstance(found.definition, Absent)]:
             others = [found.definition for found in there[1:] if not _is_none(found.definition)]
             return Resolution(there[0].definition, there[0].chain, (*there[0].alternatives, *others))
         unsure: Unknown | None = None
+        # The last star import wins, as with any assignment.
         for written in reversed(scope.stars):
             found = self._through_star(module, written, name)
             if isinstance(found.definition, Unknown):
@@ -246,12 +256,14 @@ class Symbols:
                 return found
         if (submodule := self._submodule(module, name)) is not None:
             return submodule
+        # A module's `__getattr__` is asked for `__path__` and the like too, but serves none of them.
         if not name.startswith("__"):
             for binding in scope.bindings("__getattr__"):
                 if isinstance(binding.made_by, ast.FunctionDef):
                     found = module_getattr_member(self, module, binding.made_by, name)
                     if not isinstance(found.definition, Absent):
                         return found
+        # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
         if unsure is None and not name.startswith("__") and self.modules.binds_dynamically(module):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
@@ -267,10 +279,12 @@ class Symbols:
                 found = self.imported(module.name, imported)
                 return behind(module, name, found)
             case Assigned(value=value, annotation=annotation):
+                # `LLM = _LLM` is the same class by another name.
                 if isinstance(value, ast.Name | ast.Attribute):
                     found = self.expression(module.name, value)
                     if isinstance(found.definition, Class | Function | Module):
                         return behind(module, name, found)
+                # `AutoModel = auto_class_update(AutoModel)` returns what it was given.
                 elif (given := returned_argument(self, module, value)) is not None:
                     same = bound_before(self, module, name, binding) if given.id == name else None
                     found = same or self.expression(module.name, given)
@@ -297,6 +311,7 @@ class Symbols:
             return Resolution(Absent(module.name, name))
         tree = self.modules.tree(found)
         exported = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
+        # Without `__all__`, a star import leaves out names with an underscore.
         if exported is None and name.startswith("_"):
             return Resolution(Absent(module.name, name))
         if exported is not None and exported.complete and name not in exported.entries:
@@ -315,6 +330,7 @@ class Symbols:
     ) -> Resolution:
         """An attribute of a value whose class its annotation or its constructor call tells."""
         told = class_expression(annotation) if annotation is not None else None
+        # `config = Config(...)` says the class as an annotation does.
         if told is None and isinstance(value, ast.Call):
             told = value.func
         if told is not None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from patcher.analysis.syntax import last_name
+
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -45,6 +47,7 @@ class Scope:
     def bindings(self, name: str) -> list[Binding]:
         """Those that may hold when the body has run, the last one first."""
         found = []
+        # The last binding wins, unless it stands under a condition: then those before it may hold as well.
         for binding in reversed(self.names.get(name, [])):
             found.append(binding)
             if binding.certain:
@@ -85,17 +88,26 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
             case ast.AnnAssign(target=target, value=value, annotation=annotation):
                 if value is not None or annotations:
                     _assign(scope, target, value, annotation, certain)
+            # `__all__ += [...]` gives the name a value that is computed.
             case ast.AugAssign(target=target):
                 _assign(scope, target, None, None, False)
             case ast.Delete(targets=targets):
                 for target in targets:
+                    # `del name` at the top level takes the name out; `del` under a condition may not have run.
                     if certain and isinstance(target, ast.Name):
                         scope.names.pop(target.id, None)
             case ast.If(test=test, body=inner, orelse=orelse):
                 checked = for_type_checkers(test)
+                # A lazy package shows its names to type checkers and puts a lazy module in its own place otherwise:
+                #     if TYPE_CHECKING:
+                #         from .models import Llama
+                #     else:
+                #         sys.modules[__name__] = _LazyModule(...)
+                # What type checkers are shown is what the lazy module serves.
                 if checked is True and replaces_module(orelse):
                     _walk(inner, scope, certain, annotations)
                 elif checked is True:
+                    # Names for type checkers alone are not there at run time, but annotations speak of them.
                     hidden = Scope(scope.for_checkers)
                     _walk(inner, hidden, certain, True)
                 else:
@@ -103,6 +115,7 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                 if checked is not False:
                     _walk(orelse, scope, certain and checked is True, annotations)
             case ast.Try():
+                # With a handler the body may break off anywhere: `try: from b import x / except ImportError: x = None`.
                 for part in (node.body, node.orelse):
                     _walk(part, scope, certain and not node.handlers, annotations)
                 for handler in node.handlers:
@@ -142,6 +155,7 @@ def replaces_module(body: Iterable[ast.stmt]) -> bool:
 
 def _newer(node: ast.stmt, scope: Scope, certain: bool, annotations: bool) -> None:
     """Statements that the oldest supported Python has no class for."""
+    # `type X = int` (Python 3.12) binds X; `except*` (3.11) has the bodies of a `try`.
     if isinstance(name := getattr(node, "name", None), ast.Name):
         _bind(scope, name.id, Assigned(getattr(node, "value", None)), certain)
     for part in ("body", "orelse", "finalbody"):
@@ -156,6 +170,7 @@ def _assign(scope: Scope, target: ast.expr, value: ast.expr | None, annotation: 
     match target:
         case ast.Name(id=name):
             _bind(scope, name, Assigned(value, annotation), certain)
+        # `Class.name = value` after the class: kept under "Class.name".
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
             _bind(scope, f"{owner}.{name}", Assigned(value, annotation), certain)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -181,11 +196,7 @@ def for_type_checkers(test: ast.expr) -> bool | None:
 
 
 def _is_overload(node: ast.ClassDef | FunctionNode) -> bool:
-    return any(
-        isinstance(mark, ast.Name | ast.Attribute)
-        and (getattr(mark, "id", "") or getattr(mark, "attr", "")) == "overload"
-        for mark in node.decorator_list
-    )
+    return any(last_name(mark) == "overload" for mark in node.decorator_list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +229,7 @@ def literal_table(body: Iterable[ast.stmt], name: str) -> Table | None:
                     func=ast.Attribute(value=owner, attr="extend" | "update" | "append" | "add"), args=[value]
                 )
             ) if _is(owner, name):
+                # `__all__.append("name")`
                 part = table_of(value if not _is_string(value) else ast.List(elts=[value], ctx=ast.Load()))
                 entries |= part.entries
                 complete = complete and part.complete
@@ -238,6 +250,7 @@ def table_of(value: ast.expr) -> Table:
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     entries[key.value] = _target(item)
             return Table(entries, len(entries) == len(keys))
+        # `__all__ = [...] + other.__all__`: the literal part is read, and the table counts as incomplete.
         case ast.BinOp(left=left, op=ast.Add() | ast.BitOr(), right=right):
             first, second = table_of(left), table_of(right)
             return Table(first.entries | second.entries, first.complete and second.complete)
@@ -263,6 +276,7 @@ def _target(item: ast.expr) -> str | None:
 def _flat(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
     for node in body:
         yield node
+        # A table may be filled under `if` and `try`; both branches count, as either may have run.
         if isinstance(node, ast.If | ast.Try):
             yield from _flat([*node.body, *node.orelse])
 

@@ -88,6 +88,7 @@ class Modules:
 
     def _locate(self, dotted: str) -> Module | Unknown | None:
         path = self._package.joinpath(*dotted.split(".")[1:])
+        # One listing of the folder answers for all names in it: most look-ups are of names that are no modules.
         if dotted != self.name and not self._has_entry(path):
             if self._is_listed_compiled(path) or self._is_in_compiled(dotted):
                 return Unknown(f"{dotted} is compiled")
@@ -98,6 +99,7 @@ class Modules:
             return Module(dotted, file, None)
         if self._is_listed_compiled(path) or self._is_compiled(path) or self._is_in_compiled(dotted):
             return Unknown(f"{dotted} is compiled")  # torch/_C.so beside torch/_C/, which holds stubs alone
+        # A namespace package: a folder without `__init__.py`.
         if path.is_dir():
             return Module(dotted, None, path)
         return None
@@ -157,10 +159,13 @@ def _star_names(path: Path) -> _StarNames | None:
         text = files.read(path, files.SOURCE_BYTES, follow=True)
     except OSError:
         return None
+    # Names of another module may pass through.
     if b"import *" in text:
         return None
+    # A file whose `__all__` is one literal, as generated modules have it, gives what stands there in quotes.
     if text.count(b"__all__") == 1 and (found := re.search(rb"\n__all__ = [\[(]", text)):
         return _StarNames(text[found.start() :], listed=True)
+    # Without an `__all__` a name must at least stand in the text.
     return None if b"__getattr__" in text else _StarNames(text, listed=False)
 
 
@@ -234,6 +239,9 @@ class TextIndex:
     def mentions(self, word: str) -> tuple[Mention, ...]:
         """Where the word stands by itself, file by file."""
         if word not in self._mentions:
+            # Neighbouring releases share most of their files. What was found in the same files of the last one is moved
+            # to the new
+            # offsets; only changed files are searched.
             known = self._earlier.mentions.get(word)
             end = len(self.whole)
             if known is None:
@@ -295,10 +303,12 @@ class TextIndex:
     def _sets(self, mention: Mention, name: str) -> bool:
         before = self.before(mention)
         stripped = before.strip()
+        # `def name`, `class name`, `x.name = ...`, and `name: int = 1` indented in a class body.
         if stripped in (b"def", b"async def", b"class") or (
             (stripped.endswith(b".") or (not stripped and before)) and _ASSIGNS.match(self.after(mention, name))
         ):
             return before[:1] in (b" ", b"\t")
+        # `setattr(obj, "name", ...)`
         return stripped.endswith((b'"', b"'")) and b"setattr" in stripped
 
     def before(self, mention: Mention) -> bytes:
@@ -324,6 +334,9 @@ class TextIndex:
         at = whole.find(word, start, stop)
         while at >= 0:
             end = at + len(word)
+            # A word by itself: `forward` is not found in `forward_batch`. `bytes.find` and a look at the two neighbours
+            # is
+            # faster than a regular expression with `\b`.
             if whole[at - 1] not in _WORD and (end >= len(whole) or whole[end] not in _WORD):
                 module = self._modules[bisect_right(self._starts, at) - 1]
                 yield Mention(module, whole.rfind(b"\n", 0, at) + 1, at)

@@ -44,6 +44,7 @@ def argument_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     has: tuple[str, ...] = ()
     name = callee.rpartition(".")[2]
     if new is not None and (found := renamed(parameter, old, new)) is not None:
+        # The call passes the new name already; passing it twice is an error.
         if found.name in {arg.keyword.value for arg in site.call.args if arg.keyword is not None}:
             return []
         value = _value(found, parameter, keyword.value, site, inputs, finding)
@@ -101,6 +102,8 @@ def _by_position(
     symbols, sites = inputs.symbols(finding.package), call_sites(finding, callee, inputs)
     if symbols is None or old is None or new is None or len(sites) != 1:
         return []
+    # The finding speaks of the parameter that is reached now. The one that went is the one to leave out, if it is one
+    # alone.
     if parameter in new.formals or parameter not in old.formals:
         gone = [name for name in old.positional if name not in new.formals]
         if len(gone) != 1:
@@ -155,9 +158,11 @@ def _methods(site: Site) -> frozenset[str]:
 def without_position(file: str, site: Site, at: int, old: Callee, new: Callee) -> Replace | None:
     """The edit, if the other positional arguments then stand where their parameters are now."""
     passed = site.positional
+    # Behind `*args` no position is known.
     if any(argument.star for argument in passed[: at + 1]):
         return None
     left = [name for index, name in enumerate(old.positional[: len(passed)]) if index != at]
+    # Without the argument the others must stand where their parameters are now.
     if tuple(left) != new.positional[: len(left)]:
         return None
     called = written(site.code, site.call.func)

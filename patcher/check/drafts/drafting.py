@@ -50,6 +50,7 @@ def draft_records(
     edits their lines, it comes after them.
     """
     wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
+    # Imports and arguments first: a repaired import may take an attribute's finding along.
     wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
     inputs = replace(inputs, findings=tuple(wanted))
     groups: dict[tuple[str, str | None], list[Repair]] = {}
@@ -63,6 +64,7 @@ def draft_records(
     for group in groups.values():
         if all(_is_among(repair.finding, drafts) for repair in group):
             continue
+        # All findings of one cause in one record; if that does not prove itself, each alone.
         for part in (group, *([repair] for repair in group if len(group) > 1)):
             if (draft := _drafted(part, inputs, prover, ids)) is None:
                 continue
@@ -125,6 +127,7 @@ def _beside(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> Draft |
         if made is not None:
             texts.update(made)
             return draft if record is draft.record else _settled(record, draft.repairs)
+        # A record before this one has marked the line. `after` says that this record builds on its result.
         other = in_the_way(record, now, inputs.word)
         if other is None or other in record.after:
             return None

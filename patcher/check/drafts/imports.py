@@ -68,10 +68,12 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
         return None
     before = inputs.before(dataclasses.replace(finding, symbol=old))
     was = before.resolve(old).definition if before is not None else None
+    # `import a.b as b`: a module that moved as a whole.
     if isinstance(was, Module) or (was is None and finding.kind == "module-moved" and finding.symbol == old):
         return _module(old, finding, search.modules(_last(old)))
     names = [_last(old)]
     renamed = False
+    # What goes by the old name now is something else. The old definition's own words may name its successor.
     if isinstance(was, Class | Function) and not _alike(search.of(names[0]), was, before, symbols):
         names = [_last(full_name(was)), *named_instead(was.node, names[0])]
         renamed = True
@@ -89,6 +91,7 @@ def _module(old: str, finding: Finding, modules: tuple[str, ...]) -> Moved | Non
     others = [module for module in modules if module != old]
     if len(others) > 1 and finding.moved_to in others:
         others = [finding.moved_to]
+    # Two modules of that name: which one is meant cannot be told.
     if len(others) != 1:
         return None
     told = phrase("{new} is the only module of its name there now, and has all that is used of it", new=others[0])
@@ -130,7 +133,8 @@ def _last(dotted: str) -> str:
 
 
 _ENOUGH = 0.5
-"""Share of members or parameters that two versions of one thing have in common."""
+"""Share of the old members or parameters that the new definition must have. A guess: half of them changing at a move is
+rare, and two namesakes that share half are rarer."""
 
 
 def same_thing(old: Definition, old_symbols: Symbols, new: Definition, new_symbols: Symbols) -> bool:
@@ -142,6 +146,7 @@ def same_thing(old: Definition, old_symbols: Symbols, new: Definition, new_symbo
             return _shared(_parameters(old_symbols, old), _parameters(new_symbols, new)) >= _ENOUGH
         case Variable(value=before), Variable(value=after):
             return before is None or after is None or type(before) is type(after)
+        # `LLM = make()` became a class: an import works as before.
         case Variable(), Class() | Function():
             return True
         case _:

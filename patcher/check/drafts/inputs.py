@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 SymbolsOf = Callable[[str, str], "Symbols | None"]
 """The sources of a release by import name and version; None where they are not to be had."""
 _NEAR = 2
+"""Releases on each side of the target whose import paths are compared. A guess."""
 _STRIDE = 4
-"""Releases that are passed over at a time on the way back: a symbol may have been there for a few only."""
+"""Releases that are passed over at a time on the way back: a symbol may have been there for a few only. A guess."""
 
 
 class Releases:
@@ -155,6 +156,7 @@ class Namesakes:
         """The packages that mean to offer it: those above its module, and those that list it in `__all__`."""
         home = full_name(definition).rpartition(".")[0]
         parts = home.split(".")
+        # A package above the module that has the name means to offer it: `vllm.LLM` for `vllm.entrypoints.llm.LLM`.
         above = [".".join(parts[:length]) for length in range(1, len(parts))]
         for module in dict.fromkeys((*above, *modules)):
             found = self.symbols.modules.find(module)

@@ -34,6 +34,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     was = before.resolve(finding.symbol).definition
     found = [node for node in code.everything if isinstance(node, cst.Attribute) and node.attr.value == name]
     nodes = [node for node in found if code.lines(node)[1] == finding.line]
+    # Two attributes of that name end on the line: which one is meant cannot be told.
     if len(nodes) != 1:
         return []
     node = nodes[0]
@@ -67,6 +68,7 @@ def _alias(was: object) -> str | None:
             match body_of(node):
                 case ast.Attribute(value=ast.Name(id="self"), attr=name):
                     return name
+        # `old_name = new_name` in the class body.
         case Function(node=node, qualname=qualname) if node.name != qualname.rpartition(".")[2]:
             return node.name
         case Variable(value=ast.Name(id=name), qualname=qualname) if "." in qualname:
@@ -147,6 +149,7 @@ class Inlined:
 def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
     """The one expression that a function returns, warnings and error handlers that raise again aside."""
     statements = [one for one in node.body if not _is_aside(one)]
+    # `try: return self._impl(x) / except Error: log; raise` does no more than its body.
     while len(statements) == 1 and isinstance(tried := statements[0], ast.Try):
         if tried.orelse or tried.finalbody or not all(_raises(handler) for handler in tried.handlers):
             return None
@@ -173,6 +176,7 @@ def inlined(
     match body.func:
         case ast.Name(id=name):
             found = before.expression(was.module, body.func).definition
+            # The function may be imported from where it stood, if it takes the same as before.
             if not isinstance(found, Function) or found.owner is not None or found.node.name != name:
                 return None
             path = full_name(found)
@@ -234,6 +238,7 @@ def _bound(args: ast.arguments, call: ast.Call, receiver: str) -> dict[str, ast.
             case [ast.Starred(value=ast.Name() as value)]:
                 values[args.vararg.arg] = value
             case _:
+                # `*args` beside plain arguments: how they spread over the parameters is not known.
                 if any(isinstance(one, ast.Starred) for one in positional):
                     return None
                 values[args.vararg.arg] = ast.Tuple(elts=positional, ctx=ast.Load())

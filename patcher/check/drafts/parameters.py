@@ -163,6 +163,8 @@ def _passages(node: ast.AST) -> Iterator[str]:
         if isinstance(part, ast.Call):
             yield " ".join(texts(part))
         elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str):
+            # A paragraph, or one entry of a list of arguments, is about one thing. Words of another entry must not
+            # count.
             yield from re.split(r"\n\s*\n|\n(?=\s*\w+\s*(?:\([^)]*\))?:)", part.value.value)
 
 
@@ -188,6 +190,7 @@ def _stem(name: str) -> tuple[str, ...]:
 
 
 _ALIKE = 0.7
+"""How alike two names must be (`SequenceMatcher.ratio`) where only their place speaks for a renaming. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,8 @@ def renamed(name: str, old: Callee | None, new: Callee) -> Renamed | None:
         return None
     was = old.formals[name]
     if old.node is not None:
+        # A warning or docstring names the new parameter: "use `max_model_len` instead". A type that does not fit speaks
+        # against it.
         for other in named_instead(old.node, name):
             if other in new.formals and (found := _by_words(was, new.formals[other])) is not None:
                 return found
@@ -235,6 +240,8 @@ def _by_code(name: str, old: Callee, new: Callee) -> Renamed | None:
                 opposite = True
             case _:
                 continue
+        # Both releases must have the new name as a parameter, and the sense must agree with the words: `enable_x = not
+        # disable_x`.
         if target not in old.formals or target not in new.formals or inverted(name, target) != opposite:
             continue
         if opposite and not (old.formals[name].boolean and new.formals[target].boolean):
@@ -257,11 +264,13 @@ def _by_place(was: Formal, old: Callee, new: Callee) -> Renamed | None:
         and _same_kind(was, formal)
         and (SequenceMatcher(None, was.name, formal.name).ratio() >= _ALIKE or same_stem(was.name, formal.name))
     ]
+    # Two candidates for one place, or two parameters that went from it: not clear.
     if len(found) != 1 or len([formal for formal in went if _place(formal, old) == _place(was, old)]) != 1:
         return None
     now = found[0]
     opposite = inverted(was.name, now.name)
     if opposite:
+        # `disable_log` -> `enable_log`: the same word, both flags, and opposite defaults.
         if not (was.boolean and now.boolean and same_stem(was.name, now.name) and _opposite_defaults(was, now)):
             return None
     elif not _same_default(was, now):
@@ -309,21 +318,26 @@ def droppable(
     """
     if old is not None and name in old.formals:
         default = old.formals[name].default
+        # `f(x, flag=False)` where the old default was False.
         if default is not None and _is_literal(value) and ast.dump(value) == ast.dump(default):
             told = "{name} is passed as {value}, which was its default"
             return phrase(told, name=name, value=ast.unparse(value))
         if default is not None and _is_falsy(value) and _is_falsy(default) and _only_tested(old, name):
             told = "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
             return phrase(told, name=name, value=ast.unparse(value), default=ast.unparse(default))
+        # The docstring or a warning of the old release: "`seed` is ignored".
         if old.node is not None and is_documented_as_ignored(old.node, name):
             return phrase("the last release that took {name} says that it has no effect", name=name)
+        # No line of the old function reads the parameter, and it does not pass on `locals()` either.
         if old.node is not None and not _reads(old.node, name) and not _forwards(old.node):
             return phrase("the last release that took {name} did nothing with it", name=name)
         if old.node is not None and new is not None and new.owner is not None and not _escapes(old.node, name):
             setter = attribute_set_elsewhere(symbols, new.owner, name)
+            # `sampler.set_seed(seed)` is called in the same file, so the constructor need not get the seed.
             if setter is not None and setter in called:
                 told = "the constructor did not keep {name}; the object gets it from {method}, which is called here too"
                 return phrase(told, name=name, method=setter)
+    # `def __init__(self, config): dtype = config.dtype`: what was an argument comes from another one now.
     if new is not None and new.node is not None and (source := _derived(new.node, name)):
         return phrase("it takes {name} from {source} itself now", name=name, source=source)
     return None

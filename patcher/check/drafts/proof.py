@@ -43,6 +43,7 @@ class Prover:
         made = replayed(record, texts, self.inputs.word)
         if made is None:
             return None
+        # A record that edits its own result would edit it again at every run.
         if not is_idle(record, made, self.inputs.word):
             return None
         files = tuple(sorted(texts))
@@ -53,6 +54,7 @@ class Prover:
         left = _counted(after)
         before = _counted(findings)
         gone = before - left
+        # A new finding, or a use that could be decided before and cannot now.
         if left - before or _concerned(record, wanted) & set(unresolved_after - unresolved):
             return None
         if any(gone[_identity(finding)] == 0 for finding in wanted):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, Program, TypeOf
@@ -38,7 +38,6 @@ class Shifted:
 
 
 Mismatch: TypeAlias = NotTaken | Required | Shifted
-Kind: TypeAlias = Literal["positional", "either", "keyword"]
 
 
 def bind(shape: Shape, signature: Signature, before: Signature | None = None) -> tuple[Mismatch, ...]:
@@ -50,26 +49,22 @@ def bind(shape: Shape, signature: Signature, before: Signature | None = None) ->
     if not signature.any_keyword:
         wrong += [NotTaken(word.name, word) for word in shape.keywords if word.name not in names]
     extra = len(shape.positional) - len(takers)
+    # More positional arguments than parameters: which of them lost its parameter?
     if extra > 0 and not signature.any_positional:
         wrong += [NotTaken(name) for name in _dropped(shape.positional, takers, extra, before)]
     elif (shifted := _shifted(shape.positional, takers, before, given)) is not None:
         wrong.append(shifted)
+    # `f(**kwargs)` of unknown keys may pass whatever is required; `partial(f)` may get it later.
     if not (shape.partial or shape.any_keyword):
         filled = {one.name for one in takers[: len(shape.positional)]}
         for one in signature.parameters:
             if not one.required or one.name in given | filled or one.name in shape.sometimes:
                 continue
+            # `f(*args)` may fill any position.
             if shape.any_positional and one.kind != "keyword":
                 continue
             wrong.append(Required(one.name))
     return tuple(wrong)
-
-
-def doubled(shape: Shape, signature: Signature) -> tuple[str, ...]:
-    """Parameters that get a value twice: by position and by keyword."""
-    takers = [one for one in signature.parameters if one.kind == "either"]
-    given = {word.name for word in shape.keywords}
-    return tuple(one.name for one in takers[: len(shape.positional)] if one.name in given)
 
 
 def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, before: Signature | None) -> list[str]:
@@ -95,18 +90,18 @@ def _shifted(
         old = [one.name for one in before.parameters if one.kind != "keyword"]
         for index in range(min(len(positional), len(old), len(now))):
             was, is_ = old[index], now[index]
+            # The parameters of the baseline say what each position was meant for. A parameter that only has another
+            # name is the same
+            # one; one that stands elsewhere now is not.
             if was != is_ and (was in now or is_ in old):
                 return Shifted(was, is_)
     reached = dict(zip(now, positional, strict=False))
     for index, name in enumerate(positional[: len(now)]):
+        # Without a baseline only names tell: `f(model, state)` where `f(state, model)` is defined.
         if name and name != now[index] and name in reached and reached[name] != name and name not in given:
             meant = next((one for one in positional[:index] if one and one not in now), name)
-            return Shifted(meant, reached_by(now, positional, meant))
+            return Shifted(meant, now[positional.index(meant)])
     return None
-
-
-def reached_by(now: list[str], positional: tuple[str, ...], name: str) -> str:
-    return now[positional.index(name)]
 
 
 def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | None) -> Verdict:
@@ -131,6 +126,7 @@ def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | Non
             unsure = unsure or what
     if unsure is not None:
         return Undecided(unsure.symbol, unsure.reason)
+    # The value may also be something of the tree, which may be what is called here.
     if len(ours) < len(found):
         return Undecided(problems[0].symbol, "not all of the functions that may be meant are known")
     return Broken(problems)
@@ -146,6 +142,7 @@ def _taken_further_down(program: Program, one: Meaning, wrong: tuple[Mismatch, .
             ]
             for mention in text.mentions(function.node.name) if names else ():
                 if text.before(mention).strip() in (b"def", b"async def"):
+                    # The parameter list behind `def name`, as far as it stands in 2,000 bytes. The number is a guess.
                     taken = text.after(mention, function.node.name, 2000).partition(b"):")[0].partition(b") ->")[0]
                     if all(re.search(rb"\b%b\b" % name, taken) for name in names):
                         return may_have(program, of, function.node.name)

@@ -186,11 +186,13 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         if missing and need.value == group:
             return _broken(use, need.dotted, phrase("there is no config {name}", name=missing[0]))
         return Fine(need.dotted)
+    # `+model@actor.model=small` adds a group.
     if "@" in need.dotted or "/" in need.dotted:
         return Undecided(need.dotted, "whether a config group is added is not followed")
     found = _find(made.config, need.dotted)
     match need.sign, found:
         case "+", _There(value=value):
+            # `+key=value` overwrites a null, and merges a dict or list.
             if value is None or (need.value or "").startswith(("{", "[")):
                 return Fine(need.dotted)
             if (isinstance(value, str) and "${" in value) or "$" in (need.value or ""):
@@ -296,6 +298,7 @@ def _moved(config: Mapping[str, Any], dotted: str) -> str | None:
         ending = parts[-length:]
         alike = [key for key in places if key.split(".")[-length:] == ending]
         if alike:
+            # Of several places the one in the same group; if that is not one alone, none is suggested.
             close = [key for key in alike if key.startswith(".".join(parts[:-1]) + ".")] or alike
             return close[0] if len(close) == 1 else None
     return None

@@ -41,6 +41,7 @@ class Options:
         positive = name.removeprefix(_NEGATED)
         if positive != name and positive in self.options:
             return positive not in self.switches
+        # argparse accepts an abbreviation that is unambiguous.
         begun = [option for option in self.options if option.startswith(name)]
         return len(begun) == 1 and len(name) > 1
 
@@ -124,10 +125,12 @@ class _Parser:
                 written = [text]
             case ast.Name(id=name) if name in loops:
                 written = loops[name]
+            # `parser.add_argument(f"--{name}")` in a loop over the fields of the class.
             case ast.JoinedStr() if owner is not None:
                 written = [f"--{name}" for name, _ in _fields(self._symbols, owner)]
             case _:
                 written = []
+        # `action="store_true"` has no `--no-...`; `BooleanOptionalAction` has.
         one_sense = any(
             keyword.arg == "action" and isinstance(keyword.value, ast.Constant) and "store" in str(keyword.value.value)
             for keyword in call.keywords
@@ -176,6 +179,7 @@ def _fields(symbols: Symbols, owner: Class) -> Iterator[tuple[str, ast.expr | No
 
 _OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))
 _LIKE_ENOUGH = 0.75
+"""How alike two names must be (`SequenceMatcher.ratio`) to be suggested. A guess."""
 
 
 def judge_flag(use: Use, program: Program, baseline: Program | None = None) -> Verdict:  # noqa: ARG001

@@ -30,6 +30,7 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
         return Unrelated()
     name = need.name if need.name != "*" else None
     symbol = f"{need.module}.{name}" if name else need.module
+    # The package is known not to be installed.
     if package not in program.target.packages:
         detail = phrase("{module} is not installed", module=package)
         return Broken((Problem("module-removed", symbol, use.line, detail),))
@@ -48,6 +49,7 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
         case Absent(parent=parent, name=lacking):
             return Broken((absent_from_module(use.line, symbol, parent, lacking, program, baseline),))
         case Unknown(reason=reason):
+            # The package computes its names, but a module of this name is there, which an import finds in any case.
             if symbols.modules.find(symbol) is not None:
                 return Fine(symbol)
             return Undecided(symbol, reason)
@@ -75,6 +77,7 @@ def missing_module(symbols: Symbols, dotted: str) -> str:
     for length in range(1, len(parts) + 1):
         part = ".".join(parts[:length])
         found = symbols.modules.find(part)
+        # What lies below a compiled module cannot be told.
         if isinstance(found, Unknown):
             return ""
         if found is None:
@@ -105,6 +108,7 @@ def moved_module(program: Program, dotted: str) -> str:
     tail = dotted.rpartition(".")[2]
     same = [module for module in symbols.text.modules if module.rpartition(".")[2] == tail]
     best = _clearest(dotted, same)
+    # A module called `utils` or `base` (five letters or fewer, or one of many) is no evidence.
     return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
 
 
@@ -135,6 +139,7 @@ def _moved(symbols: Symbols, module: str, name: str, wanted: Sort | None) -> str
     sorts = {wanted} if wanted is not None else _likely(name)
     places = [place for place, sort in found.items() if sort in sorts]
     best = _clearest(module, places)
+    # A short name (`run`, `Config`) or one of several namesakes is believed only if the modules are alike.
     if not best or ((len(places) > 1 or len(name) < 6) and not _is_kin(module, best, name)):
         return ""
     if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):
@@ -161,12 +166,16 @@ def _clearest(old: str, places: list[str]) -> str:
 def _likeness(old: str, place: str) -> float:
     """How many words of their paths two modules share; those of the last part count double."""
     ours, theirs = old.split(".")[1:], place.split(".")[1:]
+    # A guessed measure: the last part of the path tells the most, shared folders and words less, and of two places
+    # alike the
+    # shorter path wins.
     tail = 2 * len(set(ours[-1:]) & set(theirs[-1:]))
     words = {word for part in ours for word in part.split("_")} & {word for part in theirs for word in part.split("_")}
     return tail + len(set(ours) & set(theirs)) + len(words) / 2 - len(theirs) / 100
 
 
 def _is_kin(old: str, place: str, name: str) -> bool:
+    # A long name is hardly given twice by chance; twelve letters is a guess.
     return _likeness(old, place) >= 1 or len(name) > 12
 
 

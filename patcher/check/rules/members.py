@@ -31,6 +31,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
     asked = [one for one in values if is_of_target(program, one)]
     if not asked:
         return Unrelated()
+    # `getattr(x, "name", None)` and `hasattr` cannot fail.
     if need.soft:
         return Fine(f"{symbol_of(asked[0])}.{need.name}")
     absent: list[tuple[Meaning, Absent]] = []
@@ -40,6 +41,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
         gone = [inner for inner in found if isinstance(inner, Absent)]
         open_ = [inner for inner in found if isinstance(inner, Unknown) and inner.symbol]
         if gone and len(gone) == len(found):
+            # The fork sets the attribute itself: `engine.my_hook = ...` in some other file.
             if _set_in_tree(program, need.name, symbol_of(one)):
                 return Fine(f"{symbol_of(one)}.{need.name}")
             if _subclass_has(program, one, need.name):
@@ -47,6 +49,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
             else:
                 absent.append((one, gone[0]))
         elif open_ and len(open_) == len(found):
+            # `config.hf_config.rope_theta`: the declared class is the base of many, and some of them have it.
             if _varies(program, one, need.name):
                 return Fine(f"{symbol_of(one)}.{need.name}")
             unsure += open_[:1]
@@ -54,6 +57,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
             return Unrelated()
         else:
             return Fine(f"{symbol_of(one)}.{need.name}")
+    # `x = {} if ... else Config()`, then `x.items()`: the dict has it.
     others = [_plain_has(one, need.name) for one in values if one not in asked]
     if absent and not unsure and True in others:
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
@@ -61,6 +65,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
         return Broken((_problem(use, need.name, *absent[0], program, baseline),))
     if unsure and _asked_before(use, need.name):
         return Fine(unsure[0].symbol)
+    # One of the values is of a package that nobody asked about; the attribute is most likely meant for that.
     if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
         return Fine(unsure[0].symbol)
     if unsure:
@@ -98,6 +103,7 @@ def _plain_has(one: Meaning, name: str) -> bool | None:
 
 def present_on_target(values: Meanings) -> Meanings:
     """Without what is absent on this target; a class that is declared gives way to one that is seen to be made."""
+    # `self.llm: LLM = LLM(...)`: the instance that is seen to be made says more than the declaration.
     made = {one.of for one in values if isinstance(one, InstanceOf) and one.exact}
     return tuple(
         one
@@ -118,6 +124,7 @@ def is_of_target(program: Program, one: Meaning) -> bool:
         case Unknown(symbol=symbol):
             return bool(symbol)
         case _:
+            # A method of a package.
             return hasattr(one, "function")
 
 

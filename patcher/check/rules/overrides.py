@@ -15,6 +15,7 @@ from patcher.analysis.meaning.program import named
 from patcher.analysis.symbols import Parameter, Signature
 from patcher.analysis.symbols.classes import methods, own_member
 from patcher.analysis.symbols.definition import is_property
+from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.sources import TextIndex
 from patcher.analysis.uses import FunctionFacts, MethodOf, Parameters, Use
@@ -68,6 +69,9 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
     for index, one in enumerate(theirs.parameters):
         if not _is_refused(index, one, ours, calls):
             continue
+        # `def forward(self, x, **kwargs)` takes the new keyword and ignores it: that matters only if `kwargs` is never
+        # looked at,
+        # and if the value is always passed.
         swallowed = _may_swallow(one, ours)
         if swallowed and not _ignores(own):
             continue
@@ -99,6 +103,7 @@ def _may_swallow(one: Parameter, ours: Parameters) -> bool:
 
 def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
     """Parameters that the override requires and that the base's callers do not know of."""
+    # A base that takes anything is called with anything.
     if theirs.any_keyword or theirs.any_positional:
         return []
     positions = sum(1 for one in theirs.parameters if one.kind != "keyword")
@@ -130,6 +135,7 @@ def _from_base(program: Program, owner: TreeClass, name: str, parameter: str, *,
         for method in methods(program.symbols(base.module), base)
     )
     for base, method in inherited:
+        # A method that the tree overrides itself does not run with the tree's class.
         if method.name == name or method.name in own:
             continue
         for node in ast.walk(method):
@@ -173,6 +179,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
     """Abstract methods that a class which implements others of the same base leaves open; told once a class."""
     own = owner.facts.methods
     order = ancestry(program, owner)
+    # Told once, at the first method of the class. A class with abstract methods of its own is a base for others.
     if not own or next(iter(own)) != need.name or _is_abstract(own):
         return ()
     if not all(
@@ -188,7 +195,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
                 abstract.pop(name, None)
         elif isinstance(base, Class):
             for method in methods(program.symbols(base.module), base):
-                if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list):
+                if _is_abstract_method(method):
                     abstract[method.name] = base
                 else:
                     abstract.pop(method.name, None)
@@ -197,7 +204,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
         for base in order
         if isinstance(base, Class)
         for method in methods(program.symbols(base.module), base)
-        if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
+        if _is_abstract_method(method)
     } & set(own)
     if not implemented:
         return ()
@@ -216,12 +223,18 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
     )
 
 
+def _is_abstract_method(method: FunctionNode) -> bool:
+    """Whether it is decorated with `@abstractmethod` or `@abc.abstractmethod`."""
+    return any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
+
+
 def _is_abstract(own: object) -> bool:
     assert hasattr(own, "values")
     return any(facts.abstract for facts in own.values())
 
 
 _LONGEST = 4000
+"""Bytes behind a method's name that are searched for the end of its call: a guess at the longest call in a package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +281,7 @@ def always_passed(program: Program, owner: Class, method: str, name: str) -> boo
             continue
         call = _parsed(text.after(mention, method, _LONGEST))
         given = {word.arg: word.value for word in call.keywords} if call is not None else {}
+        # A call without the parameter, or with False, means that the method works without it.
         value = given.get(name)
         if value is None or (isinstance(value, ast.Constant) and value.value is False):
             return False
@@ -297,6 +311,9 @@ def _parsed(after: bytes) -> ast.Call | None:
     """The call whose arguments begin the text; None if it begins with anything else."""
     if not after.startswith(b"("):
         return None
+    # Brackets are counted in the raw text. One inside a string may end the call too early; then it does not parse and
+    # is left
+    # out.
     depth = 0
     for index, byte in enumerate(after):
         if byte in b"([{":

@@ -75,6 +75,7 @@ def _lives_on(name: str, symbols: Symbols) -> Phrase | None:
     """A variable whose choice is made by an engine argument or a config field of the same name now."""
     if symbols.modules.name != "vllm":
         return None
+    # VLLM_ATTENTION_BACKEND -> attention_backend
     field = name.removeprefix("VLLM_").lower()
     options = options_of(symbols)
     if options is not None and (field in options.options or field in options.fields):
@@ -166,6 +167,9 @@ def _scan(symbols: Symbols) -> _Elsewhere:
         if registry is not None and module == registry.name:
             continue
         mentioned.update(word.findall(content))
+        # A name in quotes in a module that reads the environment is taken for one that is read: names are often kept in
+        # constants
+        # or passed to a helper.
         if b"environ" in content or b"getenv" in content:
             read.update(quoted.findall(content))
     return _Elsewhere(_decoded(read), _decoded(mentioned))

@@ -60,6 +60,7 @@ class CommandLine:
                         yield self._variable(field, found[1], found[2])
                 if words[0].text == "setenv" and len(words) == 3 and _VARIABLE.fullmatch(words[1].text):
                     yield self._variable(words[1], words[1].text, words[2].text)
+            # `declare -x NAME=value`
             case "declare" | "typeset" if any("x" in field.text for field in words[1:] if field.text[:1] == "-"):
                 for field in words[1:]:
                     if (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
@@ -77,6 +78,7 @@ class CommandLine:
                     found = _ASSIGNMENT.fullmatch(following.text)
                     if found is not None:
                         yield self._variable(following, found[1], found[2])
+                    # `env -u OLD A=1 program`: the first word that is no option or assignment is the program.
                     elif not following.text.startswith("-") and option not in ("-u", "-C", "-S"):
                         break
                     option = following.text
@@ -124,6 +126,7 @@ class CommandLine:
         for index, field in enumerate(fields):
             text = field.text
             if text == "-m" and index + 1 < len(fields) and "." in (module := fields[index + 1].text):
+                # `pytest -m slow.tests` is no module that Python runs.
                 if any(_PYTHON.search(before.text) for before in fields[:index]):
                     return module, fields[index + 2 :]
             elif text.endswith(".py") and (index == 0 or any(_PYTHON.search(before.text) for before in fields[:index])):
@@ -134,9 +137,11 @@ class CommandLine:
         told, rest = _hydra_options(arguments)
         config, folder = told.get("name", "").removesuffix(".yaml"), told.get("path", "config")
         keys = [given for field in rest if (given := _given(field)) is not None]
+        # A program of somebody else that takes `trainer.x=1` most likely builds on verl.
         ours = entry.partition(".")[0] in ("verl", "recipe") or any(given.top in _TELLING for given in keys)
         if not ours:
             return
+        # Another config folder than that of the entry point: its files are not looked into.
         if folder != "config":
             config = f"{folder}/{config or '(default)'}"
         groups = tuple((given.key, given.value) for given in keys if given.picks and given.value is not None)
@@ -146,9 +151,11 @@ class CommandLine:
             need = ConfigKey(given.key, given.value, given.sign, entry, config, groups)
             yield self._use(given.field, need)
             flag = _ENGINE.fullmatch(given.key)
+            # `+actor_rollout_ref.rollout.engine_kwargs.vllm.enable_x=true` is passed to vLLM as a flag; a null is not.
             if flag is not None and given.sign != "~" and given.value not in _NOT_GIVEN:
                 yield self._use(given.field, EngineFlag(flag[1]))
         for field in rest:
+            # `${EXTRA_ARGS}` may hold overrides: the key is reported as one that is not known.
             if _NAMED.fullmatch(field.text):
                 yield self._use(field, ConfigKey(field.text, entry=entry, config=config))
 

@@ -89,6 +89,7 @@ def reader_of(file: str, text: str) -> Reader | None:
     """How a file is read; None for one of a kind that is not."""
     name = PurePosixPath(file).name
     suffix = PurePosixPath(file).suffix.lower() or (name if name.startswith(".") else "")
+    # `.env`, `prod.env`, `.env.local` hold `NAME=value` lines; `.envrc` of direnv is a shell script.
     if suffix == ".env" or name.startswith(".env"):
         return _shell if name == ".envrc" else _variables
     if name.lower().startswith(("dockerfile", "containerfile")) or suffix == ".dockerfile":
@@ -134,6 +135,7 @@ def _variables(file: str, text: str, line: int) -> Iterator[Use | Misread]:
 
 def _image(file: str, text: str, line: int) -> Iterator[Use | Misread]:
     """A Dockerfile: `ENV NAME=value …`, `ENV NAME value`."""
+    # Continued lines are one instruction; the NUL keeps count of the lines in it.
     joined = re.sub(r"\\\n", "\0", text)
     number = line
     for row in joined.split("\n"):
@@ -148,6 +150,7 @@ def _image(file: str, text: str, line: int) -> Iterator[Use | Misread]:
 _INTERPRETED = re.compile(r"(?:.*/)?(?:(?:ba|z|da|k)?sh|ssh|srun|sbatch|salloc)")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _DEEPEST = 4
+"""How deep scripts may stand in scripts: `ssh host "bash -c '...'"` is two. A guess."""
 
 
 def shell_uses(file: str, text: str, line: int = 1, depth: int = 0) -> Iterator[Use | Misread]:
@@ -157,6 +160,7 @@ def shell_uses(file: str, text: str, line: int = 1, depth: int = 0) -> Iterator[
         if isinstance(command, Misread):
             yield command
             return
+        # `A=1` on a line of its own sets a shell variable, which no program sees until it is exported.
         if not command.words:
             held |= dict(command.assignments)
             continue
@@ -184,10 +188,12 @@ def _documents(file: str, command: Command, depth: int) -> Iterator[Use | Misrea
 
     first = command.words[0].text
     for document in command.documents:
+        # `ssh host <<EOF`, `bash <<EOF`: the document is a script.
         if _INTERPRETED.fullmatch(first):
             yield from shell_uses(file, document.body, document.line, depth + 1)
         elif _PYTHON.fullmatch(first):
             yield from embedded_uses(file, ".py", document.body, document.line)
+        # `cat > launch.sh <<EOF`: the document is a file of that kind.
         elif "." in command.target:
             yield from embedded_uses(file, "." + command.target.rpartition(".")[2], document.body, document.line)
 
@@ -206,6 +212,7 @@ def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
     yield from environment_uses(content, tree, file, _always)
     for node in ast.walk(tree):
         match node:
+            # `subprocess.run(["python", "-m", ...])`, also where the list has a name.
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 fields = [_field(item) for item in items]
                 yield from CommandLine(file, fields).uses()
@@ -264,6 +271,7 @@ class _Reader:
         self._line = line
 
     def read(self, root: Any) -> Iterator[Use | Misread]:
+        # Two of verl's top keys make it a config file; one alone may be a coincidence.
         if root.id == "mapping" and len(_CONFIG & {_name(key) for key, _ in root.value}) > 1:
             yield from self._config(root, "")
         else:
@@ -281,6 +289,7 @@ class _Reader:
                     yield from self._node(value)
             case "sequence":
                 yield from self._sequence(node)
+            # Any text in a yaml file may be a command. The pattern keeps out prose; `|` begins one line further down.
             case "scalar" if "python" in node.tag or node.tag.endswith(":str"):
                 if _COMMANDS.search(node.value):
                     yield from shell_uses(self._file, node.value, self._at(node) + (node.style in ("|", ">")))
@@ -297,6 +306,7 @@ class _Reader:
                     yield self._variable(item, found[1], found[2])
                 elif item.id == "mapping":
                     pair = {_name(key): value for key, value in item.value}
+                    # Kubernetes: `env: [{name: A, value: "1"}]`
                     if "name" in pair and pair["name"].id == "scalar":
                         value = pair.get("value")
                         told = value.value if value is not None and value.id == "scalar" else None
@@ -308,6 +318,7 @@ class _Reader:
     def _sequence(self, node: Any) -> Iterator[Use | Misread]:
         """A command as a list of words, a list of overrides, or a list of other things."""
         fields = [Field(item.value if item.id == "scalar" else "$(…)", self._at(item)) for item in node.value]
+        # `command: ["python", "-m", "verl.trainer.main_ppo", "trainer.nnodes=1"]`
         uses = list(CommandLine(self._file, fields).uses())
         if uses:
             yield from uses
