@@ -100,7 +100,7 @@ class Project:
         self.variant_of: Project | None = None
         """The project whose files these are but for some texts."""
         self.kept: dict[str, object] = {}
-        """What others work out once a project, by their names; it may not refer to the project."""
+        """What other modules work out once for a project, by names of theirs. It must not refer to the project."""
 
     @property
     def origin(self) -> Project:
@@ -146,9 +146,9 @@ class Project:
         return self._known.generation
 
     def free_memory(self) -> None:
-        """Drop all facts and summaries if they have become many. Nobody may be in the middle of using some.
+        """Drop all facts and summaries if they take too much memory. No caller may hold any of them.
 
-        So a tree of any size is judged in the same memory: what it holds again and again is read again and again."""
+        A tree of any size is judged in the same memory that way; files are read again when they are asked for again."""
         known = self._known
         if known.most is not None and known.size > known.most:
             known.facts.clear()
@@ -157,7 +157,7 @@ class Project:
             known.generation += 1
 
     def _stay_current(self) -> None:
-        """Let go of what was dropped, also by another project with the same `known`."""
+        """Drop what was dropped in `known`, which another project may share."""
         if self._generation != self._known.generation:
             self._generation = self._known.generation
             self._facts.clear()
@@ -220,9 +220,9 @@ class Project:
         return self._words is None or any(word.encode() in content for word in self._words)
 
     def may_reexport(self, dotted: str) -> bool:
-        """Whether something of a package in question may come out of a module.
+        """Whether a module may pass on something of a package that is checked against.
 
-        It has one of the words, or is a package, which hands on what its modules define.
+        That is a module whose text has one of the words, or a package, which re-exports what its modules define.
         """
         content = self.content(f"{dotted.replace('.', '/')}.py")
         # A package (no `.py` of that name) hands on what its modules define, whatever words its `__init__.py` has.

@@ -116,7 +116,7 @@ class FileSummary:
 
 
 def drop_syntax(summary: FileSummary, content: bytes) -> None:
-    """Keep of what is assigned the text."""
+    """Replace the syntax of assigned expressions by their text, which takes far less memory."""
     starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", content))]
     # Columns of the syntax count bytes of UTF-8 without a mark; for any other encoding the syntax is kept as it is.
     if not content.startswith(codecs.BOM_UTF8) and _is_utf8(content):
@@ -180,7 +180,7 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def summarize(tree: ast.Module, file: str) -> FileSummary:
-    """The summary of a file of this syntax."""
+    """The summary of a file with this syntax."""
     summary = FileSummary(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
     walk = _Summarizer(summary)
     walk.visit(tree.body, summary.bodies[""], (), "")
@@ -355,7 +355,7 @@ class _Summarizer:
                     pass
 
     def _block(self, into: Body, conditions: _Conditions) -> _BlockDraft:
-        """The draft that what stands here belongs to."""
+        """The block under construction for what stands under these conditions."""
         blocks = self.blocks.setdefault(into, [])
         if not blocks or blocks[-1].conditions is not conditions:
             # Branches of an `if` alternate: `if a: x` / `else: y` / what follows. The few last blocks are enough to
@@ -408,7 +408,7 @@ class _Summarizer:
 
 
 def _entries(node: ast.Dict, block: _BlockDraft) -> Iterator[ast.AST]:
-    """Note the texts of a table with those of their keys; what else is in it is left to be looked at."""
+    """Note the texts of a dict with the texts of their keys; yield what else is in it."""
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
             block.texts.append((value.value, *strings(key)))

@@ -32,13 +32,13 @@ _AT_LINE = re.compile(r" \(line (\d+)\)$")
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What check was asked for. `verl` is a release to fetch; "" means the session's tree."""
+    """What to check. `verl` is a release to fetch; "" means the session's tree."""
 
     against: tuple[Against, ...]
     """Empty: the vLLM that is installed or assumed."""
     verl: str = ""
     baseline: tuple[Against, ...] = ()
-    """Releases that the tree runs on today: what they show already is not the upgrade's doing."""
+    """Releases that the tree runs on today. Findings that they show as well are not due to the upgrade."""
     since: bool = True
     scripts: tuple[str, ...] = ()
     """Globs of run scripts, settings and launchers, below the tree's root."""
@@ -63,7 +63,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check came to."""
+    """The result of a check."""
 
     report: Report
     after: Report
@@ -73,7 +73,7 @@ class Check:
     repaired: Repaired
     """What the records do about it."""
     in_baseline: tuple[Finding, ...] = ()
-    """Left out of the report: the baseline that was asked for shows them too."""
+    """Findings that the requested baseline shows too. They are not in the report."""
     accepted: tuple[Accepted, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[Phrase | Phrases, ...] = ()
@@ -86,7 +86,12 @@ class Check:
 
 
 def check(session: Session, request: CheckRequest) -> Check:
-    """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
+    """Judge all uses of a tree.
+
+    Raises:
+        ReleaseError: a release cannot be fetched.
+        UsageError: what to check against cannot be read, or is not installed.
+    """
     session = session_on(session, request.verl)
     located = tuple(locate(one, session) for one in request.against or as_installed(session))
     target = target_of(located, session)
@@ -121,7 +126,7 @@ def check(session: Session, request: CheckRequest) -> Check:
 
 
 def _tell(done: int, total: int) -> None:
-    """Once in so many files: drawing a line takes as long as judging a small one."""
+    """Show progress after every 20 files: drawing a line takes as long as judging a small file."""
     if done % 20 == 0:
         progress(phrase("checking: {done} of {total} {total:file|files}", done=done, total=total))
 
@@ -142,7 +147,7 @@ def session_on(session: Session, verl: str) -> Session:
 
 
 def _baseline(request: CheckRequest, located: Sequence[Located], session: Session) -> Target | None:
-    """What the tree is known to work with: as asked for, else what is installed and is not the target itself."""
+    """The releases that the tree works with: those asked for, else those installed, where they are not the target."""
     asked = {one.module: one for one in request.baseline}
     for module in asked.keys() - {one.asked.module for one in located}:
         raise UsageError(
@@ -166,7 +171,10 @@ def _baseline(request: CheckRequest, located: Sequence[Located], session: Sessio
 
 
 def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
-    """The report without what today's releases show as well, and that. A finding that only now matters stays."""
+    """The report without the findings that today's releases show as well, and those findings.
+
+    A finding that is guarded today and is not guarded on the target stays in the report.
+    """
     known = {(one.key, one.severity == "guarded") for one in today.findings}
     left: list[Finding] = []
     in_baseline: list[Finding] = []
@@ -181,7 +189,7 @@ def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Findin
 def _both_with_since(
     before: Report, after: Report, located: Sequence[Located], history: History
 ) -> tuple[Report, Report]:
-    """Both with `since`; what is left after the records began when it did before."""
+    """Both reports with `since`. What is left after the records takes it from the report before them."""
     told = with_since(before, located, history)
     known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
     left = [(one, known.get(one.key)) for one in after.findings]
@@ -225,7 +233,7 @@ def _unmatched(acceptance: Acceptance) -> Phrase:
 
 
 def _about_records(repaired: Repaired) -> list[Phrase]:
-    """What deserves saying of the records: those that cannot be applied, and those that would break something."""
+    """Notes about records that cannot be applied, and about records that would bring in a finding."""
     failed = [
         phrase("the record {id} cannot be applied here: {why}", id=outcome.id, why=outcome.detail)
         for outcome in repaired.plan.failed

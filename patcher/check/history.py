@@ -49,7 +49,7 @@ class Bisection(Generic[T]):
     _looks: int = 0
 
     def run(self, known_good: Sequence[str] = ()) -> dict[T, str | None]:
-        """The first release of the last run of releases that show it, by finding.
+        """For each finding the first release of the last unbroken run of releases that show it.
 
         None where every release looked at shows it, and where the looks did not suffice. `known_good` are looked at
         first; they need not be right.
@@ -69,7 +69,7 @@ class Bisection(Generic[T]):
             self._try(*step)
 
     def _while_never_good(self, steps: Iterator[int], most: int) -> None:
-        """Look on as long as there is a finding that every release so far shows."""
+        """Look at more releases while there is a finding that every release so far shows."""
         for step in steps:
             left = {one for one in self.found if all(self._shown[one].values())}
             if self._looks >= min(most, self.most) or not left:
@@ -124,7 +124,7 @@ class Bisection(Generic[T]):
         return low, min((index for index in self._shown[one] if index > low), default=len(self.releases))
 
     def _next(self) -> tuple[int, set[T]] | None:
-        """The release in the middle of most of the stretches that findings began in, and those findings."""
+        """The release that halves the most open stretches, and the findings whose stretches it halves."""
         stretches = {one: indexes for one in self.found if (indexes := self._open(one))}
         if not stretches:
             return None
@@ -145,13 +145,13 @@ _REACH = 16
 """How many releases before the one that the tree was made for are looked at. A guess: a tree uses names that were there
 when it was written, so that older releases have nothing to tell."""
 MOST_FETCHED = 12
-"""How many releases of one package are fetched to find out since when. A guess: halving 16 releases takes four looks for
-one finding, and findings share looks."""
+"""How many releases of one package are fetched to find out since when. A guess: halving 16 releases takes four looks
+for one finding, and findings share looks."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Where to look back, and how far."""
+    """Where to look for earlier findings."""
 
     project: Project
     target: Target
@@ -198,7 +198,7 @@ def _of_package(report: Report, about: list[Finding], one: Located, history: His
 
 
 class _EarlierReleases:
-    """Which findings other releases of one package show."""
+    """Which of the findings earlier releases of one package show."""
 
     def __init__(self, report: Report, one: Located, history: History, about: Iterable[Finding]) -> None:
         self.report, self.one, self.history = report, one, history
@@ -222,7 +222,7 @@ class _EarlierReleases:
         return self.at_hand(version, wanted)
 
     def at_hand(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
-        """The same without fetching."""
+        """What a release shows, if its sources are on this machine; None otherwise."""
         if version not in self._symbols:
             folder = cached_folder(self.one.asked.known_as, version)
             package = package_in(folder, self.one.asked.module) if folder is not None else None
@@ -256,7 +256,8 @@ class _EarlierReleases:
         return [use for use in self.report.broken if (use.file, use.context.function) in places]
 
     def _counts(self, then: Finding, place: Place) -> bool:
-        """One that matters now counts only where it would have mattered then."""
+        """Whether a finding of then counts: a finding that is not guarded now counts only where it was not guarded
+        then."""
         return then.severity != "guarded" or self.found[place].severity == "guarded"
 
 

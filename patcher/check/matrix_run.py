@@ -135,7 +135,8 @@ def _parts(shares: Sequence[MatrixInputs], there: Mapping[str, Path], processes:
 
 @contextlib.contextmanager
 def _at_root() -> Iterator[None]:
-    """Stand elsewhere while processes are started: Python begins to import from the folder where it is started."""
+    """Work in `/` while processes are started: a Python process imports from the folder that it is started in, and the
+    tree may have a `random.py`."""
     before = os.open(os.curdir, os.O_PATH)
     os.chdir("/")
     try:
@@ -147,7 +148,7 @@ def _at_root() -> Iterator[None]:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Processes begun here never get a Ctrl-C, not even while Python starts in them; who waits for them gets it."""
+    """Start processes that never get a Ctrl-C, not even while Python starts in them. The waiting process gets it."""
     resource_tracker.ensure_running()  # Beginning it takes the block away.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -157,7 +158,8 @@ def _without_interrupts() -> Iterator[None]:
 
 
 class _Share:
-    """What a process keeps from one release to the next: the verl trees and what was read of them."""
+    """The share of one process, and what it keeps from one release to the next: the verl trees and what was read of
+    them."""
 
     def __init__(self, inputs: MatrixInputs) -> None:
         known = ReadingCache(most=None)

@@ -50,7 +50,7 @@ def attribute(
     recheck: Recheck,
     quick_recheck: Recheck,
 ) -> Repairs:
-    """Check `final` again, and lay each finding that is gone, or new, to the step that made the difference.
+    """Check `final` again, and attribute each finding that is gone or new to the step that made the difference.
 
     `now` are the texts that the report is about, `base` those that the first step starts from (others where records
     are applied already), `final` those after the last. `glance` is a cheaper check, which tells of severities only
@@ -127,7 +127,7 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
 
 
 class _Steps:
-    """The states between the steps."""
+    """The states of the files between the steps."""
 
     def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], quick_recheck: Recheck) -> None:
         self.now, self.base, self.steps, self.quick_recheck = now, base, steps, quick_recheck
@@ -207,12 +207,12 @@ def _matches(before: str, after: str) -> tuple[tuple[int, int, int], ...]:
 
 @lru_cache(maxsize=256)
 def _kept_lines(before: str, after: str) -> Mapping[int, int]:
-    """Where each line that stays as it is has gone; lines count from 1."""
+    """The new number of each line that is unchanged. Lines count from 1."""
     return {old + at + 1: new + at + 1 for old, new, size in _matches(before, after) for at in range(size)}
 
 
 def _replacing_lines(before: str, after: str, *, finding_line: int) -> set[int]:
-    """The lines that stand where a line was that is gone."""
+    """The new lines that replace a line that is gone."""
     blocks = _matches(before, after)
     start = max((new + size for old, new, size in blocks if old < finding_line), default=0)
     end = min((new for old, new, _ in blocks if old >= finding_line), default=start)
@@ -221,7 +221,7 @@ def _replacing_lines(before: str, after: str, *, finding_line: int) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What the records do about a report."""
+    """What the records repair of a report."""
 
     repairs: Repairs
     plan: Plan

@@ -21,7 +21,10 @@ _OWN = frozenset(sys.stdlib_module_names) | {"builtins"}
 
 
 def union_of(alternatives: Iterable[tuple[Value, tuple[Condition, ...]]]) -> Value:
-    """One value for several ways: each once, `None` left out, those that agree without a condition."""
+    """The union of several alternatives, each with its conditions.
+
+    Each value stands in it once, without conditions if several alternatives give it. `None` is left out.
+    """
     found: dict[Value, tuple[Condition, ...]] = {}
     for value, conditions in alternatives:
         # The same value by two ways needs no condition any more:
@@ -43,7 +46,7 @@ def _flat(value: Value) -> Iterable[tuple[Value, tuple[Condition, ...]]]:
 
 
 def plain(value: Value) -> Value:
-    """The value without what is known of it in one function only."""
+    """The value without what only one function knows of it: a container becomes opaque."""
     if isinstance(value, Opaque):
         return OPAQUE
     if isinstance(value, Union) and any(isinstance(each, Opaque) and each != OPAQUE for each in value.values):
@@ -56,7 +59,7 @@ def in_standard_library(dotted: str) -> bool:
 
 
 def is_followed(value: Value) -> bool:
-    """Whether it may lead to a package that a tree is checked against."""
+    """Whether the value may lead to a package, and not only to the standard library or to something computed."""
     kind = type(value)
     if kind is Named:
         return not in_standard_library(value.dotted)  # type: ignore[union-attr]
@@ -93,7 +96,7 @@ class ContainerValue(Opaque):
         return replace(self, items=kept + items, open=self.open or open_too)
 
     def without(self, key: str | None) -> ContainerValue:
-        """After one key was taken out; None: any."""
+        """The container after one key was taken out. None: some unknown key."""
         if key is None:
             return self.escaped()
         kept = tuple(item for item in self.items if item.key != key)
@@ -104,7 +107,7 @@ class ContainerValue(Opaque):
         return replace(self, items=tuple(replace(item, key=None) for item in self.items), open=True)
 
     def joined(self, other: ContainerValue) -> ContainerValue:
-        """What it is when either way may have been taken."""
+        """The container after two branches of which either may have run."""
         removed = self.removed | other.removed
         items = list(self.items)
         items += [item for item in other.items if item not in items]
@@ -113,7 +116,7 @@ class ContainerValue(Opaque):
         return ContainerValue(kept, more, removed, self.origin if self.origin == other.origin else 0)
 
     def under(self, conditions: tuple[Condition, ...]) -> ContainerValue:
-        """Each item only under these conditions too."""
+        """The container with these conditions added to each item."""
         return replace(
             self,
             items=tuple(
@@ -148,7 +151,7 @@ class TextValue(Opaque):
 
 
 def texts(value: Value) -> tuple[tuple[str, tuple[Condition, ...]], ...]:
-    """The names that a value may be, and under which conditions; empty if that is not known of every way."""
+    """The texts that a value may be, with their conditions. Empty if one of the alternatives is not a known text."""
     if isinstance(value, TextValue):
         return ((value.text, ()),)
     if not isinstance(value, Union):
@@ -223,13 +226,14 @@ class Scope:
 
 
 def field_key(node: ast.Attribute) -> str:
-    """The key of `self.attribute` among the names: what one method has put there, for the rest of it."""
+    """The key under which the value of `self.attribute` is kept among the names, while one method is visited."""
     return f"self.{node.attr}"
 
 
 def merged(alternatives: list[Alternative], module: str | None) -> Names:
-    """The names after ways that come together. On a module's level (`module`) a name that they disagree on stands for
-    itself: its bindings keep their conditions."""
+    """The names where several branches meet. At module level (`module` is its name) a name that the branches disagree
+    on
+    stands for itself, so that its bindings keep their conditions."""
     if len(alternatives) == 1:
         return alternatives[0][1]
     names = dict(alternatives[0][1])
@@ -253,7 +257,7 @@ def merged(alternatives: list[Alternative], module: str | None) -> Names:
 
 
 def together(found: Sequence[tuple[Value, tuple[Condition, ...]]]) -> Value:
-    """One value for what several ways give: containers are one that has what either has."""
+    """The value where several branches meet: containers become one container with the items of all."""
     containers = [(value, conditions) for value, conditions in found if isinstance(value, ContainerValue)]
     # Two branches that fill the same dict are one dict with the items of both, each under its conditions:
     #     kwargs = {}

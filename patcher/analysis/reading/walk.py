@@ -61,7 +61,7 @@ Executors = Mapping[type[ast.AST], Callable[["Walk", Any], None]]
 
 
 class Walk:
-    """Visits code in the order in which it runs; the bodies of functions when the code around them is through.
+    """Visits code in the order in which it runs, and the body of a function once the code around it has been visited.
 
     `value` evaluates an expression, `run` a block; what they do for each kind of node is in the tables.
     """
@@ -73,7 +73,7 @@ class Walk:
         self._executors = executors
         self.uses: list[Use] = []
         self.contexts: dict[int, Context] = {}
-        """By identity of the node: statements, calls, subscripts, dicts, comparisons."""
+        """The context of each visited statement, call, subscript, dict and comparison, by the identity of its node."""
         self.bindings: dict[str, list[Bound]] = {}
         self.classes: dict[str, ClassDraft] = {}
         self.functions: dict[str, FunctionFacts] = {}
@@ -84,9 +84,11 @@ class Walk:
         self.scope = Scope("module", "")
         self.later: deque[Callable[[], None]] = deque()
         self.last: dict[str, Callable[[], None]] = {}
-        """Functions outside of classes that have a `self`: read when it is known what it is, by dotted name."""
+        """Functions outside of classes that have a `self`, by dotted name. They are visited last, when a patch may
+        have told
+        what `self` is."""
         self.patched: dict[str, Value] = {}
-        """Functions put into a class of another package, by dotted name: what they become methods of."""
+        """For each function that is put into a class of another package: that class. By the function's dotted name."""
         self.annotations_run = True
         self.silent = False
         self.line = 0
@@ -106,14 +108,14 @@ class Walk:
         return context
 
     def context_of(self, node: ast.AST) -> Context:
-        """When a node runs that has been visited: a statement, call, subscript, dict or comparison."""
+        """The context in which a visited statement, call, subscript, dict or comparison runs."""
         return self.contexts.get(id(node), Context())
 
     def value(self, node: ast.expr) -> Value:
         return self._evaluators[type(node)](self, node)
 
     def quietly(self, node: ast.expr) -> Value:
-        """The value of an expression that is not evaluated when the code runs."""
+        """The value of an expression, without noting uses: for expressions that the code does not evaluate here."""
         before, self.silent = self.silent, True
         value = self.value(node)
         self.silent = before
@@ -130,13 +132,13 @@ class Walk:
             self.uses.append(Use(self.file, line, need, self.context))
 
     def assume(self, *conditions: Condition) -> None:
-        """From here to the end of the block around it."""
+        """Add conditions that hold from here to the end of the enclosing block."""
         self.conditions = (self.conditions + conditions)[:MOST_CONDITIONS]
         self._context = None
 
     @contextmanager
     def under(self, *conditions: Condition, caught: tuple[str, ...] = ()) -> Iterator[None]:
-        """Conditions for what is visited inside; also those assumed inside end with it."""
+        """Add conditions for what is visited inside. Conditions that are assumed inside end with it, too."""
         before = self.conditions, self.caught
         self.conditions = (self.conditions + conditions)[:MOST_CONDITIONS]
         self.caught = (self.caught + caught)[:MOST_CONDITIONS]
@@ -147,7 +149,7 @@ class Walk:
 
     @contextmanager
     def inside(self, scope: Scope, function: str, conditions: tuple[Condition, ...]) -> Iterator[None]:
-        """Visit another scope, whatever the walk is in the middle of."""
+        """Visit another scope, and return to the present one afterwards."""
         before = self.scope, self.function, self.conditions, self.caught, self.attempts
         self.scope, self.function, self.conditions = scope, function, conditions
         self.caught, self.attempts, self._context = (), (), None
@@ -160,7 +162,7 @@ class Walk:
         self._context = None
 
     def begin(self, key: str) -> str:
-        """Take a qualified name for a definition; the next one of that name needs another."""
+        """Reserve a qualified name for a definition, so that the next one of that name gets its line as well."""
         self.begun.add(key)
         return key
 
@@ -177,7 +179,7 @@ class Walk:
         return f"{self.module}.{qualname}"
 
     def bind(self, name: str, value: Value) -> None:
-        """Give a name a value, in the scope where an assignment would."""
+        """Bind a name in the scope in which an assignment binds it: comprehensions have none of their own for `:=`."""
         scope = self.scope
         while scope.kind == "expression" and scope.parent is not None:
             scope = scope.parent
@@ -238,7 +240,7 @@ def _of_package(value: Value, package: str) -> bool:
 
 
 def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | None = None) -> None:
-    """Give a target its value. `expression` is where the value comes from, if it is all of it."""
+    """Assign a value to a target. `expression`: the expression whose whole value this is, if there is one."""
     match target:
         case ast.Name(id=name):
             walk.bind(name, value)
@@ -305,14 +307,14 @@ def is_definition(value: Value) -> bool:
 
 
 def replaced(walk: Walk, line: int, of: Value, name: str, value: Value, *, soft: bool = True) -> None:
-    """`module.name = value` and `Class.name = value`: a patch. Where nothing of that name is there, nothing fails."""
+    """Note a patch, `module.name = value` or `Class.name = value`. It does not fail where the name is missing."""
     if is_followed(of):
         walk.use(line, MemberOf(of, name, soft=soft))
         becomes_method(walk, value, of)
 
 
 def becomes_method(walk: Walk, function: Value, of: Value) -> None:
-    """A function is put into a class."""
+    """Note that a function is put into a class, whose instance `self` is then."""
     for each in function.values if isinstance(function, Union) else (function,):
         if isinstance(each, Named) and each.dotted.startswith(f"{walk.module}."):
             known = walk.patched.get(each.dotted)
@@ -331,7 +333,7 @@ def _subscript(walk: Walk, target: ast.Subscript, value: Value, expression: ast.
 
 
 def added(container: ContainerValue, item: Item) -> ContainerValue:
-    """With one more item; a key that is already there under other conditions may get its value either way."""
+    """The container with one more item. A key that is there under other conditions keeps both values."""
     if item.key is None:
         return container.adding(item, open_too=True)
     earlier = [known for known in container.items if known.key == item.key]

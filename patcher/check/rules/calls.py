@@ -31,7 +31,7 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class Shifted:
-    """The argument meant for one parameter (or one that is gone) reaches another."""
+    """The argument that was meant for the parameter `name`, which may be gone, binds to `reaches`."""
 
     name: str
     reaches: str
@@ -41,7 +41,8 @@ Mismatch: TypeAlias = NotTaken | Required | Shifted
 
 
 def bind(shape: Shape, signature: Signature, before: Signature | None = None) -> tuple[Mismatch, ...]:
-    """What is wrong with a call of that shape; `before` is the signature that it was written for."""
+    """The mismatches between a call and a signature. `before`: the signature that the call was written for, if
+    known."""
     takers = [one for one in signature.parameters if one.kind != "keyword"]
     names = {one.name for one in signature.parameters if one.kind != "positional"}
     wrong: list[Mismatch] = []
@@ -68,7 +69,7 @@ def bind(shape: Shape, signature: Signature, before: Signature | None = None) ->
 
 
 def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, before: Signature | None) -> list[str]:
-    """Which of too many positional arguments have lost their parameter; "" where that cannot be told."""
+    """The parameters that too many positional arguments were meant for; "" for one that cannot be told."""
     now = {one.name for one in takers}
     if before is not None:
         old = [one.name for one in before.parameters if one.kind != "keyword"][: len(positional)]
@@ -84,7 +85,7 @@ def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, b
 def _shifted(
     positional: tuple[str, ...], takers: list[Parameter], before: Signature | None, given: set[str]
 ) -> Shifted | None:
-    """The first positional argument that reaches another parameter than it is meant for."""
+    """The first positional argument that binds to another parameter than the one it was meant for."""
     now = [one.name for one in takers]
     if before is not None:
         old = [one.name for one in before.parameters if one.kind != "keyword"]
@@ -133,7 +134,8 @@ def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | Non
 
 
 def _taken_further_down(program: Program, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
-    """Whether what a method of a declared class does not take is taken by another method of that name."""
+    """Whether a subclass may take what the declared class's method does not: some method of that name has the
+    keywords."""
     match one:
         case Method(function=function, receiver=InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of)):
             text = program.symbols(of.module).text

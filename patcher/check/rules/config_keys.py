@@ -249,7 +249,7 @@ def _gone(use: Use, need: ConfigKey, lacking: _NotThere, made: Composition) -> V
 
 
 def _new_field(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Verdict | None:
-    """A key added to what becomes an object: its class must have such a field."""
+    """The verdict about a key that is added to a group with a `_target_`: that class must have such a field."""
     above, _, name = need.dotted.rpartition(".")
     parent = _find(made.config, above) if above else None
     if not isinstance(parent, _There) or not isinstance(parent.value, dict) or name in parent.value:

@@ -102,7 +102,7 @@ def _plain_has(one: Meaning, name: str) -> bool | None:
 
 
 def present_on_target(values: Meanings) -> Meanings:
-    """Without what is absent on this target; a class that is declared gives way to one that is seen to be made."""
+    """The values that are there on this target. An instance that code makes replaces a declared one of its class."""
     # `self.llm: LLM = LLM(...)`: the instance that is seen to be made says more than the declaration.
     made = {one.of for one in values if isinstance(one, InstanceOf) and one.exact}
     return tuple(
@@ -113,7 +113,7 @@ def present_on_target(values: Meanings) -> Meanings:
 
 
 def is_of_target(program: Program, one: Meaning) -> bool:
-    """Whether a meaning is of a package that is checked against, if only by a base class."""
+    """Whether a meaning belongs to a package that is checked against, itself or by a base class."""
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
             return any(isinstance(base, Class) for base in ancestry(program, of))
@@ -129,7 +129,7 @@ def is_of_target(program: Program, one: Meaning) -> bool:
 
 
 def symbol_of(one: Meaning) -> str:
-    """The dotted name by which a problem speaks of a meaning."""
+    """The dotted name of a meaning, as problems name it."""
     match one:
         case InstanceOf(of=of) | TypeOf(of=of) | SuperOf(of=of):
             return dotted(of)
@@ -152,7 +152,7 @@ def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, b
 
 
 def _asked(program: Program, of: Meaning) -> Meaning:
-    """For a class of the tree, the first class of a package among its bases."""
+    """For a class of the tree: the first class of a package among its bases. Else the meaning itself."""
     match of:
         case (
             InstanceOf(of=TreeClass() as tree)
@@ -178,7 +178,7 @@ def _of_the_tree(program: Program, one: Meaning, name: str) -> bool:
 
 
 def _varies(program: Program, one: Meaning, name: str) -> bool:
-    """Whether a class is open, and declared only as the base of others of which some define the attribute."""
+    """Whether the value is declared as a base class, and some subclass defines the attribute."""
     match one:
         case InstanceOf(of=Class() as of, exact=False):
             return bool(program.symbols(of.module).text.setters(name)) and may_have(program, of, name)

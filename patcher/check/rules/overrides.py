@@ -89,7 +89,7 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
 
 
 def _is_refused(index: int, one: Parameter, ours: Parameters, calls: Passed) -> bool:
-    """Whether callers give a value to a parameter that the override has no place for."""
+    """Whether callers pass a parameter that the override does not take."""
     if one.kind != "positional" and one.name in (*ours.positional, *ours.keyword):
         return False
     if one.kind != "keyword" and (ours.any_positional or index < len(ours.positional)):
@@ -102,7 +102,8 @@ def _may_swallow(one: Parameter, ours: Parameters) -> bool:
 
 
 def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
-    """Parameters that the override requires and that the base's callers do not know of."""
+    """Problems for parameters that the override requires and that the base does not have, so that no caller passes
+    them."""
     # A base that takes anything is called with anything.
     if theirs.any_keyword or theirs.any_positional:
         return []
@@ -125,7 +126,8 @@ def _ignores(own: FunctionFacts | None) -> bool:
 def _from_base(program: Program, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
     """Whether a method that the tree's class inherits calls this one with the parameter.
 
-    Where it is swallowed, one that only hands on a parameter of its own counts if its callers always give that.
+    If the override swallows the parameter in `**kwargs`, a call that only passes on an optional parameter of its own
+    counts where the callers of that method always give it.
     """
     own = _defined(program, owner)
     inherited = (
@@ -163,7 +165,7 @@ def _is_handed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDe
 
 
 def _defined(program: Program, owner: TreeClass) -> frozenset[str]:
-    """The methods that the class has on this target: some are defined for certain versions only."""
+    """The methods that the class has on this target; those under a test of versions that fails are left out."""
     facts = program.project.module(owner.module)
     guards = guards_of(program)
     without = {
@@ -176,7 +178,8 @@ def _defined(program: Program, owner: TreeClass) -> frozenset[str]:
 
 
 def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Problem, ...]:
-    """Abstract methods that a class which implements others of the same base leaves open; told once a class."""
+    """Problems for abstract methods that a class does not implement although it implements others. One time per
+    class."""
     own = owner.facts.methods
     order = ancestry(program, owner)
     # Told once, at the first method of the class. A class with abstract methods of its own is a base for others.
@@ -268,9 +271,9 @@ def passed(program: Program, module: str, name: str) -> Passed:
 
 
 def always_passed(program: Program, owner: Class, method: str, name: str) -> bool:
-    """Whether whoever knows the class and calls its method gives it the parameter, by name and as something but False.
+    """Whether every module that mentions the class and calls the method passes the parameter by name, and not as False.
 
-    A method that is handed on uncalled may be called without.
+    A method that is passed on without a call may be called without the parameter.
     """
     text = program.symbols(owner.module).text
     knowing = {mention.module for mention in text.mentions(owner.qualname)} - {owner.module}

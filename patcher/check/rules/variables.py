@@ -72,7 +72,7 @@ def judge_variable(use: Use, program: Program, baseline: Program | None = None) 
 
 
 def _lives_on(name: str, symbols: Symbols) -> Phrase | None:
-    """A variable whose choice is made by an engine argument or a config field of the same name now."""
+    """Advice for a variable whose setting is an engine argument of the same name now."""
     if symbols.modules.name != "vllm":
         return None
     # VLLM_ATTENTION_BACKEND -> attention_backend
