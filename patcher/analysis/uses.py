@@ -82,7 +82,13 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class WhenRaised:
-    """Stands in the handler of a `try`: runs only if something in the lines `first` to `last` of this file raises."""
+    """Stands in the handler of a `try`: runs only if something in the lines `first` to `last` of this file raises.
+
+    try:                                  # first = last = the line of the import
+        from vllm.new import A
+    except ImportError:                   # catches = ("ImportError",)
+        from vllm.old import A            # WhenRaised
+    """
 
     first: int
     last: int
