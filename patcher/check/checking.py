@@ -109,8 +109,8 @@ def check(session: Session, request: CheckRequest) -> Check:
     in_baseline: tuple[Finding, ...] = ()
     if request.baseline and baseline is not None:
         today = check_pair(project, baseline, verl=verl, further=further)
-        before, in_baseline = _without_todays(before, today)
-        after, _ = _without_todays(after, today)
+        before, in_baseline = _without_baseline(before, today)
+        after, _ = _without_baseline(after, today)
     if request.since:
         before, after = _both_with_since(before, after, located, history)
     before, accepted, unused = _accept(before, session.config.accept)
@@ -170,7 +170,7 @@ def _baseline(request: CheckRequest, located: Sequence[Located], session: Sessio
     return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
 
 
-def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
+def _without_baseline(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
     """The report without the findings that today's releases show as well, and those findings.
 
     A finding that is guarded today and is not guarded on the target stays in the report.

@@ -93,7 +93,7 @@ def untried(session: Session) -> Untried | None:
         return None
     # A fork with records of its own for this release knows what it does; it hears of breaks alone, and waits for no
     # transfer.
-    own = any(_speaks_of(record, verl) for record in session.records)
+    own = any(_is_for_release(record, verl) for record in session.records)
     if own and not _is_at_hand(environment.packages.get("vllm")):
         return None
     found = _checked(session, why.text, vllm)
@@ -126,12 +126,12 @@ class _Why:
 
 
 def _why(known: Tried, verl: str | None, vllm: str | None) -> _Why | None:
-    columns = _around(verl or "", [(one, one) for one in known.verl], "tree")
+    columns = _spans_around(verl or "", [(one, one) for one in known.verl], "tree")
     if not columns:
         return _Why(_outside("verl", verl, known.verl[0], known.verl[-1]))
     if vllm is None:
         return None
-    spans = _around(vllm, known.spans, "dependency")
+    spans = _spans_around(vllm, known.spans, "dependency")
     if not spans:
         return _Why(_outside("vllm", vllm, known.spans[0][0], known.spans[-1][1]))
     for column, _ in columns:
@@ -153,7 +153,7 @@ def _outside(name: str, version: str | None, first: str, last: str) -> Phrase:
     return phrase(text, name=name, version=version, first=first, last=last)
 
 
-def _around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Sequence[tuple[str, str]]:
+def _spans_around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Sequence[tuple[str, str]]:
     """The span that a version is in, or the two that it lies between; none where there is none on one side of it.
 
     A fork's 0.7.0.dev lies between 0.6.1 and 0.7.0; its 0.5.0.dev has nothing on one side, as 0.5.0 is the first.
@@ -167,7 +167,7 @@ def _around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Seque
     return spans[min(from_here[-1], up_to[0]) : max(from_here[-1], up_to[0]) + 1]
 
 
-def _speaks_of(record: Record, verl: str | None) -> bool:
+def _is_for_release(record: Record, verl: str | None) -> bool:
     """Whether a fork's own record is for this release of verl, named from below and from above."""
     if verl is None or record.path is None or record.path.is_relative_to(shipped("patches")):
         return False

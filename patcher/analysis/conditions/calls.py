@@ -65,7 +65,7 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
             return OFF
         # `config.get("name", default)`
         case Setting(path=(*path, "get"), hints=hints) if arguments and isinstance(arguments[0], Known):
-            return _got(evaluator, Setting((*path, str(arguments[0].value)), hints), arguments)
+            return _setting_or_default(evaluator, Setting((*path, str(arguments[0].value)), hints), arguments)
         case Method(of=Known(value=Names() as names), name="keys" | "values" | "copy"):
             return names
         case Method(of=Known() as known, name=name):
@@ -73,7 +73,7 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
         case Reference(dotted=dotted):
             pass
         case _:
-            return _configured(node, arguments)
+            return _as_setting(node, arguments)
     if dotted.startswith("builtins."):
         return _builtin(evaluator, dotted.removeprefix("builtins."), arguments, words)
     if not opened:
@@ -88,10 +88,10 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
             term = interpret(evaluator, split[0], body, arguments, words)
             if term != UNKNOWN:
                 return term
-    return _configured(node, arguments)
+    return _as_setting(node, arguments)
 
 
-def _configured(node: ast.Call, arguments: list[Term]) -> Term:
+def _as_setting(node: ast.Call, arguments: list[Term]) -> Term:
     """Functions that turn a configuration into another form of it."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     # `omega_conf_to_dataclass(config)`, `OmegaConf.to_container(config)`
@@ -100,7 +100,7 @@ def _configured(node: ast.Call, arguments: list[Term]) -> Term:
     return UNKNOWN
 
 
-def _got(evaluator: Evaluator, setting: Setting, arguments: list[Term]) -> Term:
+def _setting_or_default(evaluator: Evaluator, setting: Setting, arguments: list[Term]) -> Term:
     """`settings.get(name, default)`."""
     job = evaluator.job
     if job is None:
@@ -140,7 +140,9 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
                 return default[0]
             return evaluator.dotted(f"{dotted}.{attribute}") if found or not default else UNKNOWN
         case "getattr", [Setting() as setting, Known(value=str() as attribute), *default]:
-            return _got(evaluator, Setting((*setting.path, attribute), setting.hints), [arguments[1], *default])
+            return _setting_or_default(
+                evaluator, Setting((*setting.path, attribute), setting.hints), [arguments[1], *default]
+            )
         # `getattr(None, "name", default)`
         case "getattr", [Known(value=None), Known(), default]:
             return default
@@ -158,17 +160,17 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
             except (TypeError, ValueError):
                 return UNKNOWN
         case "bool", [one]:
-            one = evaluator.settled(one)
+            one = evaluator.resolve_setting(one)
             answer = truth(one)
             return UNKNOWN if answer is None else Known(answer)
         case "len", [Off()]:
             return OFF
         case _ if name in _PLAIN and not words:
-            settled = [evaluator.settled(one) for one in arguments]
-            if not all(isinstance(one, Known) for one in settled):
+            resolve_setting = [evaluator.resolve_setting(one) for one in arguments]
+            if not all(isinstance(one, Known) for one in resolve_setting):
                 return UNKNOWN
-            plain = [one.value for one in settled if isinstance(one, Known)]
-            package = next((one.package for one in settled if isinstance(one, Known)), "")
+            plain = [one.value for one in resolve_setting if isinstance(one, Known)]
+            package = next((one.package for one in resolve_setting if isinstance(one, Known)), "")
             try:
                 return Known(_PLAIN[name](*plain), package)
             except Exception:
@@ -184,7 +186,7 @@ _LINES = 60
 """Lines of a function that is interpreted at all: longer ones do more than answer a question."""
 
 
-class _Lost(Exception):  # noqa: N818
+class _NotFollowed(Exception):  # noqa: N818
     """The run cannot be followed any further."""
 
 
@@ -221,7 +223,7 @@ def interpret(
     evaluator.active.add(key)
     try:
         returned = _block(run, node.body)
-    except _Lost:
+    except _NotFollowed:
         return UNKNOWN
     finally:
         evaluator.active.discard(key)
@@ -233,10 +235,10 @@ def _block(run: _Interpretation, body: Sequence[ast.stmt]) -> Term | None:
     for index, node in enumerate(body):
         run.fuel[0] -= 1
         if run.fuel[0] < 0:
-            raise _Lost
+            raise _NotFollowed
         match node:
             case ast.If(test=test):
-                answer = truth(run.evaluator.settled(_value(run, test)))
+                answer = truth(run.evaluator.resolve_setting(_value(run, test)))
                 rest = body[index + 1 :]
                 # Both branches are run to the end of the function; if they return the same, the test does not matter.
                 if answer is None:
@@ -263,12 +265,12 @@ def _both(run: _Interpretation, one: Sequence[ast.stmt], other: Sequence[ast.stm
         except Raised:
             continue
     if not found:
-        raise _Lost
+        raise _NotFollowed
     if len(found) == 2 and found[0] != found[1]:
         answers = {truth(term) if term is not None else False for term in found}
         if len(answers) == 1 and None not in answers:
             return Known(answers.pop())
-        raise _Lost
+        raise _NotFollowed
     return Known(None) if found[0] is None else found[0]
 
 
@@ -304,13 +306,13 @@ def _simple(run: _Interpretation, node: ast.stmt) -> Term | None:
                         run.local[part.id] = UNKNOWN
         case ast.Import(names=aliases):
             for alias in aliases:
-                _needs(run, alias.name)
+                _require_import(run, alias.name)
                 name = alias.asname or alias.name.partition(".")[0]
                 run.local[name] = run.evaluator.dotted(alias.name if alias.asname else name)
         case ast.ImportFrom(names=aliases):
             where = absolute_module(run.summary.package, node)
             for alias in aliases:
-                _needs(run, f"{where}.{alias.name}")
+                _require_import(run, f"{where}.{alias.name}")
                 run.local[alias.asname or alias.name] = run.evaluator.dotted(f"{where}.{alias.name}")
         case ast.Raise(exc=exception):
             raise Raised(*_raised(exception))
@@ -321,11 +323,11 @@ def _simple(run: _Interpretation, node: ast.stmt) -> Term | None:
         case ast.Global() | ast.FunctionDef() | ast.ClassDef():
             pass
         case _:
-            raise _Lost
+            raise _NotFollowed
     return None
 
 
-def _needs(run: _Interpretation, dotted: str) -> None:
+def _require_import(run: _Interpretation, dotted: str) -> None:
     if run.evaluator.summaries.split(dotted) is None and run.evaluator.queries.has(dotted, run.evaluator) is False:
         raise Raised(*FAILED_IMPORT)
 

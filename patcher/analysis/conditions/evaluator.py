@@ -59,7 +59,7 @@ class Evaluator(NameResolver):
             return answer
         before, self.asked = self.asked, False
         try:
-            answer = truth(self.settled(self.term(test, context)))
+            answer = truth(self.resolve_setting(self.term(test, context)))
         # `if version("flash_attn") > ...` without flash-attn: the test raises, so the code under it does not run.
         except Raised:
             answer = False
@@ -142,17 +142,17 @@ class Evaluator(NameResolver):
             case ast.BoolOp(op=op, values=values):
                 return self._bool(op, values, context)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                answer = truth(self.settled(self.term(operand, context)))
+                answer = truth(self.resolve_setting(self.term(operand, context)))
                 return UNKNOWN if answer is None else Known(not answer)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                inner = self.settled(self.term(operand, context))
+                inner = self.resolve_setting(self.term(operand, context))
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
                 return self._sequence(node, parts, context)
             case ast.Subscript(value=value, slice=key):
                 return self._item(self.term(value, context), key, context)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                answer = truth(self.settled(self.term(test, context)))
+                answer = truth(self.resolve_setting(self.term(test, context)))
                 if answer is None:
                     # An undecided test does not matter where both sides are the same.
                     one, other = self.term(body, context), self.term(orelse, context)
@@ -165,7 +165,10 @@ class Evaluator(NameResolver):
             case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
                 return self._comprehension(node, context)
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = self.settled(self.term(left, context)), self.settled(self.term(right, context))
+                one, other = (
+                    self.resolve_setting(self.term(left, context)),
+                    self.resolve_setting(self.term(right, context)),
+                )
                 if isinstance(one, Known) and isinstance(other, Known) and type(op) in BINARY:
                     return BINARY[type(op)](one, other)
                 return UNKNOWN
@@ -178,7 +181,7 @@ class Evaluator(NameResolver):
         if self.job is not None and (fixed := self.job.fixed(name)) is not None:
             return fixed
         if isinstance(value, ast.Name) and value.id == "self" and (body := context.body) is not None:
-            return self.own(context.summary, class_of(context.summary, body), name)
+            return self.self_attribute(context.summary, class_of(context.summary, body), name)
         return self.attribute_of(self.term(value, context), name)
 
     def attribute_of(self, term: Term, name: str) -> Term:
@@ -190,9 +193,9 @@ class Evaluator(NameResolver):
                 return self.class_attribute(split[0], split[1], name)
             case Known():
                 return self.queries.known_attribute(term, name)
-            case SignatureOf(of=thing):
+            case SignatureOf(of=reference):
                 self.asked = True
-                return self.queries.parameters(thing) if name in ("parameters", "args", "kwonlyargs") else UNKNOWN
+                return self.queries.parameters(reference) if name in ("parameters", "args", "kwonlyargs") else UNKNOWN
             # `parameters.keys`
             case Names():
                 return Method(Known(term), name)
@@ -211,7 +214,7 @@ class Evaluator(NameResolver):
                 if isinstance(name, Known) and isinstance(name.value, str)
                 else UNKNOWN
             )
-        of = self.settled(of)
+        of = self.resolve_setting(of)
         if isinstance(of, Off):
             return OFF
         if not isinstance(of, Known):
@@ -223,7 +226,7 @@ class Evaluator(NameResolver):
                 return UNKNOWN
             index = slice(*(part.value if isinstance(part, Known) else None for part in bounds))
         else:
-            found = self.settled(self.term(key, context))
+            found = self.resolve_setting(self.term(key, context))
             if not isinstance(found, Known):
                 return UNKNOWN
             index = found.value
@@ -235,7 +238,7 @@ class Evaluator(NameResolver):
     # operators
 
     def _sequence(self, node: ast.expr, parts: list[ast.expr], context: EvalContext) -> Term:
-        terms = [self.settled(self.term(part, context)) for part in parts]
+        terms = [self.resolve_setting(self.term(part, context)) for part in parts]
         if not all(isinstance(term, Known) for term in terms):
             return UNKNOWN
         values = [term.value for term in terms if isinstance(term, Known)]
@@ -251,7 +254,7 @@ class Evaluator(NameResolver):
         term: Term = UNKNOWN
         for value in values:
             try:
-                term = self.settled(self.term(value, context))
+                term = self.resolve_setting(self.term(value, context))
             except Raised:
                 # The exception is certain only if no earlier part could have ended the evaluation.
                 if not unsure:
@@ -265,10 +268,10 @@ class Evaluator(NameResolver):
         return UNKNOWN if unsure else term
 
     def _compare(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], context: EvalContext) -> Term:
-        one = self.settled(self.term(left, context))
+        one = self.resolve_setting(self.term(left, context))
         sure = True
         for op, right in zip(ops, rights, strict=True):
-            other = self.settled(self.term(right, context))
+            other = self.resolve_setting(self.term(right, context))
             answer = COMPARISONS[type(op)](one, other)
             if answer is None and self.job is not None:
                 answer = self.job.compared(left, op, right)
@@ -283,7 +286,7 @@ class Evaluator(NameResolver):
             return UNKNOWN
         generator = node.generators[0]
         name = node.generators[0].target.id
-        over = self.settled(self.term(generator.iter, context))
+        over = self.resolve_setting(self.term(generator.iter, context))
         if isinstance(over, Names) and not generator.ifs:
             return over
         if not isinstance(over, Known) or not isinstance(over.value, tuple | list | set | frozenset | str):
@@ -292,7 +295,7 @@ class Evaluator(NameResolver):
         # Sixteen elements: a version has three or four parts. More would only cost time.
         for item in list(over.value)[:16]:
             inner = EvalContext(context.summary, context.function, {**context.local, name: Known(item)})
-            kept = [truth(self.settled(self.term(test, inner))) for test in generator.ifs]
+            kept = [truth(self.resolve_setting(self.term(test, inner))) for test in generator.ifs]
             if None in kept:
                 return UNKNOWN
             if all(kept):

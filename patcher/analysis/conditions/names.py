@@ -51,7 +51,7 @@ class Summaries:
             self._modules.clear()
             self._nodes.clear()
 
-    def giving(self, name: str, summary: FileSummary) -> Iterator[FileSummary]:
+    def modules_binding(self, name: str, summary: FileSummary) -> Iterator[FileSummary]:
         """The module if its body binds the name, else those that do among the modules that it takes names from with a
         star, directly or not. Each is looked at once, whatever circles there are, and no more than a few hundred."""
         waiting, seen = deque([summary]), {summary.file}
@@ -165,7 +165,7 @@ class NameResolver(ABC):
     def attribute_of(self, term: Term, name: str) -> Term:
         """The attribute `name` of what a term stands for."""
 
-    def settled(self, term: Term) -> Term:
+    def resolve_setting(self, term: Term) -> Term:
         """A setting's value in its place."""
         if isinstance(term, Setting):
             return self.job.value(term) if self.job is not None else UNKNOWN
@@ -190,7 +190,7 @@ class NameResolver(ABC):
 
     def member(self, summary: FileSummary, name: str) -> Term:
         """What a name stands for at a module's top level."""
-        for here in self.summaries.giving(name, summary):
+        for here in self.summaries.modules_binding(name, summary):
             if name not in here.bodies[""].assigned:
                 return Reference(f"{here.module}.{name}")
             found = self._bound((here.file, "", name), here.bodies[""].assigned[name], EvalContext(here))
@@ -245,7 +245,7 @@ class NameResolver(ABC):
             term = found[0]
         else:
             # For the plain job it is enough that all bindings are true, or all false.
-            answers = {truth(self.settled(term)) for term in found}
+            answers = {truth(self.resolve_setting(term)) for term in found}
             term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
         if isinstance(term, Unknown) and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
             return fixed
@@ -269,7 +269,7 @@ class NameResolver(ABC):
             return fixed
         split = self.summaries.split(dotted)
         if split is None:
-            return self.queries.thing(dotted, self)
+            return self.queries.reference(dotted, self)
         summary, rest = split
         if not rest:
             return Reference(dotted)
@@ -282,7 +282,7 @@ class NameResolver(ABC):
             found = self.attribute_of(found, name)
         return found
 
-    def own(self, summary: FileSummary, owner: str, name: str) -> Term:
+    def self_attribute(self, summary: FileSummary, owner: str, name: str) -> Term:
         """`self.name` in a class."""
         waiting, seen = [(summary, owner)], set()
         while waiting:

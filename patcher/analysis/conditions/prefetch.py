@@ -21,21 +21,21 @@ class Promise(Generic[T]):
 
     pid: int
     pipe: int
-    _got: list[T | None] | None = None
+    _setting_or_default: list[T | None] | None = None
 
     def get(self) -> T | None:
-        if self._got is None:
+        if self._setting_or_default is None:
             with os.fdopen(self.pipe, "rb") as answer:
                 content = answer.read()
             self._reap()
             # The bytes come from a process that this one has forked.
-            self._got = [pickle.loads(content) if content else None]  # noqa: S301
-        return self._got[0]
+            self._setting_or_default = [pickle.loads(content) if content else None]  # noqa: S301
+        return self._setting_or_default[0]
 
     def drop(self) -> None:
         """Let it go, finished or not."""
-        if self._got is None:
-            self._got = [None]
+        if self._setting_or_default is None:
+            self._setting_or_default = [None]
             os.close(self.pipe)
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -71,7 +71,7 @@ class Reachability:
                 self._load(module)
                 self._mention_dotted(f"{module}.{name}", called=True)
 
-    def grow(self, evaluator: Evaluator, *, defer: bool) -> None:
+    def extend_with(self, evaluator: Evaluator, *, defer: bool) -> None:
         """Follow everything that is reached until nothing new comes."""
         if not defer:
             laid_by, self.deferred = self.deferred, []
@@ -155,7 +155,7 @@ class Reachability:
             self._reach(summary.file, "")
             for class_summary in summary.classes.values():
                 if class_summary.registered is not None and self._is_chosen(class_summary):
-                    self._live(summary, class_summary)
+                    self._use_class(summary, class_summary)
             for body in summary.bodies.values():
                 # A decorated function at the top level may be entered in a registry by its decorator.
                 if body.decorators and "." not in body.qualname and not body.owner and not is_off_word(body.qualname):
@@ -166,7 +166,7 @@ class Reachability:
             self.bodies.add((file, qualname))
             self._waiting.append((file, qualname))
 
-    def _live(self, summary: FileSummary, class_summary: ClassSummary) -> None:
+    def _use_class(self, summary: FileSummary, class_summary: ClassSummary) -> None:
         node = (summary.file, class_summary.qualname)
         if node in self.classes:
             return
@@ -176,7 +176,7 @@ class Reachability:
             found = list(self._definitions(base, summary, summary.bodies[""]))
             for where, name in found:
                 if name in where.classes:
-                    self._live(where, where.classes[name])
+                    self._use_class(where, where.classes[name])
             root = self._outside_root(base, summary)
             everything = everything or (root is not None and root not in _FRAMEWORKS)
         for name, qualname in class_summary.methods.items():
@@ -220,9 +220,9 @@ class Reachability:
             if called or not is_off_word(f"{summary.module}.{name}"):
                 self._reach(summary.file, name)
         elif name in summary.classes:
-            self._live(summary, summary.classes[name])
+            self._use_class(summary, summary.classes[name])
         elif first in summary.classes:
-            self._live(summary, summary.classes[first])
+            self._use_class(summary, summary.classes[first])
             for part in rest.split("."):
                 self._attribute(part)
         elif first in summary.bodies:
@@ -265,7 +265,7 @@ class Reachability:
         if (summary.file, name) in seen:
             return
         seen.add((summary.file, name))
-        for here in self.summaries.giving(name, summary):
+        for here in self.summaries.modules_binding(name, summary):
             if name in here.bodies or name in here.classes:
                 yield here, name
             else:
@@ -315,7 +315,7 @@ class PlainPath:
         self._blank = Evaluator(self.summaries, TargetQueries(None), job_of(project))
         self._base = Reachability(self.summaries, job_of(project).choices)
         self._base.enter(ENTRIES)
-        self._base.grow(self._blank, defer=True)
+        self._base.extend_with(self._blank, defer=True)
         self._widest: AbstractSet[Node] | None = None
 
     def on(self, evaluator: Evaluator) -> ReachedCode:
@@ -326,7 +326,7 @@ class PlainPath:
 
     def _grown(self, evaluator: Evaluator) -> AbstractSet[Node]:
         found = self._base.copy()
-        found.grow(evaluator, defer=False)
+        found.extend_with(evaluator, defer=False)
         return found.bodies
 
 

@@ -223,23 +223,23 @@ def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
     # The exception that this problem raises is caught around it, or a test of versions rules the code out.
     if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
         return True
-    return any(_asks_for(one, problem) for one in use.context.conditions)
+    return any(_tests_for(one, problem) for one in use.context.conditions)
 
 
-def _asks_for(condition: Condition, problem: Problem) -> bool:
+def _tests_for(condition: Condition, problem: Problem) -> bool:
     """Whether a test makes sure of the very name that is missing: `hasattr(x, "n")`, `"n" in parameters`."""
     if not isinstance(condition, When):
         return False
     name = problem.symbol.rpartition("(")[2].rstrip(")") if "(" in problem.symbol else problem.symbol.rpartition(".")[2]
-    return _makes_sure(condition.test, name, condition.holds)
+    return _ensures(condition.test, name, condition.holds)
 
 
-def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
+def _ensures(test: ast.expr, name: str, holds: bool) -> bool:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _makes_sure(inner, name, not holds)
+            return _ensures(inner, name, not holds)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
-            return any(_makes_sure(value, name, holds) for value in values)
+            return any(_ensures(value, name, holds) for value in values)
         case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=asked), *_]):
             return holds and asked == name
         # `if "seed" in inspect.signature(f).parameters:`
@@ -247,7 +247,7 @@ def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
             return isinstance(op, ast.In) is holds
         # `if getattr(x, "name", None) is not None:`
         case ast.Compare(left=ast.Call() as inner, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant()]):
-            return _makes_sure(inner, name, isinstance(op, ast.IsNot) is holds)
+            return _ensures(inner, name, isinstance(op, ast.IsNot) is holds)
         case _:
             return False
 

@@ -69,7 +69,7 @@ class TargetQueries:
         name = _normal(distribution)
         return Known(self._versions[name], name) if name in self._versions else None
 
-    def thing(self, dotted: str, evaluator: NameResolver) -> Term:
+    def reference(self, dotted: str, evaluator: NameResolver) -> Term:
         """What a dotted name outside the tree comes to."""
         package, _, rest = dotted.partition(".")
         last = rest.rpartition(".")[2]

@@ -13,7 +13,7 @@ from patcher.analysis.meaning.meanings import (
     Outside,
     TypeOf,
     local_import,
-    united,
+    union,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
 from patcher.analysis.symbols.scope import Imported
@@ -54,7 +54,7 @@ def _read(program: Program, annotation: ast.expr, frame: Frame) -> Meanings:
             except UnreadableError:
                 return (_UNTOLD,)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return united(_read(program, left, frame), _read(program, right, frame))
+            return union(_read(program, left, frame), _read(program, right, frame))
         case ast.Name() | ast.Attribute():
             return _named(program, annotation, frame)
         case ast.Subscript(value=value, slice=inner):
@@ -127,16 +127,16 @@ def _subscripted(program: Program, value: ast.expr, inner: ast.expr, frame: Fram
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     kind = last_name(value)
     if kind in _THROUGH:
-        return united(*(_read(program, part, frame) for part in parts))
+        return union(*(_read(program, part, frame) for part in parts))
     if kind in _FIRST:
         return _read(program, parts[0], frame)
     if kind in _LAST:
         return _read(program, parts[-1], frame)
     if kind in ("type", "Type"):
-        found = united(*(_read(program, part, frame) for part in parts))
+        found = union(*(_read(program, part, frame) for part in parts))
         return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else one for one in found)
     if kind in _MANY or kind in ("tuple", "Tuple"):
-        return (Container(united(*(_read(program, part, frame) for part in parts if not _is_dots(part)))),)
+        return (Container(union(*(_read(program, part, frame) for part in parts if not _is_dots(part)))),)
     if kind in _STREAMS:
         return (Container(_read(program, parts[0], frame)),)
     if kind in _MAPPINGS:

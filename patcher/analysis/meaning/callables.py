@@ -119,7 +119,7 @@ def _function(
     signature = read_parameters(function.node, bound=bound)
     if changes:
         signature = _with(signature, changes)
-    return Takes(widened(program, function, signature, receiver), symbol)
+    return Takes(with_forwarded(program, function, signature, receiver), symbol)
 
 
 def _with(signature: Signature, names: frozenset[str]) -> Signature:
@@ -181,7 +181,7 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
             if changes is None:
                 return Unknown(f"{function.qualname} is decorated", symbol)
             signature = _with(read_parameters(node, bound=True), changes)
-            return Takes(widened(program, function, signature, InstanceOf(owner, exact=True)), symbol)
+            return Takes(with_forwarded(program, function, signature, InstanceOf(owner, exact=True)), symbol)
 
 
 def _is_exception(name: str) -> bool:
@@ -294,22 +294,22 @@ def _returns_like(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 _READS = frozenset({"pop", "get", "setdefault"})
 
 
-def widened(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+def with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
     """The signature with `**kwargs` replaced by what becomes of them, where they go to one call and nowhere else.
 
     `receiver` is what the function is called on: `super()` follows its bases."""
     if not signature.any_keyword or function.node.args.kwarg is None:
         return signature
     key = ("widened", function, signature, receiver)
-    return program.once(key, lambda: _widened(program, function, signature, receiver), signature)
+    return program.once(key, lambda: _with_forwarded(program, function, signature, receiver), signature)
 
 
-def _widened(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+def _with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
 
     node = function.node
     assert node.args.kwarg is not None
     words = node.args.kwarg.arg
-    spread = _spread(node, words)
+    spread = _keyword_spread(node, words)
     if spread is None:
         return signature
     call, read = spread
@@ -350,7 +350,7 @@ def _passes(call: ast.Call, name: str) -> bool:
     )
 
 
-def _spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) -> tuple[ast.Call, frozenset[str]] | None:
+def _keyword_spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) -> tuple[ast.Call, frozenset[str]] | None:
     """The one call that gets `**words`, and the keys read from it otherwise; None if more is done with it."""
     calls: list[ast.Call] = []
     read: set[str] = set()

@@ -23,7 +23,7 @@ from patcher.analysis.meaning.meanings import (
     local_import,
     local_values,
     statements,
-    united,
+    union,
 )
 from patcher.analysis.symbols import (
     Absent,
@@ -61,16 +61,16 @@ def meaning_of(program: Program, definition: Definition, asked: str = "") -> Mea
         case Unknown(reason=reason, symbol=symbol):
             return (Unknown(reason, symbol or asked or reason),)
         case Variable():
-            return holds(program, definition, Frame(definition.module))
+            return variable_value(program, definition, Frame(definition.module))
 
 
-def holds(program: Program, variable: Variable, frame: Frame) -> Meanings:
+def variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
     """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be told."""
     key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
-    return program.once(key, lambda: _holds(program, variable, frame), (variable,))
+    return program.once(key, lambda: _variable_value(program, variable, frame), (variable,))
 
 
-def _holds(program: Program, variable: Variable, frame: Frame) -> Meanings:
+def _variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
 
     told: Meanings = ()
     if variable.annotation is not None and not _says_nothing(variable.annotation):
@@ -112,7 +112,7 @@ def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
         case ast.Name(id=name):
             return _name(program, name, frame)
         case ast.Attribute(value=value, attr=attribute):
-            return united(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
+            return union(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
         case ast.Call(func=ast.Name(id="super"), args=[]):
             # `super().method()`: the look-up goes on behind the class that the code stands in.
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
@@ -125,19 +125,19 @@ def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
             found = infer(program, value, frame)
             return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else _UNTOLD for one in found)
         case ast.Call(func=func):
-            return united(*(result_of(program, one) for one in infer(program, func, frame)))
+            return union(*(result_of(program, one) for one in infer(program, func, frame)))
         case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.Starred(value=value):
             return infer(program, value, frame)
         case ast.IfExp(body=body, orelse=orelse):
-            return united(infer(program, body, frame), infer(program, orelse, frame))
+            return union(infer(program, body, frame), infer(program, orelse, frame))
         case ast.BoolOp(values=values):
-            return united(*(infer(program, value, frame) for value in values))
+            return union(*(infer(program, value, frame) for value in values))
         case ast.Subscript(value=value):
-            return united(*(element_of(program, one) for one in infer(program, value, frame)))
+            return union(*(element_of(program, one) for one in infer(program, value, frame)))
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            return (Container(united(*(infer(program, part, frame) for part in parts[:_MOST]))),)
+            return (Container(union(*(infer(program, part, frame) for part in parts[:_MOST]))),)
         case ast.Dict(values=values):
-            return (Container(united(*(infer(program, value, frame) for value in values[:_MOST]))),)
+            return (Container(union(*(infer(program, value, frame) for value in values[:_MOST]))),)
         case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.DictComp(value=item) | ast.GeneratorExp(elt=item):
             return (Container(infer(program, item, frame)),)
         case ast.Lambda():
@@ -168,7 +168,7 @@ def _name(program: Program, name: str, frame: Frame) -> Meanings:
                 if annotation is not None:
                     return annotated_as(program, annotation, frame.module, frame)
                 parts.append(infer(program, value, frame) if value is not None else (_UNTOLD,))
-            return united(*parts)
+            return union(*parts)
     elif frame.owner is not None:
         found = program.symbols(frame.module).member(frame.owner, name).definition
         if not isinstance(found, Absent | Unknown):
@@ -176,7 +176,7 @@ def _name(program: Program, name: str, frame: Frame) -> Meanings:
     symbols = program.symbols(frame.module)
     resolution = symbols.expression(frame.module, ast.Name(id=name, ctx=ast.Load()))
     parts = [meaning_of(program, one) for one in (resolution.definition, *resolution.alternatives)]
-    return united(*parts)
+    return union(*parts)
 
 
 _UNTOLD_RESULT = Unknown("what calling it gives is not known")
@@ -199,7 +199,7 @@ def result_of(program: Program, called: Meaning) -> Meanings:
             return program.evaluate(facts.result)
         case InstanceOf():
             found = program.lookup(called, "__call__")
-            return united(*(result_of(program, one) for one in found if isinstance(one, Method | TreeFunction))) or (
+            return union(*(result_of(program, one) for one in found if isinstance(one, Method | TreeFunction))) or (
                 _UNTOLD_RESULT,
             )
         case Outside(name=name):
@@ -220,12 +220,12 @@ def element_of(program: Program, of: Meaning) -> Meanings:
             for name in ("__getitem__", "__iter__", "__aiter__"):
                 found = [one for one in program.lookup(of, name) if isinstance(one, Method | TreeFunction)]
                 if found:
-                    results = united(*(result_of(program, one) for one in found))
+                    results = union(*(result_of(program, one) for one in found))
                     # Subscripting gives the element itself; iterating gives an iterator, whose elements are asked for
                     # once more.
                     if name == "__getitem__":
                         return results
-                    return united(*(element_of(program, one) for one in results if one != of))
+                    return union(*(element_of(program, one) for one in results if one != of))
             return (_ELEMENT,)
         case Outside():
             return (of,)
@@ -261,13 +261,13 @@ def _function_result(
         found = annotated_as(program, node.returns, function.module, frame)
         # `@contextmanager` turns `-> Iterator[X]` into a manager whose `as` name is an X.
         if _is_context_manager(node):
-            found = united(*(one.elements if isinstance(one, Container) else (one,) for one in found))
+            found = union(*(one.elements if isinstance(one, Container) else (one,) for one in found))
         return found
     returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
     # More than six `return` statements seldom agree on a class. The number is a guess; each costs one inference.
     if not returned or len(returned) > 6 or _yields(node):
         return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
-    return united(*(infer(program, value, frame) for value in returned))
+    return union(*(infer(program, value, frame) for value in returned))
 
 
 def _is_context_manager(node: FunctionNode) -> bool:

@@ -95,7 +95,7 @@ class TooFarError(RecursionError):
     the same, so that whoever judges a use has one exception to catch."""
 
 
-def united(*parts: Meanings) -> Meanings:
+def union(*parts: Meanings) -> Meanings:
     """All of them, each once."""
     return tuple(dict.fromkeys(one for part in parts for one in part))
 
@@ -110,7 +110,7 @@ class Frame:
     receiver: InstanceOf | TypeOf | Class | TreeClass | None = None
 
 
-def there(found: Meanings) -> Meanings:
+def without_absent(found: Meanings) -> Meanings:
     """Without what is absent on this target, if anything else is left."""
     present = tuple(one for one in found if not isinstance(one, Absent))
     return present or found

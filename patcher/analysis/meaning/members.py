@@ -6,7 +6,7 @@ import ast
 import builtins
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.meaning.inference import function_result, holds, infer, meaning_of
+from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
 from patcher.analysis.meaning.meanings import (
     Container,
     Frame,
@@ -23,8 +23,8 @@ from patcher.analysis.meaning.meanings import (
     TypeOf,
     frame_of,
     statements,
-    there,
-    united,
+    union,
+    without_absent,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Function, Module, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import external_has, is_open, methods, own_member, set_on_self
@@ -83,7 +83,7 @@ def _of_module(program: Program, module: Module, name: str) -> Meanings:
     if isinstance(found.definition, Absent):
         return (Absent(module.name, name),)
     definition = _for_checkers(program, module, name, found.definition)
-    return united(*(meaning_of(program, one, asked) for one in (definition, *found.alternatives)))
+    return union(*(meaning_of(program, one, asked) for one in (definition, *found.alternatives)))
 
 
 def _for_checkers(program: Program, module: Module, name: str, found: Definition) -> Definition:
@@ -225,13 +225,13 @@ def _search(program: Program, order: tuple[Base, ...], name: str, receiver: Rece
                 # `State.RUNNING.value`
                 if is_instance and outside in _ENUMS and name in _MEMBER_NAMES:
                     return (Outside(f"{outside}.{name}"),)
-                there = external_has(outside, name)
+                present = external_has(outside, name)
                 # torch is not looked into; the names of `nn.Module` are in a table.
-                if there is None and ours and outside.startswith("torch.nn."):
-                    there = _of_torch_module(program, order, name)
-                if there:
+                if present is None and ours and outside.startswith("torch.nn."):
+                    present = _of_torch_module(program, order, name)
+                if present:
                     return (Outside(f"{outside}.{name}"),)
-                if there is None:
+                if present is None:
                     unsure = unsure or (Unknown(f"it inherits from {outside}", ours),)
             case Unknown(reason=reason):
                 unsure = unsure or (Unknown(reason, ours),)
@@ -260,7 +260,7 @@ def _of_tree(program: Program, base: TreeClass, name: str, receiver: Receiver) -
     if facts is not None and (inner := facts.classes.get(f"{base.facts.qualname}.{name}")) is not None:
         return (TreeClass(base.module, inner),)
     if name in base.facts.attributes:
-        return there(united(*(program.evaluate(bound.value) for bound in base.facts.attributes[name])))
+        return without_absent(union(*(program.evaluate(bound.value) for bound in base.facts.attributes[name])))
     if "__getattr__" in base.facts.methods or "__getattribute__" in base.facts.methods:
         return (Unknown(f"{base.facts.qualname} has a __getattr__"),)
     return None
@@ -287,7 +287,7 @@ def _of_target(
                 if any(isinstance(one, Outside) and one.name in _ENUMS for one in order):
                     return (InstanceOf(base, exact=True),)
                 if variable.annotation is not None or not set_here:
-                    return holds(program, variable, Frame(base.module, base)) or (variable,)
+                    return variable_value(program, variable, Frame(base.module, base)) or (variable,)
             case definition:
                 return meaning_of(program, definition)
     parts: list[Meanings] = []
@@ -297,13 +297,13 @@ def _of_target(
         frame = Frame(base.module, base)
         if one.method is not None:
             frame = frame_of(base.module, base, one.method, receiver)
-        parts.append(holds(program, variable, frame))
+        parts.append(variable_value(program, variable, frame))
         # `self.x: X = ...` settles it.
         if one.annotation is not None and not isinstance(one.value, ast.Name):
             break
     if set_here:
         nothing = Variable(base.module, f"{base.qualname}.{name}")
-        every = united(*parts)
+        every = union(*parts)
         told = tuple(one for one in every if not isinstance(one, Variable))
         return told or every[:1] or (nothing,)
     if (outside := symbols.set_from_outside(base, name)) is not None:
@@ -317,18 +317,18 @@ def delegates(program: Program, owner: Class, name: str, receiver: InstanceOf) -
     node = own.get("__getattr__")
     if node is None or "__getattribute__" in own:
         return None
-    asked = _asked(node)
+    asked = _delegate_expression(node)
     if asked is None:
         return None
     if_circular: Meanings | None = ()
     return program.once(
         ("delegates", owner, name, receiver),
-        lambda: _through(program, owner, node, asked, name, receiver),
+        lambda: _delegated(program, owner, node, asked, name, receiver),
         if_circular,
     )
 
 
-def _through(
+def _delegated(
     program: Program, owner: Class, node: FunctionNode, asked: ast.expr, name: str, receiver: InstanceOf
 ) -> Meanings | None:
 
@@ -343,10 +343,10 @@ def _through(
         elif any(isinstance(inner, Unknown) for inner in found):
             return None
         parts.append(found)
-    return united(*parts) or None
+    return union(*parts) or None
 
 
-def _asked(node: FunctionNode) -> ast.expr | None:
+def _delegate_expression(node: FunctionNode) -> ast.expr | None:
     """The object that `__getattr__` asks on every path that returns."""
     arguments = [*node.args.posonlyargs, *node.args.args]
     if len(arguments) != 2:

@@ -21,8 +21,8 @@ from patcher.analysis.meaning.meanings import (
     TreeFunction,
     TreeModule,
     TypeOf,
-    there,
-    united,
+    union,
+    without_absent,
 )
 from patcher.analysis.meaning.members import Base, ancestry, lookup
 from patcher.analysis.project import Project
@@ -203,19 +203,19 @@ def evaluate(program: Program, value: Value) -> Meanings:
         case Named(dotted=dotted):
             return named(program, dotted)
         case Member(of=of, name=name):
-            return united(*(lookup(program, one, name) for one in program.evaluate(of)))
+            return union(*(lookup(program, one, name) for one in program.evaluate(of)))
         case Result(of=of):
-            return united(*(result_of(program, one) for one in program.evaluate(of)))
+            return union(*(result_of(program, one) for one in program.evaluate(of)))
         case Instance(of=of):
-            return united(*(_annotated(program, one) for one in program.evaluate(of)))
+            return union(*(_annotated(program, one) for one in program.evaluate(of)))
         case Element(of=of):
-            return united(*(element_of(program, one) for one in program.evaluate(of)))
+            return union(*(element_of(program, one) for one in program.evaluate(of)))
         case Super(of=of):
             return tuple(
                 SuperOf(one, InstanceOf(one)) for one in program.evaluate(of) if isinstance(one, Class | TreeClass)
             )
         case Union(values=values):
-            return united(*(program.evaluate(one) for one in values))
+            return union(*(program.evaluate(one) for one in values))
         case Opaque():
             return (_UNTOLD,)
 
@@ -238,7 +238,7 @@ def named(program: Program, dotted: str) -> Meanings:
             break
     found: Meanings = (root,) if isinstance(root, Module) else (Absent("", package),)
     for name in parts[length:]:
-        found = united(*(lookup(program, one, name) for one in found))
+        found = union(*(lookup(program, one, name) for one in found))
     return found
 
 
@@ -277,7 +277,7 @@ def _in_tree(program: Program, dotted: str) -> Meanings:
                     found, rest = (TreeFunction(module, function),), rest[known:]
                     break
             for name in rest:
-                found = united(*(lookup(program, one, name) for one in found))
+                found = union(*(lookup(program, one, name) for one in found))
             return found
     return (_UNTOLD,)
 
@@ -295,10 +295,10 @@ def _tree_member(program: Program, module: str, name: str) -> Meanings:
     found += [program.evaluate(bound.value) for bound in facts.bindings.get(name, ())]
     if not found:
         for star in facts.stars:
-            through = united(*(lookup(program, one, name) for one in named(program, star)))
+            through = union(*(lookup(program, one, name) for one in named(program, star)))
             if through and not all(isinstance(one, Absent | Unknown) for one in through):
                 return through
         if program.project.has_module(f"{module}.{name}"):
             return (TreeModule(f"{module}.{name}"),)
         return (_UNTOLD,)
-    return there(united(*found))
+    return without_absent(union(*found))

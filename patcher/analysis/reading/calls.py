@@ -411,7 +411,7 @@ def _call(walk: Walk, node: ast.Call) -> Value:
         return read(walk, node, values) if read is not None else OPAQUE
     # `kwargs.update(...)`, `items.append(...)`: a container that this function fills.
     if isinstance(func, ast.Attribute) and isinstance(of, Opaque):
-        container = walk.quietly(func.value)
+        container = walk.silent_value(func.value)
         if isinstance(container, ContainerValue):
             return container_method(walk, node, func, container, values)
     # From here on the call is one of a followed or an unknown function, which may change the containers that it gets.
@@ -443,7 +443,7 @@ def _escape(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
                 pass
     for argument in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)):
         if isinstance(argument, ast.Name | ast.Attribute):
-            value = values[id(argument)] if id(argument) in values else walk.quietly(argument)
+            value = values[id(argument)] if id(argument) in values else walk.silent_value(argument)
             if isinstance(value, ContainerValue):
                 put(walk, argument, value.escaped())
 

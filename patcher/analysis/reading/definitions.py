@@ -98,7 +98,7 @@ def narrowed(walk: Walk, test: ast.expr, holds: bool, names: Names) -> Names:
     match test:
         # `if isinstance(x, A):` makes x an instance of A in the branch. Where the test fails nothing is known.
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]) if holds:
-            value = _instances(walk.quietly(kinds))
+            value = _instances(walk.silent_value(kinds))
             return names if value is None else {**names, name: value}
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return narrowed(walk, operand, not holds, names)

@@ -52,14 +52,14 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     if name == "__class__" and isinstance(of, Instance):
         return of.of
     value = walk.member(of, name)
-    if not walk.silent and value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
+    if not walk.silent and value is not OPAQUE and is_followed(of) and not _has_own_members_only(walk, of):
         walk.use(node.end_lineno or node.lineno, MemberOf(of, name))
     if type(of) is Instance and walk.has_fields:
         return walk.scope.names.get(field_key(node), value)
     return value
 
 
-def _own_alone(walk: Walk, of: Value) -> bool:
+def _has_own_members_only(walk: Walk, of: Value) -> bool:
     """Whether it is an instance of a class of this file that has no bases, so that its members are the tree's own."""
     if type(of) is Instance and type(of.of) is Named and of.of.dotted == walk.scope.owner:
         class_draft = walk.classes.get(of.of.dotted.removeprefix(f"{walk.module}."))

@@ -75,7 +75,7 @@ def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
     # the
     # text is enough: a name too many only stands for itself.
     statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
-    _settle(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
+    _bind_shared_names(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
     while walk.later:
         walk.later.popleft()()
     while walk.last:
@@ -84,7 +84,7 @@ def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
         walk.last.pop(known or next(iter(walk.last)))()
 
 
-def _settle(walk: Walk, shared: set[str]) -> None:
+def _bind_shared_names(walk: Walk, shared: set[str]) -> None:
     """Give the module's names the values that functions see: those that are bound in several ways, or by functions too
     (`shared`), stand for themselves, so that each release takes its own."""
     for name, bounds in walk.bindings.items():

@@ -235,7 +235,9 @@ def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
     for node in nodes:
         match node:
             # `for key, value in args.items(): command += [f"--{key}", ...]`
-            case ast.For(iter=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items"))) if _spells(node):
+            case ast.For(iter=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items"))) if _writes_options(
+                node
+            ):
                 found.add(name)
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Call(func=func, args=[ast.Name(id=name), *_])) if (
                 _is_serve(left) or _TO_ARGUMENTS.fullmatch(last_name(func))
@@ -248,12 +250,12 @@ def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
             case _:
                 pass
     # Dicts are poured into each other: `args.update(defaults)`. Repeated until no new name comes.
-    while more := {name for node in nodes for name in _poured_in(node, found)} - found:
+    while more := {name for node in nodes for name in _merged_into(node, found)} - found:
         found |= more
     return found
 
 
-def _poured_in(node: ast.AST, found: set[str]) -> Iterator[str]:
+def _merged_into(node: ast.AST, found: set[str]) -> Iterator[str]:
     """Names whose content goes into one of `found`."""
     match node:
         case ast.Assign(targets=[ast.Name(id=into)], value=ast.Dict(keys=keys, values=values)) if into in found:
@@ -268,7 +270,7 @@ def _poured_in(node: ast.AST, found: set[str]) -> Iterator[str]:
             pass
 
 
-def _spells(loop: ast.For) -> bool:
+def _writes_options(loop: ast.For) -> bool:
     """Whether the loop writes `f"--{key}"`."""
     return any(
         isinstance(node, ast.JoinedStr)

@@ -72,10 +72,10 @@ def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
         if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, ContainerValue):
             assign(walk, node.target, declared)
         return
-    assign(walk, node.target, _more_telling(declared, walk.value(node.value)), node.value)
+    assign(walk, node.target, _more_specific(declared, walk.value(node.value)), node.value)
 
 
-def _more_telling(declared: Value, value: Value) -> Value:
+def _more_specific(declared: Value, value: Value) -> Value:
     if isinstance(value, ContainerValue):
         empty = isinstance(declared, ContainerValue) and not value.items and is_followed(declared.element())
         return declared if empty else value
@@ -228,7 +228,7 @@ def _if(walk: Walk, node: ast.If) -> None:
     # imports is no use of a package.
     checking = _type_checking(walk, node.test)
     if checking is not None:
-        _for_types_alone(walk, *((node.body, node.orelse) if checking else (node.orelse, node.body)))
+        _visit_type_checking(walk, *((node.body, node.orelse) if checking else (node.orelse, node.body)))
         return
     walk.value(node.test)
     before = walk.scope.names
@@ -238,7 +238,7 @@ def _if(walk: Walk, node: ast.If) -> None:
         names = _branch(walk, block, condition, before, holds)
         if not leaves(block):
             alternatives.append(((condition,), names))
-    walk.scope.names = _meet(walk, alternatives) if alternatives else before
+    walk.scope.names = _merge_branches(walk, alternatives) if alternatives else before
     # One branch leaves, so what follows runs only where the other was taken:
     #     if version < Version("0.8"):
     #         raise RuntimeError  # `assumed`: the fork itself refuses these versions
@@ -267,7 +267,7 @@ def _branch(walk: Walk, block: Sequence[ast.stmt], condition: When, before: Name
     return names
 
 
-def _meet(walk: Walk, alternatives: list[Alternative]) -> Names:
+def _merge_branches(walk: Walk, alternatives: list[Alternative]) -> Names:
     return merged(alternatives, walk.module if walk.scope.kind == "module" else None)
 
 
@@ -283,7 +283,7 @@ def _type_checking(walk: Walk, test: ast.expr) -> bool | None:
             return None
 
 
-def _for_types_alone(walk: Walk, never: Sequence[ast.stmt], always: Sequence[ast.stmt]) -> None:
+def _visit_type_checking(walk: Walk, never: Sequence[ast.stmt], always: Sequence[ast.stmt]) -> None:
     before, walk.silent = walk.silent, True
     with walk.under():
         walk.run(never)
@@ -314,13 +314,13 @@ def _loop(walk: Walk, node: ast.For | ast.AsyncFor | ast.While) -> None:
     alternatives = [] if endless and scope.exits else [((), before)]
     if not leaves(node.body):
         alternatives.append(((), scope.names))
-    scope.names = dict(_meet(walk, [*alternatives, *scope.exits]))
+    scope.names = dict(_merge_branches(walk, [*alternatives, *scope.exits]))
     scope.exits = exits
     with walk.under():
         walk.run(node.orelse)
 
 
-def _leave_loop(walk: Walk, node: ast.Break | ast.Continue) -> None:  # noqa: ARG001
+def _break_or_continue(walk: Walk, node: ast.Break | ast.Continue) -> None:  # noqa: ARG001
     walk.scope.exits.append(((), walk.scope.names))
 
 
@@ -336,7 +336,7 @@ def _try(walk: Walk, node: ast.Try) -> None:
     with walk.under(caught=swallowed(node.handlers)):
         walk.run(node.body)
     # A handler can run after any line of the body: a name is either still unbound or bound already.
-    broken_off = _meet(walk, [((), before), ((), scope.names)])
+    broken_off = _merge_branches(walk, [((), before), ((), scope.names)])
     with walk.under():
         walk.run(node.orelse)
     walk.attempts = attempts
@@ -353,7 +353,7 @@ def _try(walk: Walk, node: ast.Try) -> None:
             walk.run(handler.body)
         if not leaves(handler.body):
             alternatives.append(((condition,), scope.names))
-    scope.names = dict(_meet(walk, alternatives)) if alternatives else broken_off
+    scope.names = dict(_merge_branches(walk, alternatives)) if alternatives else broken_off
     walk.run(node.finalbody)
     # The body always leaves, as in
     #     try:
@@ -375,7 +375,7 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
         manager = item.context_expr
         value = walk.value(manager)
         # `with contextlib.suppress(ImportError):` swallows like a `try` with an empty handler.
-        if isinstance(manager, ast.Call) and walk.quietly(manager.func) == Named("contextlib.suppress"):
+        if isinstance(manager, ast.Call) and walk.silent_value(manager.func) == Named("contextlib.suppress"):
             suppressed += tuple(ast.unparse(argument) for argument in manager.args)
         if item.optional_vars is not None:
             assign(walk, item.optional_vars, Result(Member(value, entering)) if is_followed(value) else OPAQUE)
@@ -412,7 +412,7 @@ def _match(walk: Walk, node: ast.Match) -> None:
             walk.run(case.body)
         if not leaves(case.body):
             alternatives.append(((), walk.scope.names))
-    walk.scope.names = _meet(walk, alternatives)
+    walk.scope.names = _merge_branches(walk, alternatives)
 
 
 def _case_test(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
@@ -431,8 +431,8 @@ BRANCHES: Executors = {
     ast.For: _loop,
     ast.AsyncFor: _loop,
     ast.While: _loop,
-    ast.Break: _leave_loop,
-    ast.Continue: _leave_loop,
+    ast.Break: _break_or_continue,
+    ast.Continue: _break_or_continue,
     ast.Try: _try,
     ast.With: _with,
     ast.AsyncWith: _with,

@@ -114,7 +114,7 @@ class Walk:
     def value(self, node: ast.expr) -> Value:
         return self._evaluators[type(node)](self, node)
 
-    def quietly(self, node: ast.expr) -> Value:
+    def silent_value(self, node: ast.expr) -> Value:
         """The value of an expression, without noting uses: for expressions that the code does not evaluate here."""
         before, self.silent = self.silent, True
         value = self.value(node)

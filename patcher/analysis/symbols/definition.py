@@ -84,7 +84,7 @@ class Resolution:
     """What the name stands for instead under other conditions (`if`, `try`)."""
 
 
-def behind(module: Module, name: str, found: Resolution) -> Resolution:
+def reexported(module: Module, name: str, found: Resolution) -> Resolution:
     """What is found behind a name that re-exports it."""
     return Resolution(found.definition, (f"{module.name}.{name}", *found.chain), found.alternatives)
 

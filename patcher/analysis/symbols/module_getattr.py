@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, behind
+from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, literal_table, table_of
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def module_getattr_member(symbols: Symbols, module: Module, node: ast.FunctionDe
     for imported in outcome.imports:
         found = symbols.imported(module.name, imported)
         if not isinstance(found.definition, Absent):
-            return behind(module, name, found)
+            return reexported(module, name, found)
     # Some path raises and some path returns, and nothing says which is taken for this name.
     if outcome.refuses:
         return Resolution(Unknown(f"{module.name} may serve {name} from its __getattr__"))
@@ -217,7 +217,7 @@ def module_getattr_member(symbols: Symbols, module: Module, node: ast.FunctionDe
             if isinstance(target := symbols.modules.find(where), Module) and target.name != module.name:
                 found = symbols.module_member(target, attribute)
                 if not isinstance(found.definition, Absent):
-                    return behind(module, name, found)
+                    return reexported(module, name, found)
                 absent = True
     return Resolution(Absent(module.name, name) if absent else Variable(module.name, name))
 

@@ -18,10 +18,10 @@ from patcher.analysis.symbols.definition import (
     Resolution,
     Unknown,
     Variable,
-    behind,
     class_expression,
     full_name,
     is_property,
+    reexported,
 )
 from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
@@ -277,13 +277,13 @@ class Symbols:
                 return Resolution(Function(module.name, name, node))
             case Imported() as imported:
                 found = self.imported(module.name, imported)
-                return behind(module, name, found)
+                return reexported(module, name, found)
             case Assigned(value=value, annotation=annotation):
                 # `LLM = _LLM` is the same class by another name.
                 if isinstance(value, ast.Name | ast.Attribute):
                     found = self.expression(module.name, value)
                     if isinstance(found.definition, Class | Function | Module):
-                        return behind(module, name, found)
+                        return reexported(module, name, found)
                 # `AutoModel = auto_class_update(AutoModel)` returns what it was given.
                 elif (given := returned_argument(self, module, value)) is not None:
                     same = bound_before(self, module, name, binding) if given.id == name else None
@@ -323,7 +323,7 @@ class Symbols:
             and resolved.definition.name == f"{found.name}.{name}"
         ):
             return Resolution(Absent(module.name, name))
-        return behind(module, name, resolved)
+        return reexported(module, name, resolved)
 
     def _instance_member(
         self, module: str, annotation: ast.expr | None, value: ast.expr | None, name: str, asked: str

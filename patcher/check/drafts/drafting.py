@@ -14,7 +14,7 @@ from patcher.check.drafts.arguments import argument_repairs
 from patcher.check.drafts.imports import import_repairs
 from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
-from patcher.check.drafts.proof import Prover, examples, in_the_way, replayed
+from patcher.check.drafts.proof import Prover, conflicting_record, examples, replayed
 from patcher.check.drafts.writing import Written, write_drafts, written
 from patcher.check.history import History, cached_folder, earlier_releases
 from patcher.check.targets import Located
@@ -68,7 +68,7 @@ def draft_records(
         for part in (group, *([repair] for repair in group if len(group) > 1)):
             if (draft := _drafted(part, inputs, prover, ids)) is None:
                 continue
-            if (draft := _beside(draft, inputs, texts)) is not None:
+            if (draft := _ordered_after(draft, inputs, texts)) is not None:
                 drafts.append(draft)
                 ids.add(draft.id)
             if part is group and draft is not None:
@@ -97,7 +97,7 @@ def _is_among(finding: Finding, drafts: Iterable[Draft]) -> bool:
 
 def _drafted(group: Sequence[Repair], inputs: DraftInputs, prover: Prover, ids: set[str]) -> Draft | None:
     """One record of the repairs, if it proves itself."""
-    name = _free(_identifier(group), ids)
+    name = _unused_id(_identifier(group), ids)
     record = _record(name, group, inputs)
     proven = prover.prove(record, [repair.finding for repair in group])
     if proven is None:
@@ -106,10 +106,10 @@ def _drafted(group: Sequence[Repair], inputs: DraftInputs, prover: Prover, ids: 
     shown = examples(record, texts, inputs.verl, inputs.word)
     if shown is None:
         return None
-    return _settled(replace(record, examples=shown), proven.gone)
+    return _verified(replace(record, examples=shown), proven.gone)
 
 
-def _settled(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
+def _verified(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
     """The draft, if its text reads back as the record."""
     text = written(record, HEADING)
     read = parse(text, Path(f"{record.id}.toml"))
@@ -118,7 +118,7 @@ def _settled(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
     return Draft(record.id, text, read, gone)
 
 
-def _beside(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> Draft | None:
+def _ordered_after(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> Draft | None:
     """The draft in the company of those before it: `after` them where it edits their lines. `texts` are brought on."""
     record = draft.record
     while True:
@@ -126,9 +126,9 @@ def _beside(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> Draft |
         made = replayed(record, now, inputs.word, frozenset(record.after))
         if made is not None:
             texts.update(made)
-            return draft if record is draft.record else _settled(record, draft.repairs)
+            return draft if record is draft.record else _verified(record, draft.repairs)
         # A record before this one has marked the line. `after` says that this record builds on its result.
-        other = in_the_way(record, now, inputs.word)
+        other = conflicting_record(record, now, inputs.word)
         if other is None or other in record.after:
             return None
         record = replace(record, after=(*record.after, other))
@@ -194,7 +194,7 @@ def _identifier(group: Sequence[Repair]) -> str:
     return "-".join(("draft", *words))
 
 
-def _free(name: str, ids: set[str]) -> str:
+def _unused_id(name: str, ids: set[str]) -> str:
     number, free = 2, name
     while free in ids:
         free, number = f"{name}-{number}", number + 1

@@ -148,12 +148,12 @@ class Inlined:
 
 def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
     """The one expression that a function returns, warnings and error handlers that raise again aside."""
-    statements = [one for one in node.body if not _is_aside(one)]
+    statements = [one for one in node.body if not _has_no_effect(one)]
     # `try: return self._impl(x) / except Error: log; raise` does no more than its body.
     while len(statements) == 1 and isinstance(tried := statements[0], ast.Try):
         if tried.orelse or tried.finalbody or not all(_raises(handler) for handler in tried.handlers):
             return None
-        statements = [one for one in tried.body if not _is_aside(one)]
+        statements = [one for one in tried.body if not _has_no_effect(one)]
     match statements:
         case [ast.Return(value=ast.Await(value=value))] if isinstance(node, ast.AsyncFunctionDef):
             return value
@@ -192,7 +192,7 @@ def inlined(
             return None
 
 
-def _is_aside(statement: ast.stmt) -> bool:
+def _has_no_effect(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Constant()):
             return True

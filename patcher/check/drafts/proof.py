@@ -89,7 +89,7 @@ def is_idle(record: Record, texts: Mapping[str, str], word: str) -> bool:
     return workspace.texts == texts and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
 
 
-def in_the_way(record: Record, texts: Mapping[str, str], word: str) -> str | None:
+def conflicting_record(record: Record, texts: Mapping[str, str], word: str) -> str | None:
     """The record whose marked line the edits stand on, if that is what keeps them from being made."""
     _, done = _replay(record, texts, word, frozenset())
     return next((result.outcome.record for result in done.results if isinstance(result.outcome, Overlap)), None)

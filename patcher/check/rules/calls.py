@@ -120,7 +120,7 @@ def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | Non
             wrong = bind(need.shape, what.signature, _before(need.of, baseline))
             if not wrong:
                 return Fine(symbol)
-            if _taken_further_down(program, one, wrong):
+            if _subclass_may_take(program, one, wrong):
                 unsure = unsure or Unknown("an override further down may take it", symbol)
             problems = problems or tuple(_problem(use, symbol, mismatch) for mismatch in wrong)
         elif isinstance(what, Unknown):
@@ -133,7 +133,7 @@ def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | Non
     return Broken(problems)
 
 
-def _taken_further_down(program: Program, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
+def _subclass_may_take(program: Program, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
     """Whether a subclass may take what the declared class's method does not: some method of that name has the
     keywords."""
     match one:

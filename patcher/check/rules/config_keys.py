@@ -125,12 +125,12 @@ _HYDRA = "hydra"
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
+class _Present:
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class _NotThere:
+class _Missing:
     """`parent` is the longest part of the key that is there, `value` what it holds, `name` what it lacks."""
 
     parent: str
@@ -152,7 +152,7 @@ def judge_key(use: Use, program: Program, baseline: Program | None = None) -> Ve
         return Undecided(need.dotted, "the script's variables are not all known")
     match made:
         case NoEntry() | NoConfig():
-            return _elsewhere(need, configs)
+            return _of_foreign_program(need, configs)
         case Composition():
             return _judge(use, need, made, configs)
 
@@ -170,12 +170,12 @@ def _entry(use: Use, need: ConfigKey, made: Composition | NoEntry | NoConfig) ->
             return Undecided(need.entry or need.config, "its config is not in this tree")
 
 
-def _elsewhere(need: ConfigKey, configs: Configs) -> Verdict:
+def _of_foreign_program(need: ConfigKey, configs: Configs) -> Verdict:
     """A key of a program outside of the tree, whose config most likely builds on verl's."""
     if need.entry.partition(".")[0] == "verl":
         return Unrelated()
     usual = configs.composed("", "", need.groups)
-    if isinstance(usual, Composition) and isinstance(_find(usual.config, need.dotted), _There):
+    if isinstance(usual, Composition) and isinstance(_find(usual.config, need.dotted), _Present):
         return Fine(need.dotted)
     return Undecided(need.dotted, f"the config of {need.entry or need.config} is not in this tree")
 
@@ -191,7 +191,7 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         return Undecided(need.dotted, "whether a config group is added is not followed")
     found = _find(made.config, need.dotted)
     match need.sign, found:
-        case "+", _There(value=value):
+        case "+", _Present(value=value):
             # `+key=value` overwrites a null, and merges a dict or list.
             if value is None or (need.value or "").startswith(("{", "[")):
                 return Fine(need.dotted)
@@ -203,21 +203,21 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
                 phrase("{key} is already in the config, and + may only add", key=need.dotted),
                 phrase("write {key} without the +", key=need.dotted),
             )
-        case "+" | "++", _NotThere(parent=parent, value=str(value)) if "${" in value:
+        case "+" | "++", _Missing(parent=parent, value=str(value)) if "${" in value:
             return Undecided(need.dotted, f"{parent} is computed")
-        case ("+", _NotThere()) | ("++", _):
+        case ("+", _Missing()) | ("++", _):
             return _new_field(use, need, made, configs) or Fine(need.dotted)
-        case "~", _There(value=None):
+        case "~", _Present(value=None):
             detail = phrase("{key} has no value, and ~ takes out only what has one", key=need.dotted)
             return _broken(use, need.dotted, detail)
-        case "", _There(value=dict() as there) if (need.value or "").startswith("{"):
+        case "", _Present(value=dict() as there) if (need.value or "").startswith("{"):
             return _merged(use, need, there)
-        case _, _There():
+        case _, _Present():
             return Fine(need.dotted)
-        case _, _NotThere(parent=parent, value=value) if isinstance(value, str) and "${" in value:
+        case _, _Missing(parent=parent, value=value) if isinstance(value, str) and "${" in value:
             return Undecided(need.dotted, f"{parent} is computed")
-        case _, _NotThere() as lacking:
-            return _gone(use, need, lacking, made)
+        case _, _Missing() as lacking:
+            return _missing_key(use, need, lacking, made)
     return Fine(need.dotted)
 
 
@@ -233,7 +233,7 @@ def _merged(use: Use, need: ConfigKey, there: Mapping[str, Any]) -> Verdict:
     return _broken(use, f"{need.dotted}.{lacking[0]}", detail)
 
 
-def _gone(use: Use, need: ConfigKey, lacking: _NotThere, made: Composition) -> Verdict:
+def _missing_key(use: Use, need: ConfigKey, lacking: _Missing, made: Composition) -> Verdict:
     place = _moved(made.config, need.dotted)
     if place is not None:
         suggestion: Phrase | None = phrase("it is now {place}", place=place)
@@ -252,7 +252,7 @@ def _new_field(use: Use, need: ConfigKey, made: Composition, configs: Configs) -
     """The verdict about a key that is added to a group with a `_target_`: that class must have such a field."""
     above, _, name = need.dotted.rpartition(".")
     parent = _find(made.config, above) if above else None
-    if not isinstance(parent, _There) or not isinstance(parent.value, dict) or name in parent.value:
+    if not isinstance(parent, _Present) or not isinstance(parent.value, dict) or name in parent.value:
         return None
     target = parent.value.get("_target_")
     fields = configs.fields(target) if isinstance(target, str) else None
@@ -276,7 +276,7 @@ def _broken(
     return Broken((Problem(kind, symbol, use.line, detail, suggestion, moved_to),))
 
 
-def _find(config: Any, dotted: str) -> _There | _NotThere:
+def _find(config: Any, dotted: str) -> _Present | _Missing:
     walked: list[str] = []
     here = config
     for part in dotted.split("."):
@@ -285,9 +285,9 @@ def _find(config: Any, dotted: str) -> _There | _NotThere:
         elif isinstance(here, list) and part.isdigit():
             here = here[int(part)] if int(part) < len(here) else None
         else:
-            return _NotThere(".".join(walked), here, part)
+            return _Missing(".".join(walked), here, part)
         walked.append(part)
-    return _There(here)
+    return _Present(here)
 
 
 def _moved(config: Mapping[str, Any], dotted: str) -> str | None:

@@ -85,8 +85,8 @@ def missing_module(symbols: Symbols, dotted: str) -> str:
     return ""
 
 
-Sort = Literal["class", "function", "variable"]
-_BY_KEYWORD: dict[str, Sort] = {"class": "class", "def": "function", "": "variable"}
+Kind = Literal["class", "function", "variable"]
+_BY_KEYWORD: dict[str, Kind] = {"class": "class", "def": "function", "": "variable"}
 _ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
 
 
@@ -95,7 +95,7 @@ def moved_symbol(program: Program, module: str, name: str | None, baseline: Prog
     symbols = program.target.packages.get(module.partition(".")[0])
     if symbols is None or not program.target.moves or name is None or name.startswith("__"):
         return ""
-    wanted = _sort_before(baseline, f"{module}.{name}")
+    wanted = _kind_before(baseline, f"{module}.{name}")
     key = ("moved", module, name, wanted)
     return program.once(key, lambda: _moved(program.symbols(module), module, name, wanted), "")
 
@@ -107,19 +107,19 @@ def moved_module(program: Program, dotted: str) -> str:
         return ""
     tail = dotted.rpartition(".")[2]
     same = [module for module in symbols.text.modules if module.rpartition(".")[2] == tail]
-    best = _clearest(dotted, same)
+    best = _best_match(dotted, same)
     # A module called `utils` or `base` (five letters or fewer, or one of many) is no evidence.
     return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
 
 
-def _sort_before(baseline: Program | None, symbol: str) -> Sort | None:
+def _kind_before(baseline: Program | None, symbol: str) -> Kind | None:
     """What the name stood for in a release that has it."""
     if baseline is None:
         return None
-    return _sort(baseline.resolve(symbol).definition)
+    return _kind_of(baseline.resolve(symbol).definition)
 
 
-def _sort(definition: Definition) -> Sort | None:
+def _kind_of(definition: Definition) -> Kind | None:
     match definition:
         case Class():
             return "class"
@@ -131,23 +131,23 @@ def _sort(definition: Definition) -> Sort | None:
             return None
 
 
-def _moved(symbols: Symbols, module: str, name: str, wanted: Sort | None) -> str:
-    found: dict[str, Sort] = {}
+def _moved(symbols: Symbols, module: str, name: str, wanted: Kind | None) -> str:
+    found: dict[str, Kind] = {}
     for place, keyword in symbols.text.definitions(name):
         if not _ASIDE & set(place.split(".")):
             found.setdefault(place, _BY_KEYWORD[keyword])
-    sorts = {wanted} if wanted is not None else _likely(name)
+    sorts = {wanted} if wanted is not None else _likely_kinds(name)
     places = [place for place, sort in found.items() if sort in sorts]
-    best = _clearest(module, places)
+    best = _best_match(module, places)
     # A short name (`run`, `Config`) or one of several namesakes is believed only if the modules are alike.
-    if not best or ((len(places) > 1 or len(name) < 6) and not _is_kin(module, best, name)):
+    if not best or ((len(places) > 1 or len(name) < 6) and not _is_similar(module, best, name)):
         return ""
     if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):
         return ""
     return _public(symbols, best, name)
 
 
-def _likely(name: str) -> set[Sort]:
+def _likely_kinds(name: str) -> set[Kind]:
     """What a name stands for by how it is written."""
     bare = name.lstrip("_")
     if bare[:1].isupper():
@@ -155,7 +155,7 @@ def _likely(name: str) -> set[Sort]:
     return {"function", "variable"}
 
 
-def _clearest(old: str, places: list[str]) -> str:
+def _best_match(old: str, places: list[str]) -> str:
     """The place most like the old one; "" if two are equally so."""
     if len(places) < 2:
         return places[0] if places else ""
@@ -174,7 +174,7 @@ def _likeness(old: str, place: str) -> float:
     return tail + len(set(ours) & set(theirs)) + len(words) / 2 - len(theirs) / 100
 
 
-def _is_kin(old: str, place: str, name: str) -> bool:
+def _is_similar(old: str, place: str, name: str) -> bool:
     # A long name is hardly given twice by chance; twelve letters is a guess.
     return _likeness(old, place) >= 1 or len(name) > 12
 

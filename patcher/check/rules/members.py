@@ -50,20 +50,20 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
                 absent.append((one, gone[0]))
         elif open_ and len(open_) == len(found):
             # `config.hf_config.rope_theta`: the declared class is the base of many, and some of them have it.
-            if _varies(program, one, need.name):
+            if _some_subclass_defines(program, one, need.name):
                 return Fine(f"{symbol_of(one)}.{need.name}")
             unsure += open_[:1]
-        elif _of_the_tree(program, one, need.name):
+        elif _tree_defines(program, one, need.name):
             return Unrelated()
         else:
             return Fine(f"{symbol_of(one)}.{need.name}")
     # `x = {} if ... else Config()`, then `x.items()`: the dict has it.
-    others = [_plain_has(one, need.name) for one in values if one not in asked]
+    others = [_builtin_has(one, need.name) for one in values if one not in asked]
     if absent and not unsure and True in others:
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
     if absent and not unsure and None not in others:
         return Broken((_problem(use, need.name, *absent[0], program, baseline),))
-    if unsure and _asked_before(use, need.name):
+    if unsure and _is_behind_hasattr(use, need.name):
         return Fine(unsure[0].symbol)
     # One of the values is of a package that nobody asked about; the attribute is most likely meant for that.
     if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
@@ -74,7 +74,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
 
 
-def _asked_before(use: Use, name: str) -> bool:
+def _is_behind_hasattr(use: Use, name: str) -> bool:
     """Whether the use runs only where `hasattr` has found an attribute of that name."""
     return any(
         isinstance(condition, When)
@@ -90,7 +90,7 @@ def _asked_before(use: Use, name: str) -> bool:
     )
 
 
-def _plain_has(one: Meaning, name: str) -> bool | None:
+def _builtin_has(one: Meaning, name: str) -> bool | None:
     """Whether a value of the language itself has the attribute; None if it is no such value."""
     match one:
         case Outside(name=outside) if outside.count(".") == 1 and outside.startswith("builtins."):
@@ -146,12 +146,12 @@ def symbol_of(one: Meaning) -> str:
 def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, baseline: Program | None) -> Problem:
     if isinstance(of, Module):
         return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, program, baseline)
-    owner = symbol_of(_asked(program, of))
+    owner = symbol_of(_package_class(program, of))
     detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
     return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)
 
 
-def _asked(program: Program, of: Meaning) -> Meaning:
+def _package_class(program: Program, of: Meaning) -> Meaning:
     """For a class of the tree: the first class of a package among its bases. Else the meaning itself."""
     match of:
         case (
@@ -165,7 +165,7 @@ def _asked(program: Program, of: Meaning) -> Meaning:
             return of
 
 
-def _of_the_tree(program: Program, one: Meaning, name: str) -> bool:
+def _tree_defines(program: Program, one: Meaning, name: str) -> bool:
     """Whether a class of the tree itself has the attribute, rather than a base of it from a package."""
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
@@ -177,7 +177,7 @@ def _of_the_tree(program: Program, one: Meaning, name: str) -> bool:
             return False
 
 
-def _varies(program: Program, one: Meaning, name: str) -> bool:
+def _some_subclass_defines(program: Program, one: Meaning, name: str) -> bool:
     """Whether the value is declared as a base class, and some subclass defines the attribute."""
     match one:
         case InstanceOf(of=Class() as of, exact=False):

@@ -78,13 +78,13 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
         outside = not swallowed and (
             one.required or calls.from_outside(index if one.kind != "keyword" else None, one.name)
         )
-        if not outside and not _from_base(program, owner, need.name, one.name, swallowed=swallowed):
+        if not outside and not _passed_by_inherited_method(program, owner, need.name, one.name, swallowed=swallowed):
             continue
         detail = phrase(
             "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
         )
         found.append(Problem("override-mismatch", f"{symbol}({one.name})", use.line, detail))
-    found += _unmet(use, ours, theirs, symbol)
+    found += _required_by_override(use, ours, theirs, symbol)
     return tuple(found)
 
 
@@ -101,7 +101,7 @@ def _may_swallow(one: Parameter, ours: Parameters) -> bool:
     return ours.any_keyword and one.kind != "positional"
 
 
-def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
+def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
     """Problems for parameters that the override requires and that the base does not have, so that no caller passes
     them."""
     # A base that takes anything is called with anything.
@@ -123,7 +123,9 @@ def _ignores(own: FunctionFacts | None) -> bool:
     return own is not None and own.ignores_keywords
 
 
-def _from_base(program: Program, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
+def _passed_by_inherited_method(
+    program: Program, owner: TreeClass, name: str, parameter: str, *, swallowed: bool
+) -> bool:
     """Whether a method that the tree's class inherits calls this one with the parameter.
 
     If the override swallows the parameter in `**kwargs`, a call that only passes on an optional parameter of its own
@@ -148,7 +150,7 @@ def _from_base(program: Program, owner: TreeClass, name: str, parameter: str, *,
                     for word in words:
                         if word.arg == parameter and (
                             not swallowed
-                            or not _is_handed_on(word.value, method)
+                            or not _is_passed_on(word.value, method)
                             or always_passed(program, base, method.name, ast.unparse(word.value))
                         ):
                             return True
@@ -157,7 +159,7 @@ def _from_base(program: Program, owner: TreeClass, name: str, parameter: str, *,
     return False
 
 
-def _is_handed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_passed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether the value is a parameter of the method that callers may leave out."""
     optional = [*method.args.args[len(method.args.args) - len(method.args.defaults) :]]
     optional += [one for one, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True) if default]

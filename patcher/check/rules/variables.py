@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Elsewhere:
+class _OtherReads:
     """Names that the package's sources read, directly or through a constant, and all that they mention."""
 
     read: frozenset[str]
@@ -39,7 +39,7 @@ class _Elsewhere:
 
 
 _registered: WeakKeyDictionary[Symbols, frozenset[str]] = WeakKeyDictionary()
-_elsewhere: WeakKeyDictionary[Symbols, _Elsewhere] = WeakKeyDictionary()
+_other_reads: WeakKeyDictionary[Symbols, _OtherReads] = WeakKeyDictionary()
 
 
 def judge_variable(use: Use, program: Program, baseline: Program | None = None) -> Verdict:
@@ -51,15 +51,15 @@ def judge_variable(use: Use, program: Program, baseline: Program | None = None) 
         return Unrelated()
     symbols = program.target.packages[package]
     symbol = f"{_REGISTRY.get(package, package)}.{name}"
-    if name in _registered_in(symbols) or name in _elsewhere_in(symbols).read:
+    if name in _registered_in(symbols) or name in _other_reads_in(symbols).read:
         return Fine(symbol)
     if package in _COMPILED:
         return Undecided(symbol, f"{package} also reads variables in compiled code")
     version = program.target.against[package]
     before = baseline.target.packages.get(package) if baseline is not None else None
-    advice = advice_on_variable(name, package, version) or _lives_on(name, symbols)
+    advice = advice_on_variable(name, package, version) or _replaced_by_option(name, symbols)
     removed = (
-        name in _elsewhere_in(symbols).mentioned
+        name in _other_reads_in(symbols).mentioned
         or (before is not None and name in variables_of(before))
         or was_read_before(name, package, version)
     )
@@ -71,7 +71,7 @@ def judge_variable(use: Use, program: Program, baseline: Program | None = None) 
     return Broken((Problem(kind, symbol, use.line, detail, advice),))
 
 
-def _lives_on(name: str, symbols: Symbols) -> Phrase | None:
+def _replaced_by_option(name: str, symbols: Symbols) -> Phrase | None:
     """Advice for a variable whose setting is an engine argument of the same name now."""
     if symbols.modules.name != "vllm":
         return None
@@ -85,7 +85,7 @@ def _lives_on(name: str, symbols: Symbols) -> Phrase | None:
 
 def variables_of(symbols: Symbols) -> frozenset[str]:
     """All variables that a release of the package reads: its registry, and direct reads elsewhere."""
-    return _registered_in(symbols) | _elsewhere_in(symbols).read
+    return _registered_in(symbols) | _other_reads_in(symbols).read
 
 
 def owner_of(name: str) -> str | None:
@@ -144,13 +144,13 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
-def _elsewhere_in(symbols: Symbols) -> _Elsewhere:
-    if symbols not in _elsewhere:
-        _elsewhere[symbols] = _scan(symbols)
-    return _elsewhere[symbols]
+def _other_reads_in(symbols: Symbols) -> _OtherReads:
+    if symbols not in _other_reads:
+        _other_reads[symbols] = _scan(symbols)
+    return _other_reads[symbols]
 
 
-def _scan(symbols: Symbols) -> _Elsewhere:
+def _scan(symbols: Symbols) -> _OtherReads:
     """One pass over the bytes of all sources: parsing them all would take a hundred times as long."""
     package = symbols.modules.name
     prefixes = {"vllm": b"VLLM_", "ray": b"RAY_", "transformers": b"TRANSFORMERS_", "sglang": b"SGL", "torch": b"TORCH"}
@@ -172,7 +172,7 @@ def _scan(symbols: Symbols) -> _Elsewhere:
         # or passed to a helper.
         if b"environ" in content or b"getenv" in content:
             read.update(quoted.findall(content))
-    return _Elsewhere(_decoded(read), _decoded(mentioned))
+    return _OtherReads(_decoded(read), _decoded(mentioned))
 
 
 def _decoded(names: set[bytes]) -> frozenset[str]:
@@ -180,7 +180,7 @@ def _decoded(names: set[bytes]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Instead(Phrase):
+class RecordAdvice(Phrase):
     """A record's own words, which come with their Chinese."""
 
     chinese: str = ""
@@ -193,7 +193,9 @@ def advice_on_variable(name: str, package: str, version: str) -> Phrase | None:
     """What to use instead of a variable that the release does not read; None if no record says."""
     for setting in _records(name):
         if setting.reasons.instead and not _reads(setting, package, version):
-            return Instead("{instead}", {"instead": setting.reasons.instead}, setting.zh.instead if setting.zh else "")
+            return RecordAdvice(
+                "{instead}", {"instead": setting.reasons.instead}, setting.zh.instead if setting.zh else ""
+            )
     return None
 
 
