@@ -28,6 +28,7 @@ def parts(node: ast.AST) -> list[ast.AST]:
 def below(node: ast.AST) -> list[ast.AST]:
     """A node and all below it, level by level, without operators and contexts."""
     found = [node]
+    # The list grows while it is walked: breadth first, without a stack.
     for one in found:
         found += parts(one)
     return found

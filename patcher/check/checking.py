@@ -212,12 +212,14 @@ def _accept(
     """The report without what the fork accepts, what that is, and the acceptances that match nothing."""
     left, accepted, used = [], [], set()
     for finding in report.findings:
+        # The first acceptance that matches decides.
         match = next((one for one in acceptances if _matches(one, finding)), None)
         if match is None:
             left.append(finding)
         else:
             used.add(match)
             accepted.append(Accepted(finding, match.reason))
+    # An acceptance for a package that is not checked this time is not unused.
     asked = [one for one in acceptances if one.symbol.partition(".")[0] in report.against]
     unused = tuple(one for one in asked if one not in used)
     return replace(report, findings=tuple(left)), tuple(accepted), unused

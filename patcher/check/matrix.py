@@ -68,6 +68,7 @@ class Cell:
 
     @property
     def state(self) -> State:
+        # Breaks that stay with the records applied, whether the record brought them or not.
         if self.left:
             return Breaks(self.left)
         if not self.breaks:
@@ -136,6 +137,7 @@ def row_with_since(row: Sequence[Cell]) -> Iterable[Cell]:
         # A finding of the first column may be older than the column.
         first = cell.release if index else None
         shown = (*cell.findings, *cell.added)
+        # A finding that is gone in one column and comes again begins anew.
         running = {finding.key: running.get(finding.key, first) for finding in shown}
         yield replace(
             cell,
@@ -159,6 +161,7 @@ def fetch_sources(package: str, releases: Sequence[str], progress: Progress) -> 
                 fields = {"name": package, "done": len(found), "total": len(releases)}
                 progress(phrase("sources of {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
         except BaseException:
+            # After Ctrl-C no further transfer begins.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     progress("", 0, None)
@@ -223,6 +226,7 @@ def parse_against(texts: Sequence[str]) -> tuple[tuple[str, str], dict[str, str]
             varying.append((asked.name, str(asked.specifier) or f">={FIRST.get(asked.name, '0')}"))
     if not varying:
         names = list(fixed)
+        # Only pinned packages: the first of them makes the one column.
         varying.append((names[0], f"=={fixed.pop(names[0])}") if names else ("vllm", f">={FIRST['vllm']}"))
     if len(varying) > 1:
         raise UsageError(

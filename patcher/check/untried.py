@@ -97,6 +97,9 @@ def untried(session: Session) -> Untried | None:
     if own and not _is_at_hand(environment.packages.get("vllm")):
         return None
     found = _checked(session, why.text, vllm)
+    # Breaks are always told. Without breaks the message would only repeat what the matrix says of the pair, or what a
+    # fork
+    # with records of its own knows.
     breaks = found.found is not None and found.found["break"] > 0
     told = breaks or not (own or (why.is_pair and found.found is not None))
     return found if told else None
@@ -129,11 +132,13 @@ def _why(known: Tried, verl: str | None, vllm: str | None) -> _Why | None:
     columns = _spans_around(verl or "", [(one, one) for one in known.verl], "tree")
     if not columns:
         return _Why(_outside("verl", verl, known.verl[0], known.verl[-1]))
+    # There is nothing to check against; the newest release of the matrix is the one to propose.
     if vllm is None:
         return None
     spans = _spans_around(vllm, known.spans, "dependency")
     if not spans:
         return _Why(_outside("vllm", vllm, known.spans[0][0], known.spans[-1][1]))
+    # A version between two releases works only if both neighbours do.
     for column, _ in columns:
         if not all(known.works.get((column, first)) for first, _ in spans):
             left = "records leave breaks in verl {verl} on vllm {vllm}"
@@ -172,6 +177,7 @@ def _is_for_release(record: Record, verl: str | None) -> bool:
     if verl is None or record.path is None or record.path.is_relative_to(shipped("patches")):
         return False
     spec = record.when.versions.get("verl", "")
+    # `>=0.7` alone holds for every later release and says nothing of this one.
     bounded = "==" in spec or "~=" in spec or (">" in spec and "<" in spec)
     return bounded and isinstance(satisfies(verl, spec, kind="tree"), Yes)
 

@@ -124,6 +124,7 @@ def frame_of(
     module: str, owner: Class | None, function: FunctionNode, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Frame:
     """The frame of a function's body: `cls` is the receiver's class."""
+    # `cls` in a class method that is called on an instance is the class of the instance.
     if receiver is not None and is_class_method(function):
         kind = class_of(receiver)
         receiver = TypeOf(kind) if isinstance(receiver, InstanceOf | TypeOf) else kind
@@ -165,6 +166,7 @@ def _local_table(function: FunctionNode) -> _Local:
         return kept
     imports: dict[str, Imported] = {}
     values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]] = {}
+    # Kept on the node itself: the table is needed for every name that a function's expressions mention.
     for node in statements(function.body):
         match node:
             case ast.ImportFrom(names=aliases):

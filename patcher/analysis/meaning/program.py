@@ -158,6 +158,7 @@ class Program:
 
         Raises:
             TooFarError: too many questions wait for this one, or too many were asked since `begin`."""
+        # Answers may be dropped only while no question is under way.
         if not self._active and (self._generation != self._project.generation or len(self._kept) > _MOST_KEPT):
             self._generation = self._project.generation
             self._kept.clear()
@@ -166,6 +167,7 @@ class Program:
         if kept is not None:
             self._asked |= kept[1]
             return cast("T", kept[0])
+        # `x = y; y = x`: the question is asked for while it is being answered.
         if key in self._active:
             self._cuts += 1
             return if_circular

@@ -107,6 +107,7 @@ def class_expression(annotation: ast.expr) -> ast.expr | None:
     match annotation:
         case ast.Name() | ast.Attribute():
             return annotation
+        # An annotation in quotes.
         case ast.Constant(value=str() as text):
             try:
                 return class_expression(parse_expression(text))
@@ -116,6 +117,7 @@ def class_expression(annotation: ast.expr) -> ast.expr | None:
             return class_expression(left)
         case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
             return class_expression(right)
+        # `Optional[X]` is an X; of any other generic, `Queue[X]`, the class is Queue.
         case ast.Subscript(value=ast.Name(id=kind) | ast.Attribute(attr=kind), slice=inner):
             if kind in ("Optional", "ClassVar", "Final"):
                 return class_expression(inner)

@@ -114,6 +114,7 @@ def _verified(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
     text = written(record, HEADING)
     read = parse(text, Path(f"{record.id}.toml"))
     if not isinstance(read, Record):
+        # A draft that cannot be read back is a mistake of this program and not of the tree.
         raise AssertionError(f"a drafted record does not parse: {read}")
     return Draft(record.id, text, read, gone)
 
@@ -141,6 +142,7 @@ def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     distribution = package.replace("_", "-")
     edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
     versions = {"verl": f"=={inputs.verl.partition('+')[0]}"} if inputs.verl else {}
+    # Records can be limited to these distributions only.
     if distribution in DISTRIBUTIONS and (since or target):
         versions[distribution] = f">={(since or target).partition('+')[0]}"
     what = _all(repair.finding.detail for repair in group)
@@ -178,6 +180,8 @@ def _all(parts: Iterable[Phrase]) -> Phrases:
 def _resolved(edits: Sequence[Edit], inputs: DraftInputs) -> tuple[str, ...]:
     """The import that upstream would write, where that is all there is to the record."""
     moves = {(edit.old, edit.new) for edit in edits if isinstance(edit, MoveImport)}
+    # Where a record only moves one import, the import that upstream will write shows that the record is no longer
+    # needed.
     if len(moves) != 1 or not all(isinstance(edit, MoveImport) for edit in edits):
         return ()
     module, _, name = moves.pop()[1].rpartition(".")

@@ -72,12 +72,14 @@ class Releases:
         """Go back in growing steps to a release that has it, then halve the way to the first that lacks it."""
         older = _below(self._versions.get(package, []), end)
         lacking, having, step = len(older), -1, 1
+        # Steps of 1, 2, 4, 4, ...: a symbol that lived for a few releases only is not stepped over.
         while lacking > 0 and having < 0:
             at = max(lacking - step, 0)
             if self._has(package, older[at], symbol):
                 having = at
             else:
                 lacking, step = at, min(step * 2, _STRIDE)
+        # Halving assumes that what went does not come back in between.
         while having >= 0 and lacking - having > 1:
             middle = (having + lacking) // 2
             having, lacking = (middle, lacking) if self._has(package, older[middle], symbol) else (having, middle)
@@ -146,6 +148,7 @@ class Namesakes:
         bound = re.compile(rb"^(?:class|def|async def)\s+%b\b|^%b\s*[:=]" % (word, word), re.MULTILINE)
         mentioning = [module for module, text in self._texts.items() if word in text]
         for module in mentioning:
+            # The name must begin a line: only definitions at the top level of a module can be imported.
             if not bound.search(self._texts[module]):
                 continue
             definition = self.symbols.resolve(f"{module}.{name}").definition

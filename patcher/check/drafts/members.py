@@ -38,6 +38,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     if len(nodes) != 1:
         return []
     node = nodes[0]
+    # `@property def old(self): return self.new`
     if (new := _alias(was)) is not None and _offers(symbols, before, owner, new):
         tail = ".".join(part for part in dotted(node)[-2:] if part and part not in ("self", "cls"))
         edit: Edit = RenameAttribute(file=finding.file, old=tail, new=new)
@@ -45,6 +46,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
         return _repair(
             finding, (edit,), title, phrase("{old} only passed on to {new}", old=name, new=new), inputs, code
         )
+    # `@property def disabled(self): return not self.enabled`
     if (new := _opposite(was)) is not None and _offers(symbols, before, owner, new):
         value = text_of(code, node.value)
         edit = Replace(file=finding.file, pattern=written(code, node), replacement=f"(not {value}.{new})")
@@ -52,6 +54,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
         told = phrase("{old} only passed on to {new}", old=name, new=f"not {new}")
         return _repair(finding, (edit,), title, told, inputs, code)
     call = code.parents[id(node)]
+    # `def old(self, x): return helper(self, x)`
     if isinstance(was, Function) and isinstance(call, cst.Call) and call.func is node:
         passed = expression(code, call)
         assert isinstance(passed, ast.Call)
@@ -171,6 +174,7 @@ def inlined(
     if not isinstance(body, ast.Call):
         return None
     values = _bound(was.node.args, call, receiver)
+    # An argument that is used twice would be evaluated twice; one that is not used would be lost.
     if values is None or not _each_once(body, values):
         return None
     match body.func:

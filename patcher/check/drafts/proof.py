@@ -126,6 +126,8 @@ def examples(record: Record, texts: dict[str, str], verl: str, word: str) -> tup
         if isinstance(code, Unparseable):
             return None
         anchors = _anchors(code, edits, Mark(record.id, word))
+        # The example without the file's imports is shorter. If the edit finds no place there, its call goes by an
+        # imported name.
         for imported in ((), _imports(code)):
             before = smallest(code, [*imported, *anchors])
             after = _made(record, file, before, word)
@@ -136,6 +138,7 @@ def examples(record: Record, texts: dict[str, str], verl: str, word: str) -> tup
         named = file if several else None
         found.append(Example(f"as in verl {verl}", before, after, file=named))
         clean = _without_markers(_made(record, file, before, word, clean=True) or "", record.id, word)
+        # What the record made, without its marks, must be recognised as done.
         if clean and _is_left(record, file, clean, word):
             found.append(Example("done already", clean, file=named))
         if _is_missing(record, file, "import os\n", word):
@@ -198,6 +201,7 @@ def _lines(code: Source, statement: cst.CSTNode, indent: str) -> list[str]:
     """A statement's lines at another depth; of a compound one the header, with nothing in it."""
     first, last = code.lines(statement)
     header = isinstance(statement, (cst.BaseCompoundStatement))
+    # Of `if x:` the header alone, with `pass` in its body.
     if isinstance(statement, cst.BaseCompoundStatement):
         last = code.lines(statements(statement.body)[0][0])[0] - 1
     lines = [code.line(number) for number in range(first, last + 1)]

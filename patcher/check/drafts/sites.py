@@ -43,6 +43,7 @@ class Site:
         """The called name as edits give it: its last two parts, imports resolved."""
         parts = resolve(self.call.func, imports(self.code.everything))[0]
         last = [part for part in parts[-2:] if part]
+        # `LLM.generate` and `engine.generate` tell more than `generate`; `self.generate` does not.
         owned = len(last) == 2 and (last[0][:1].isupper() or isinstance(self.call.func, cst.Attribute))
         return ".".join(last) if owned and last[0] not in ("self", "cls") else last[-1]
 
@@ -73,6 +74,7 @@ def call_sites(finding: Finding, callee: str, inputs: DraftInputs) -> list[Site]
         site
         for site in found.values()
         if (parts := resolve(site.call.func, imports(site.code.everything))[0])[-1] == names[-1]
+        # A constructor is called by the name of its class.
         or (names[-1] == "__init__" and parts[-1] == names[0])
     ]
 
@@ -120,10 +122,13 @@ def fitted(edit: Edit, text: str, lines: frozenset[int], function: str) -> Edit 
     """The edit with its count, limited to `function` where it would reach beyond `lines`; None if it has no place."""
     outcome = rewrite(text, edit, _TRIAL)
     match outcome:
+        # Overlap: another record's mark is on the line; `after` settles that later.
         case Rewritten() | Overlap():
             return edit
         case AnchorAmbiguous(lines=found):
             every = dataclasses.replace(edit, count=len(found))
+            # All places are on the finding's lines, so that the whole file can be meant. Else the edit is limited to
+            # the function.
             if set(found) <= lines or edit.within is not None or not function:
                 return every
             inside = dataclasses.replace(edit, within=function)

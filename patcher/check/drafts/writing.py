@@ -82,6 +82,7 @@ def _example(example: Example) -> list[str]:
 
 def _strings(values: Iterable[str]) -> str:
     one_line = f"[{', '.join(map(_string, values))}]"
+    # Shipped records break longer lists, one value a line.
     if len(one_line) <= 100:
         return one_line
     return "[\n" + "".join(f"  {_string(value)},\n" for value in values) + "]"
@@ -91,6 +92,7 @@ def _text(value: str) -> str:
     """Several lines as they are, where TOML's literal strings can hold them."""
     if "\n" not in value:
         return _string(value)
+    # A literal string of TOML has no escapes: it can hold no \x00, and no three quotes.
     if "'''" not in value and not value.endswith("'") and all(char in "\n\t" or char >= " " for char in value):
         return f"'''\n{value}'''"
     return _string(value)
@@ -119,6 +121,7 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
         folder.mkdir(parents=True, exist_ok=True)
         for draft in drafts:
             path = folder / f"{draft.id}.toml"
+            # A file that is there already is never overwritten: somebody may have reviewed and changed it.
             if files.create_whole(path, draft.text.encode()):
                 written.append(path)
             else:

@@ -61,6 +61,7 @@ class Configs:
         if entry:
             path = entry.replace(".", "/") + ".py"
             content = self.project.content(path)
+            # The script runs a module that this tree does not have.
             if content is None:
                 return NoEntry(entry)
             told = _hydra_main(content)
@@ -87,6 +88,7 @@ class Configs:
             for node in base.node.body:
                 if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                     names.add(node.target.id)
+                # A constructor written by hand may take anything.
                 elif isinstance(node, ast.FunctionDef) and node.name == "__init__":
                     return None
         return frozenset(names)
@@ -182,6 +184,7 @@ def _of_foreign_program(need: ConfigKey, configs: Configs) -> Verdict:
 
 def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Verdict:
     if (group := made.groups.get(need.dotted)) is not None:
+        # `model=unknown`: hydra finds no such file in the group.
         missing = [path for path in made.missing if path.endswith(f"/{group}")]
         if missing and need.value == group:
             return _broken(use, need.dotted, phrase("there is no config {name}", name=missing[0]))
@@ -210,6 +213,7 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         case "~", _Present(value=None):
             detail = phrase("{key} has no value, and ~ takes out only what has one", key=need.dotted)
             return _broken(use, need.dotted, detail)
+        # `key={a: 1}` merges into the dict that is there; a key that it lacks is refused.
         case "", _Present(value=dict() as there) if (need.value or "").startswith("{"):
             return _merged(use, need, there)
         case _, _Present():

@@ -62,6 +62,7 @@ def _read(symbols: Symbols) -> Options | None:
         return None
     parser = _Parser(symbols)
     serve = symbols.modules.find(_SERVE)
+    # Newer releases put the parser of `vllm serve` together in a module of its own.
     if isinstance(serve, Module):
         parser.read_module(serve)
     else:
@@ -193,6 +194,7 @@ def judge_flag(use: Use, program: Program, baseline: Program | None = None) -> V
     if options is None:
         return Undecided(symbol, "the engine arguments of this release are not found in its sources")
     first = name.partition(".")[0]
+    # A field of the engine arguments need not be on the command line; given as a keyword it is enough.
     if options.takes(first) or (not use.need.option and first in options.fields):
         return Fine(symbol)
     version = program.target.against["vllm"]
@@ -202,6 +204,7 @@ def judge_flag(use: Use, program: Program, baseline: Program | None = None) -> V
 
 def _suggestion(name: str, options: Options) -> Phrase | None:
     there = options.options | frozenset(options.fields)
+    # `disable_log_requests` became `enable_log_requests`.
     for prefix, other in _OPPOSITES:
         opposite = other + name.removeprefix(prefix)
         if name.startswith(prefix) and opposite in there:

@@ -117,6 +117,7 @@ def _names_in(tree: ast.Module) -> frozenset[str]:
                 ast.AnnAssign(target=ast.Name(id="environment_variables"), value=ast.Dict() as table)
                 | ast.Assign(targets=[ast.Name(id="environment_variables")], value=ast.Dict() as table)
             ):
+                # `environment_variables = {"VLLM_X": lambda: os.environ.get("VLLM_X", ...)}` in vllm/envs.py.
                 names |= {str(key.value) for key in table.keys if isinstance(key, ast.Constant) and _is_name(key.value)}
                 names |= _strings_read(table)
             case ast.FunctionDef():
