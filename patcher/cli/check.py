@@ -71,11 +71,11 @@ def command(
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
         return _matrix(session, verl, against, place)
-    from patcher.check.checking import Order, check
+    from patcher.check.checking import CheckRequest, check
     from patcher.check.targets import parse_all
     from patcher.report.check import show_check
 
-    order = Order(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
+    order = CheckRequest(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
     done = check(session, order)
     if sarif is not None:
         from patcher.report.sarif import write_sarif
@@ -92,11 +92,11 @@ def command(
 
 
 def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path | None) -> int:
-    from patcher.check.pairs import Order, survey_releases
+    from patcher.check.matrix_run import MatrixRequest, survey_releases
     from patcher.report.matrix import show_matrix
     from patcher.terminal.progress import progress
 
-    order = Order(verl, against)
+    order = MatrixRequest(verl, against)
     found = survey_releases(session, order, progress)
     if place is not None:
         from datetime import date

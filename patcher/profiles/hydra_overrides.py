@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from patcher.analysis.composition import compose
+from patcher.analysis.configuration import compose
 from patcher.i18n import phrase
 from patcher.profiles.rendered_file import Text
 from patcher.remote.host import Profile

@@ -15,9 +15,9 @@ from patcher.terminal.layout import NARROW, width, wrapped
 from patcher.terminal.printing import room, say, style
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Finding, Report, Severity
+    from patcher.analysis.findings import Finding, Report, Severity
     from patcher.check.checking import Check
-    from patcher.check.drafts.proposing import Drafted
+    from patcher.check.drafts.drafting import Drafted
 
 By = Literal["file", "cause"]
 _COLUMNS = 100
@@ -65,7 +65,7 @@ def check_json(done: Check) -> dict[str, Any]:
         "findings": [finding_json(one) for one in report.findings],
         "root": str(done.session.tree.root),
         "after": [finding_json(one) for one in done.after.findings],
-        "standing": [finding_json(one) for one in done.standing],
+        "standing": [finding_json(one) for one in done.in_baseline],
         "accepted": [{**finding_json(one.finding), "reason": one.reason} for one in done.accepted],
         "undecided": [
             {"file": one.file, "line": one.line, "symbol": one.symbol, "reason": one.reason}
@@ -170,8 +170,8 @@ def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
     for unreadable in done.unreadable:
         place = f"{unreadable.file}:{unreadable.line}"
         yield style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
-    if done.standing:
-        yield phrase("{count} more that the baseline shows already", count=len(done.standing)).render(tongue)
+    if done.in_baseline:
+        yield phrase("{count} more that the baseline shows already", count=len(done.in_baseline)).render(tongue)
     for accepted in done.accepted:
         place = f"{accepted.finding.file}:{accepted.finding.line}"
         yield phrase("{place}: accepted: {why}", place=place, why=accepted.reason).render(tongue)

@@ -15,7 +15,7 @@ from patcher.templating import environment
 from patcher.terminal.report_file import write_whole
 
 if TYPE_CHECKING:
-    from patcher.check.pairs import Order
+    from patcher.check.matrix_run import MatrixRequest
 
 DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "docs/matrix.md": ("matrix.md.j2", "en"),
@@ -47,48 +47,48 @@ def table(matrix: Matrix, marked: Callable[[Cell | None], str]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
-def asked_in(document: str) -> Order:
+def asked_in(document: str) -> MatrixRequest:
     """The order that a document was made with. Raises ValueError where it holds none."""
-    from patcher.check.pairs import Order
+    from patcher.check.matrix_run import MatrixRequest
 
     words = shlex.split(document.partition("```\n")[2].partition("\n```")[0])
-    return Order(words[words.index("--verl") + 1], (words[words.index("--against") + 1],))
+    return MatrixRequest(words[words.index("--verl") + 1], (words[words.index("--against") + 1],))
 
 
 def _sign(text: str) -> str:
     return {"ok": "✓"}.get(text, text.replace("x", "×"))
 
 
-def _newest() -> Order:
+def _newest() -> MatrixRequest:
     """All that there is today, with both ends named, so that the document can be made again."""
-    from patcher.check.pairs import Order
-    from patcher.check.wanted_releases import FIRST, known_to_records, wanted_releases
+    from patcher.check.matrix import FIRST, known_to_records, wanted_releases
+    from patcher.check.matrix_run import MatrixRequest
     from patcher.packages.releases import versions
     from patcher.records.load import load
 
     verl = wanted_releases("verl", known_to_records(load()), versions("verl"))
     vllm = wanted_releases("vllm", f">={FIRST['vllm']}", versions("vllm"))
-    return Order(f">={verl[0]},<={verl[-1]}", (f"vllm>={vllm[0]},<={vllm[-1]}",))
+    return MatrixRequest(f">={verl[0]},<={verl[-1]}", (f"vllm>={vllm[0]},<={vllm[-1]}",))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the documents beside the package, and with an argument the page too."""
     from datetime import date
 
-    from patcher.check.pairs import survey_releases
+    from patcher.check.matrix_run import survey_releases
     from patcher.records.load import load
     from patcher.report.matrix_page import write_page
     from patcher.session.session import Session
     from patcher.terminal.progress import progress
 
-    order = _newest()
-    matrix = survey_releases(Session(), order, progress)
+    request = _newest()
+    matrix = survey_releases(Session(), request, progress)
     today, root = date.today().isoformat(), Path(__file__).parents[2]
     for name in DOCUMENTS:
-        write_whole(root / name, render(name, matrix, command=order.command, date=today))
+        write_whole(root / name, render(name, matrix, command=request.command, date=today))
         print(f"wrote {name}")
     for page in arguments:
-        write_page(matrix, load(), Path(page), command=order.command, date=today)
+        write_page(matrix, load(), Path(page), command=request.command, date=today)
     return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from patcher.analysis.model import Finding, Severity
+from patcher.analysis.findings import Finding, Severity
 from patcher.check.matrix import Breaks, Cell, Matrix, WorksWithRecords
 from patcher.i18n import Language, Phrase, Phrases, phrase, show
 from patcher.records.model import Record

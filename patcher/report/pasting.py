@@ -12,7 +12,7 @@ from patcher.check.targets import Against, AsInstalled, InFolder, NotInstalled, 
 from patcher.homes import expanded
 
 if TYPE_CHECKING:
-    from patcher.check.checking import Order
+    from patcher.check.checking import CheckRequest
     from patcher.session.session import Session
 
 
@@ -35,7 +35,7 @@ def on_fork(
 
 
 def check_command(
-    session: Session, order: Order, place: Path, *, drafts: Path | None, with_drafts: bool = False
+    session: Session, order: CheckRequest, place: Path, *, drafts: Path | None, with_drafts: bool = False
 ) -> str:
     """The check that was asked for, once more, writing its page to `place`. `with_drafts`: those count as records."""
     words = ["check"]
@@ -53,7 +53,7 @@ def check_command(
     return on_fork(session, *words, rooted=not order.verl, patches=patches)
 
 
-def assumed(session: Session, order: Order) -> dict[str, str] | None:
+def assumed(session: Session, order: CheckRequest) -> dict[str, str] | None:
     """What `apply` has to assume to be for what was checked against; None where that is no release."""
     found = dict(session.assume)
     for one in order.against:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from patcher import __version__
-from patcher.analysis.model import FindingKind
+from patcher.analysis.findings import FindingKind
 from patcher.terminal.report_file import write_whole
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Finding, Severity
+    from patcher.analysis.findings import Finding, Severity
     from patcher.check.checking import Check
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

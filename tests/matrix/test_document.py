@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher.check.matrix import Matrix
-from patcher.check.pairs import survey_releases
+from patcher.check.matrix_run import survey_releases
 from patcher.report.matrix_document import DOCUMENTS, asked_in, render
 from patcher.session.session import Session
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.check.pairs import Order
+from patcher.check.matrix_run import MatrixRequest
 from patcher.report.matrix_document import DOCUMENTS, asked_in, render
 from tests.report.matrices import sample
 
-ORDER = Order(">=0.6.1,<=0.8.0", ("vllm>=0.12.0,<=0.20.2",))
+ORDER = MatrixRequest(">=0.6.1,<=0.8.0", ("vllm>=0.12.0,<=0.20.2",))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
