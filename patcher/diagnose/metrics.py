@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnose.evidence import Hit, LogLine
-from patcher.diagnose.symptom_patterns import TimedPattern
+from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.records.symptoms import Symptom, Trend
 
 _NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
 _NAMES = 20_000
-"""Names of metrics that nothing asks for that are kept."""
+"""Names of metrics that nothing asks for that are kept: verl prints some 200, a made-up log could print any number."""
 _LONGEST_NAME = 300
 # Set by hand: a metric counts that falls with some small steps back, and one that wobbles around its mean does not.
 _STEADY = 0.9

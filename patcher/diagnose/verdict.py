@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.last_lines import is_noise, is_passed_on
+from patcher.diagnose.line_meaning import is_noise, is_passed_on
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
@@ -103,7 +103,7 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 _MESSAGE = 12
-"""Lines of an exception's message that a symptom's sign may stand in."""
+"""Lines of an exception's message that a symptom's sign may stand in: CUDA's and pydantic's messages have up to ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +228,9 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
 
 # A stall is said last: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
 _END = 40
-"""Lines from the end in which the sign of a stall counts."""
+"""Lines from the end in which the sign of a stall counts: as many as are kept of a log's end (`LAST`)."""
 _COMPLAINT = 4
-"""Telling lines from the end in which an error that is no exception ends a run."""
+"""Telling lines from the end in which an error that is no exception ends a run: shells and srun add one or two more."""
 
 
 def judge(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from patcher.diagnose.diagnose import add_comparison, judge_logs, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.evidence import LogOfRun
 from patcher.diagnose.log_files import RotatedLog
-from patcher.diagnose.merge_logs import LogOfRun
 from patcher.diagnose.scanner import Scanner
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.job import job_of

@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 from patcher.jobs.agent.folder import read as read_json
 from patcher.jobs.agent.log_reading import Times, find_lines
 from patcher.jobs.agent.processes import TICKS
+from patcher.logs.agent.writers import descriptors
 from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.resources import mount
-from patcher.watch.agent.members import descriptors
 from patcher.watch.run_state import RunState, open_end
 from patcher.watch.source import End
 from patcher.worktree.files import open_binary

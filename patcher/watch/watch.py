@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from patcher.diagnose.diagnose import no_run_error
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.log_files import advise_logs_near, logs_near
-from patcher.diagnose.log_or_host import no_log_error
+from patcher.diagnose.log_files import advise_logs_near, logs_near, no_log_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, fixes_for, judge

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.jobs.agent import devices, folder, login, processes
 from patcher.jobs.agent.traces import session_of
 from patcher.jobs.agent.traces_key import noted
+from patcher.logs.agent.writers import writers
 from patcher.remote.agent import gpus, place, variables
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Fact, Untold, gather, run
@@ -131,10 +132,7 @@ def _writers(log: str, everything: Table) -> list[Process]:
         wanted = os.stat(log)
     except OSError:
         return []
-    groups = set()
-    for pid in everything:
-        if pid != os.getpid() and _writes(pid, wanted):
-            groups.add(_group(pid))
+    groups = {_group(pid) for pid in writers(wanted, everything) if pid != os.getpid()}
     groups.discard(_group(os.getpid()))
     seeds = [pid for pid in everything if _group(pid) in groups]
     return [
@@ -142,22 +140,6 @@ def _writers(log: str, everything: Table) -> list[Process]:
         for pid in sorted(processes.descendants(seeds, everything))
         if processes.owner_of(pid) == os.getuid()
     ]
-
-
-def _writes(pid: int, wanted: os.stat_result) -> bool:
-    folder_of = f"/proc/{pid}/fd"
-    try:
-        for name in os.listdir(folder_of):
-            status = os.stat(os.path.join(folder_of, name))
-            if (status.st_dev, status.st_ino) != (wanted.st_dev, wanted.st_ino):
-                continue
-            with open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as stream:
-                flags = next(line for line in stream if line.startswith("flags:"))
-            if int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY:
-                return True
-    except (OSError, StopIteration, ValueError):
-        pass
-    return False
 
 
 def _group(pid: int) -> int:

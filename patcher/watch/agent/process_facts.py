@@ -14,7 +14,8 @@ from typing import Any, Iterable
 
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.processes import Process
-from patcher.watch.agent.members import descriptors, is_open_for_writing, is_system
+from patcher.logs.agent.writers import descriptors, is_open_for_writing
+from patcher.watch.agent.members import is_system
 
 _X86: dict[int, str] = {
     0: "read",

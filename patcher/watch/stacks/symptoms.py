@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from patcher.diagnose.symptom_patterns import TimedPattern
+from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.verdict import versions_allow
 from patcher.records.symptoms import Stack, Symptom
 from patcher.watch.stacks.frame_meaning import idle
