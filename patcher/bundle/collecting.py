@@ -25,7 +25,7 @@ from patcher.errors import HostError, UkyError, UsageError, message_of
 from patcher.git.checkout import checkout
 from patcher.homes import home
 from patcher.i18n import Phrase, phrase
-from patcher.jobs.logs import Log, job_log, unnamed_copy
+from patcher.jobs.job_log import Log, job_log, unnamed_copy
 from patcher.packages.environment import probe
 from patcher.patching.status import records_status
 from patcher.profiles.version_settings import ignored

@@ -29,7 +29,7 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     """
     from patcher.diagnose.diagnose import diagnose
     from patcher.diagnose.log_files import explain_unknown_host, log_or_host
-    from patcher.jobs.diagnosing import diagnose_job
+    from patcher.jobs.job_log import diagnose_job
     from patcher.report.diagnose import show_diagnosis
     from patcher.report.jobs import job_json
 

@@ -139,8 +139,8 @@ class Evidence:
         suffixes = {PurePath(name).suffix for name in self.ends}
         if suffixes and suffixes <= _OF_PROGRAMS:
             return True
-        said = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
-        if any(said) or self.complained or self.progressed is not None:
+        message = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
+        if any(message) or self.complained or self.progressed is not None:
             return False
         return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from patcher.diagnose.log_stream import STANDARD_INPUT, open_log
 from patcher.diagnose.scanner import Scanner
@@ -108,9 +108,9 @@ def is_of_sources(folder: Path) -> bool:
 
 
 _PART = 1 << 16
-"""Bytes of a log's beginning, and of its end, in which times are looked for: some hundred lines."""
+"""Bytes of a log's beginning, and of its end, in which times and signs of a run are looked for: some hundred lines."""
 _SLACK = 60.0
-"""Seconds between two logs of one run: a copy, or a worker that said its last word earlier."""
+"""Seconds between two logs of one run: a copy, or a worker that said its last word earlier. Set by hand."""
 _RANK = re.compile(r"((?:rank|worker|node|gpu|proc|process|actor|local|tp|dp|pp)[-_.=]?)\d+", re.IGNORECASE)
 _RANK_FOLDER = re.compile(r"(?<=/)\d{1,3}(?=/)")
 """torchrun's `attempt_0/3/stderr.log`."""
@@ -185,13 +185,18 @@ def _times_told(name: str, year: int) -> list[float]:
     """The times that a log's beginning and end tell. Those of another time zone are off by hours."""
     with open_log(name) as stream:
         try:
-            head = tail = stream.read(_PART)
-            while piece := stream.read(_PART):
-                tail = (tail + piece)[-_PART:]
+            lines = _both_ends(stream).decode("utf-8", "replace").splitlines()
         except UsageError:  # It is no text; whoever reads it says so.
             return []
-    lines = (head + b"\n" + tail).decode("utf-8", "replace").splitlines()
     return [told for line in lines if (told := time_of(line, year)) is not None]
+
+
+def _both_ends(stream: BinaryIO) -> bytes:
+    """The beginning and the end of a log. A packed one has to be read through for its end."""
+    head, tail = stream.read(_PART), b""
+    while piece := stream.read(1 << 20):
+        tail = (tail + piece)[-_PART:]
+    return head + b"\n" + tail
 
 
 Advice: TypeAlias = Phrase | Phrases | str
@@ -202,7 +207,6 @@ _LOOKED_AT = 60
 """Files that are opened, the newest first: the error must come at once."""
 _SEEN = 50_000
 """Names that are looked at below a folder: a tree with data sets may have millions."""
-_HEAD = 1 << 16
 
 
 def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -> list[Path]:
@@ -223,13 +227,10 @@ def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
     """Whether the beginning or the end of a file holds anything of a training run."""
     try:
         with open_log(str(file)) as stream:
-            head = stream.read(_HEAD)
-            tail = b""
-            while piece := stream.read(1 << 20):
-                tail = (tail + piece)[-_HEAD:]
+            ends = _both_ends(stream)
     except UsageError:
         return False
-    return not scanner.scan([(str(file), BytesIO(head + b"\n" + tail))]).blank
+    return not scanner.scan([(str(file), BytesIO(ends))]).blank
 
 
 def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = "") -> Advice:

@@ -95,7 +95,8 @@ _SURVIVED = 1.5
 QUIET = 150
 """Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
 _WHILE = 40
-"""Lines behind a failure in which a phase may begin that others were about to enter anyway."""
+"""Lines behind a failure in which a phase may begin that others were about to enter anyway. Set by hand: the ranks of a
+node say that they enter it within some dozen lines."""
 _SILENT = 2.1
 """The rank from which on a sign tells of an end, and not of its cause."""
 _WRONG = re.compile(
@@ -302,9 +303,11 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
     telling = [place for place in evidence.last if not (is_noise(place.text) or is_passed_on(place.text))]
     telling = telling or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
-    said = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
-    if said and not evidence.step:
-        return [Candidate(1, said[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))]
+    message = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
+    if message and not evidence.step:
+        return [
+            Candidate(1, message[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))
+        ]
     if ended and telling:
         return [
             Candidate(1, telling[-1], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))

@@ -10,8 +10,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable
 
-from patcher.jobs.agent import folder, processes, stacks_hook
-from patcher.jobs.agent.processes import Process, Table, one, variables
+from patcher.jobs.agent import folder, processes
+from patcher.jobs.agent.processes import Process, Table, one, title_of, variables
 from patcher.logs.agent.writers import descriptors, is_open_for_writing, writers
 from patcher.remote.agent import place
 
@@ -34,7 +34,7 @@ def is_system(name: str, title: str) -> bool:
 
 def ray_workers(found: Iterable[int], address: str | None, everything: Table) -> set[int]:
     """Workers of clusters that were there before the drivers among `found`, and of the cluster at `address`."""
-    raylets = {pid: _title(pid) for pid, process in everything.items() if process.name == "raylet"}
+    raylets = {pid: title_of(pid) for pid, process in everything.items() if process.name == "raylet"}
     outside = {pid: title for pid, title in raylets.items() if pid not in set(found)}
     if not outside:
         return set()
@@ -53,7 +53,7 @@ def ray_addresses(found: Iterable[int], everything: Table) -> list[str]:
     """The clusters that have processes among `found`, by the address of their head."""
     raylets = {pid for pid, process in everything.items() if process.name == "raylet"}
     served = {_raylet_of(pid) for pid in found} | set(found)
-    told = (_ADDRESS.search(_title(pid)) for pid in raylets & served)
+    told = (_ADDRESS.search(title_of(pid)) for pid in raylets & served)
     return sorted({match["address"] for match in told if match is not None})
 
 
@@ -75,14 +75,6 @@ def _raylet_of(pid: int) -> int | None:
 
 def _variable(pid: int, name: str) -> str | None:
     return variables(pid, (name,)).get(name)
-
-
-def _title(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            return os.fsdecode(stream.read().rstrip(b"\0 ").replace(b"\0", b" "))
-    except OSError:
-        return ""
 
 
 Order = Dict[str, Any]
@@ -190,5 +182,5 @@ def ordered(request: Request) -> Order:
     if "job" in order:
         at = folder.folder_of(place.root(request), order["job"])
         order["job"] = folder.look(at)
-        order["stacks"] = os.path.join(at, stacks_hook.FOLDER)
+        order["stacks"] = os.path.join(at, folder.STACKS)
     return order
