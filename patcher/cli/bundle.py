@@ -53,7 +53,7 @@ def command(
     from patcher.bundle.collecting import collected, target
     from patcher.bundle.contents import BundleOptions
     from patcher.bundle.sealing import cannot_be_put_together, sealed
-    from patcher.diagnose.log_or_host import explain_unknown_host
+    from patcher.diagnose.log_files import explain_unknown_host
     from patcher.i18n import phrase
     from patcher.report.asking import agreed
     from patcher.report.bundle import report_sections, show_bundle, show_listing

@@ -28,8 +28,8 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     standard input. HOST has a job of this tree, "here" included: its log is fetched.
     """
     from patcher.diagnose.diagnose import diagnose
-    from patcher.diagnose.log_or_host import explain_unknown_host, log_or_host
-    from patcher.jobs.diagnosing import diagnose_job
+    from patcher.diagnose.log_files import explain_unknown_host, log_or_host
+    from patcher.jobs.job_log import diagnose_job
     from patcher.report.diagnose import show_diagnosis
     from patcher.report.jobs import job_json
 

@@ -61,7 +61,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
         on_text(text)
         verdict = None
         if follow:
-            verdict = jobs.follow(link.again, connection, found, on_text=on_text, offset=offset)
+            verdict = jobs.follow(link.reconnect, connection, found, on_text=on_text, offset=offset)
             show_end(machine, verdict)
         if last is not None:
             show_log(machine, found, last.text, verdict)

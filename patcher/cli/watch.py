@@ -56,7 +56,8 @@ def command(
     """
     from contextlib import ExitStack
 
-    from patcher.diagnose.log_or_host import STANDARD_INPUT, explain_unknown_host, log_or_host
+    from patcher.diagnose.log_files import explain_unknown_host, log_or_host
+    from patcher.diagnose.log_stream import STANDARD_INPUT
     from patcher.report.watch import Watching, exit_code, show_report
     from patcher.watch.watch import WatchRequest, watch
 

@@ -20,6 +20,7 @@ from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
+"""The form of the file; an entry of another one is not read."""
 
 
 @dataclass(frozen=True, slots=True)

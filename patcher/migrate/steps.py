@@ -51,7 +51,7 @@ class Listeners:
     """The age in seconds of the job that is followed, now and then."""
     cut: Callable[[UkyError, float], None]
     """The connection was cut; a new one is opened after so many seconds."""
-    trouble: Callable[[Phrase], None]
+    problem: Callable[[Phrase], None]
     """Why the job cannot be followed for the moment."""
     confirm: Confirm
 

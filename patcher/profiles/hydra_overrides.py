@@ -61,7 +61,7 @@ _ALWAYS: Mapping[str, str] = {
     "trainer.project_name": "uky_patch",
 }
 _SMALL = 24 * 2**30
-"""Bytes of GPU memory below which a model is spread over two GPUs."""
+"""Bytes of GPU memory below which a model is spread over two GPUs: 24 GB, as an RTX 4090 or an A10 has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from patcher.report.jobs import Live
 from patcher.report.stacks import stack_lines
 from patcher.terminal.printing import say, style
 from patcher.visible import visible_line
-from patcher.watch.activity import Activity
 from patcher.watch.result import WatchResult
-from patcher.watch.run_state import Reason, RunState, RunStatus
+from patcher.watch.run_state import Activity, Reason, RunState, RunStatus
 from patcher.watch.watcher import Listener
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan"}

@@ -228,8 +228,8 @@ def test_the_interpreter_comes_first_and_the_login_files_count(there: Site, reac
 def test_a_script_that_is_not_in_the_tree_is_refused(here: Site, script: str) -> None:
     (here.root / "link.sh").symlink_to("/bin/sh")
     (here.root.parent / "outside.sh").write_text("true")
-    connection, _ = here.link.open("a test")
-    with pytest.raises(RefusedError) as refused:
+    connection, _ = here.link.open()
+    with here.link.locked("a test"), pytest.raises(RefusedError) as refused:
         jobs.start(connection, here.host, None, profile="debug", script=script)
     assert refused.value.kind == "script"
     assert not (here.root / ".uky-patch/host/jobs").exists()

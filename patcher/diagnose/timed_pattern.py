@@ -1,9 +1,8 @@
-"""The patterns of symptom records, searched for in time that a hostile line cannot stretch.
+"""Patterns of symptom records, searched for in time that a hostile line cannot stretch.
 
 `re` tries each place of a line anew: `Error.*closed` on a line of a thousand `Error` reads the rest of the line a
 thousand times. So a pattern is cut at each `.*` that stands alone: where nothing follows the first `Error`, nothing
 follows a later one either. `TimedPattern` also counts what a pattern takes, and drops one that takes too long.
-`Sign` is one match of one symptom: its own line, and the lines that must stand near it.
 """
 
 from __future__ import annotations
@@ -17,16 +16,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from types import FrameType
 
-from patcher.diagnose.blocks import Block
-from patcher.logs.labels import strip_labels
-from patcher.logs.lines import strip_prefix
-from patcher.logs.required_words import needles, width
-from patcher.records.symptoms import Match, Symptom
-
 MOST_SECONDS = 1.0
 """What one pattern may take of one log, or of one look at a run. The shipped ones take some milliseconds of 1 GB."""
 _LONG = 200
-"""Characters from which on a search is worth a timer."""
+"""Characters from which on a search gets a timer. Set by hand: its system calls cost more than a short search."""
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P=|\{\d*,?\d*\}|.", re.DOTALL)
 
 
@@ -144,52 +137,3 @@ def _timer(seconds: float) -> Iterator[None]:
 
 def _on_alarm(_number: int, _frame: FrameType | None) -> None:
     raise _OutOfTime
-
-
-_BEGINNING = re.compile(r"(?<![\[\\])\^")
-
-
-class Sign:
-    """One match of one symptom."""
-
-    def __init__(self, symptom: Symptom, match: Match) -> None:
-        self.symptom = symptom
-        self.match = match
-        self._line = TimedPattern(match.line)
-        self._near = tuple(TimedPattern(pattern) for pattern in match.near)
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Of which each line that it is found in holds one, in lower case."""
-        return needles(self.match.line)
-
-    @cached_property
-    def weight(self) -> int:
-        """How particular it is."""
-        return width(self.match.line) + 20 * len(self.match.near)
-
-    def found(self, text: str, block: Block, start: int, steps: int) -> bool:
-        """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
-        if steps < self.match.after_steps:
-            return False
-        if not _matches_line(self._line, text):
-            return False
-        if not self._near:
-            return True
-        within = self.match.within
-        around = [strip_prefix(line).text for line in (*block.before(start, within), *block.behind(start, within))]
-        return all(any(_matches_line(pattern, line) for line in around) for pattern in self._near)
-
-    @property
-    def too_slow(self) -> list[str]:
-        """Its patterns that have taken too long."""
-        return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
-
-
-def _matches_line(search: TimedPattern, text: str) -> bool:
-    """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
-    if _BEGINNING.search(search.pattern) is None:
-        return search.finds(text)
-    if search.finds(strip_labels(text).text):
-        return True
-    return not search.pattern.startswith("^(?!") and search.finds(text)
