@@ -33,7 +33,7 @@ from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
 from patcher.remote.survey import Gpu, Survey, TreeFolder, survey_host
 from patcher.session.session import Session
-from patcher.tree.ledger import now
+from patcher.worktree.ledger import now
 
 T = TypeVar("T")
 Confirm = Callable[[Phrase], bool]

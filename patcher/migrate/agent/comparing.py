@@ -14,8 +14,8 @@ from patcher.worktree.manifest import Entry, Manifest
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
-LEDGER = path_guard.OWN + "/ledger.json"
-ORIGINALS = path_guard.OWN + "/originals"
+LEDGER = path_guard.FOLDER + "/ledger.json"
+ORIGINALS = path_guard.FOLDER + "/originals"
 
 
 class Difference:
@@ -64,7 +64,7 @@ def compare(request: Request) -> dict[str, Any]:
         "send": [number[path] for path in found.send],
         "modes": [number[path] for path in found.modes],
         "retire": found.retire,
-        "overwritten": [path for path in found.overwritten if not path.startswith(path_guard.OWN + "/")],
+        "overwritten": [path for path in found.overwritten if not path.startswith(path_guard.FOLDER + "/")],
         "same": found.same,
     }
 

@@ -45,7 +45,7 @@ def prepare(request: Request) -> dict[str, Any]:
         disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
         disk.make_folders(incoming)
         disk.make_folders(os.path.join(root, path_guard.PARTIAL))
-        ignore = os.path.join(root, path_guard.OWN, ".gitignore")
+        ignore = os.path.join(root, path_guard.FOLDER, ".gitignore")
         if disk.status(ignore) is None:
             disk.create(ignore, b"*\n")
     except OSError as error:
@@ -186,9 +186,9 @@ def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bo
 
 def _unfinished_apply(root: str) -> list[str]:
     """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
-    own = os.path.join(root, path_guard.OWN)
-    found = [path_guard.OWN + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
-    return found + [path_guard.OWN + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
+    own = os.path.join(root, path_guard.FOLDER)
+    found = [path_guard.FOLDER + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
+    return found + [path_guard.FOLDER + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
 
 
 def _want_rights(root: str, put: list[str], away: list[str]) -> None:

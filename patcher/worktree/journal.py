@@ -10,32 +10,27 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Iterable, Literal
 
 from patcher import __version__
-from patcher.errors import TreeError, message_of
-from patcher.i18n import phrase
-from patcher.tree.ledger import is_digest
-from patcher.tree.notes import SUFFIX
-from patcher.tree.os_errors import tree_error
-from patcher.tree.paths import FOLDER, resolve
-from patcher.tree.source import digest
+from patcher.messages import Refusal, message_of, phrase
 from patcher.worktree import disk, files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
-
-if TYPE_CHECKING:
-    from patcher.tree.storage import Storage
+from patcher.worktree.ledger import NOTE, is_digest
+from patcher.worktree.os_errors import refused
+from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.storage import Storage
 
 FORMAT = 2
 """1, which named no pre-images, is read too."""
-Direction: TypeAlias = Literal["finished", "rolled-back"]
-Side: TypeAlias = Literal["old", "new"]
+Direction = Literal["finished", "rolled-back"]
+Side = Literal["old", "new"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """One file to replace: its digest before and after."""
 
@@ -44,7 +39,7 @@ class Step:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Journal:
     """All that a change does. The ledger comes last; None: there is none before, or none after."""
 
@@ -60,7 +55,7 @@ class Journal:
     """Digests of the pre-images that are not needed once the change is done."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recovery:
     """A change that an earlier run did not end, and which way it was ended now."""
 
@@ -90,25 +85,26 @@ def read(storage: Storage) -> Journal | None:
     """The journal of a change that was interrupted, if there is one.
 
     Raises:
-        TreeError: it is damaged, of a newer format, or cannot be read.
+        Refusal: it is damaged, of a newer format, or cannot be read.
     """
     try:
         content, _ = disk.read(storage.journal)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise tree_error(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
+        raise refused(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
     try:
         data = parse_json(content)
         if data["format"] not in (1, FORMAT):
-            raise TreeError(
+            raise Refusal(
+                "journal",
                 phrase(
                     "{path}: written by another uky-patch ({version})",
                     path=f"{FOLDER}/journal.json",
                     version=data.get("tool", phrase("of unknown version")),
                 ),
-                cause="that run was interrupted, and only its own version knows how to end it",
-                advice="Run any command of that version once, such as `uky-patch status`.",
+                phrase("that run was interrupted, and only its own version knows how to end it"),
+                phrase("Run any command of that version once, such as `uky-patch status`."),
             )
         steps = tuple(Step(str(step["path"]), step["old"], step["new"]) for step in data["steps"])
         journal = Journal(
@@ -121,16 +117,17 @@ def read(storage: Storage) -> Journal | None:
         if data["format"] == 1 and journal.ledger_new is None:
             journal = replace(journal, dropped=tuple(step.new for step in steps))
         digests = [sha for step in steps for sha in (step.old, step.new)]
-        digests += [name.removesuffix(SUFFIX) for name in journal.placed]
+        digests += [_without_note(name) for name in journal.placed]
         digests += [*journal.fresh, *journal.dropped]
         digests += [sha for sha in (journal.ledger_old, journal.ledger_new) if sha is not None]
         if not all(map(is_digest, digests)):
             raise ValueError(phrase("a digest is no SHA-256"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TreeError(
+        raise Refusal(
+            "journal",
             phrase("{path}: damaged", path=f"{FOLDER}/journal.json"),
-            cause=message_of(error),
-            advice=phrase(
+            message_of(error),
+            phrase(
                 "The files before and after are in {folder}/staged. Set the tree right by hand or with git, "
                 "then remove {folder}/journal.json and {folder}/staged.",
                 folder=FOLDER,
@@ -184,7 +181,7 @@ def recover(storage: Storage) -> Recovery | None:
     The caller holds the lock.
 
     Raises:
-        TreeError: it can be ended neither way now.
+        Refusal: it can be ended neither way now.
     """
     journal = read(storage)
     if journal is None:
@@ -195,17 +192,14 @@ def recover(storage: Storage) -> Recovery | None:
         purpose=journal.purpose,
     )
     forwards = _try(storage, journal, "new")
-    outcome = _try(storage, journal, "old") if forwards is None or isinstance(forwards, OSError) else forwards
-    match outcome or forwards:
-        case Recovery() as recovery:
-            return recovery
-        case OSError() as trouble:
-            raise tree_error(trouble, title) from trouble
-    raise TreeError(
-        title,
-        cause=phrase("files that it had laid by in {folder}/staged are missing or damaged", folder=FOLDER),
-        advice=phrase("Set the tree right by hand or with git, then remove {folder}/journal.json.", folder=FOLDER),
-    )
+    outcome = forwards if isinstance(forwards, Recovery) else _try(storage, journal, "old") or forwards
+    if isinstance(outcome, Recovery):
+        return outcome
+    if isinstance(outcome, OSError):
+        raise refused(outcome, title) from outcome
+    cause = phrase("files that it had laid by in {folder}/staged are missing or damaged", folder=FOLDER)
+    advice = phrase("Set the tree right by hand or with git, then remove {folder}/journal.json.", folder=FOLDER)
+    raise Refusal("journal", title, cause, advice)
 
 
 def _try(storage: Storage, journal: Journal, side: Side) -> Recovery | OSError | None:
@@ -238,8 +232,12 @@ def _is_placed(storage: Storage, sha256: str) -> bool:
     return any(_digest_at(folder / sha256) == sha256 for folder in (storage.staged, storage.originals))
 
 
+def _without_note(name: str) -> str:
+    return name[: -len(NOTE)] if name.endswith(NOTE) else name
+
+
 def _with_notes(digests: Iterable[str]) -> list[str]:
-    return [name for sha256 in digests for name in (sha256, f"{sha256}{SUFFIX}")]
+    return [name for sha256 in digests for name in (sha256, sha256 + NOTE)]
 
 
 def _move(names: Iterable[str], source: Path, target: Path) -> None:
@@ -265,7 +263,7 @@ def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
 
 def _digest_at(place: Path) -> str | None:
     try:
-        return digest(disk.read(place)[0])
+        return digest_of(disk.read(place)[0])
     except (FileNotFoundError, NotADirectoryError, files.IrregularFileError):
         return None
     except OSError as error:

@@ -1,33 +1,39 @@
-"""All or nothing: check, lay by, stage, write the journal, replace, write the ledger."""
+"""A tree while one run works on it: a transaction that writes all or nothing, or a reading that holds off writers.
+
+A transaction checks, lays by the old files, stages the new ones, writes the journal, replaces, and writes the ledger.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import TreeError, message_of
-from patcher.i18n import Phrase, phrase
-from patcher.tree import journal, lock, notes
-from patcher.tree.account import Account, account
-from patcher.tree.journal import ChangedMeanwhileError, Journal, Recovery, Step
-from patcher.tree.ledger import Ledger, dump
-from patcher.tree.os_errors import tree_error
-from patcher.tree.paths import resolve
-from patcher.tree.source import Change, digest
-from patcher.worktree import disk
-
-if TYPE_CHECKING:
-    from patcher.tree.storage import Storage
+from patcher.messages import Message, Refusal, message_of, phrase
+from patcher.worktree import disk, journal, tree_lock
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.journal import ChangedMeanwhileError, Journal, Recovery, Step
+from patcher.worktree.ledger import NOTE, Ledger, dump, dump_note
+from patcher.worktree.locks import Lock
+from patcher.worktree.os_errors import cause_and_advice, refused
+from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.storage import Account, Storage, account
 
 _MARGIN = 1 << 20
 """Bytes that must stay free beside what is written: for the folders, the journal and others."""
 
 
-@dataclass(frozen=True, slots=True)
+class Change(NamedTuple):
+    """New content for a file that is there now with the digest `expect_sha`."""
+
+    path: str
+    expect_sha: str
+    content: bytes
+
+
+@dataclass(frozen=True)
 class _Target:
     change: Change
     place: Path
@@ -36,7 +42,7 @@ class _Target:
     new: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Transaction:
     """The tree while this run alone may write to it."""
 
@@ -59,7 +65,7 @@ class Transaction:
         `originals` holds, by digest, pre-images that are in no file of the tree. Returns the files written.
 
         Raises:
-            TreeError: a file is not what `expect_sha` says, or something cannot be written.
+            Refusal: a file is not what `expect_sha` says, or something cannot be written.
         """
         storage = self.storage
         targets = [_check(storage, change) for change in changes]
@@ -82,7 +88,7 @@ class Transaction:
         except BaseException as error:
             self._take_back(error)
             if isinstance(error, OSError):
-                raise tree_error(error, phrase("{path}: nothing was changed", path=storage.root)) from error
+                raise refused(error, phrase("{path}: nothing was changed", path=storage.root)) from error
             if isinstance(error, ChangedMeanwhileError):
                 raise _changed(error.path) from None
             raise
@@ -101,7 +107,7 @@ class Transaction:
         before, after = ledgers
         named = {**notes, "ledger.old": before, "ledger.new": after}
         made: dict[str, _Origin] = {name: (content, None) for name, content in named.items() if content is not None}
-        made |= pre_images
+        made.update(pre_images)
         contents = [*(target.change.content for target in work), *(content for content, _ in made.values())]
         _require_space(storage, sum(map(len, contents)))
         for number, target in enumerate(work):
@@ -119,8 +125,8 @@ class Transaction:
         return Journal(
             self.purpose,
             tuple(Step(target.change.path, target.change.expect_sha, target.new) for target in work),
-            None if before is None else digest(before),
-            None if after is None else digest(after),
+            None if before is None else digest_of(before),
+            None if after is None else digest_of(after),
             (*notes, *pre_images),
             tuple(sha256 for sha256 in pre_images if disk.status(storage.originals / sha256) is None),
         )
@@ -133,51 +139,78 @@ class Transaction:
             untouched = error.path if isinstance(error, ChangedMeanwhileError) else None
             journal.carry_out(self.storage, plan, "old", strict=False, untouched=untouched)
         except OSError as second:
-            title = phrase("{path}: stopped half-way", path=self.storage.root)
-            raise TreeError(
-                title,
-                cause=phrase(
-                    "{why}; before that: {error}", why=tree_error(second, title).cause, error=message_of(error)
-                ),
-                advice="No file is damaged. Remove the cause; the next command finishes this run or takes it back.",
+            why, _ = cause_and_advice(second)
+            raise Refusal(
+                "unfinished",
+                phrase("{path}: stopped half-way", path=self.storage.root),
+                phrase("{why}; before that: {error}", why=why, error=message_of(error)),
+                phrase("No file is damaged. Remove the cause; the next command finishes this run or takes it back."),
             ) from error
 
 
 @contextlib.contextmanager
-def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: lock.OnWait) -> Iterator[Transaction]:
+def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: tree_lock.OnWait) -> Iterator[Transaction]:
     """Take the writer's lock and end what an interrupted run has left.
 
     Raises:
-        TreeError: another run holds the lock for longer than `wait` seconds; the tree cannot be written to; the ledger
+        Refusal: another run holds the lock for longer than `wait` seconds; the tree cannot be written to; the ledger
             or an interrupted run's journal cannot be understood.
     """
-    held = lock.exclusive(storage, purpose, wait=wait, on_wait=on_wait)
+    held = tree_lock.exclusive(storage, purpose, wait=wait, on_wait=on_wait)
     try:
         recovered = journal.recover(storage)
         found = account(storage)
         try:
             yield Transaction(storage, purpose, found, recovered)
         except BaseException:
-            with contextlib.suppress(TreeError, OSError):
+            with contextlib.suppress(Refusal, OSError):
                 _tidy(storage)
             raise
         try:
             _tidy(storage)
         except OSError as error:
             title = phrase("{path}: all is done, but this folder cannot be tidied up", path=storage.folder)
-            raise tree_error(error, title) from error
+            raise refused(error, title) from error
     finally:
         held.release()
 
 
-def end_interrupted(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> Recovery | None:
+def commit(
+    root: str,
+    purpose: str,
+    changes: Sequence[Change],
+    ledger: Ledger,
+    *,
+    expect_ledger: str | None,
+    originals: Mapping[str, bytes] | None = None,
+    wait: float = 0.0,
+) -> tuple[str, ...]:
+    """Make changes that were planned elsewhere, for example on the machine that asks a Ray node: all, or none.
+
+    `expect_ledger`: the SHA-256 of the ledger that was planned on (`digest_of(dump(ledger))`); None: nothing was
+    patched. `originals` holds, by digest, pre-images that are in no file of the tree. `wait`: how many seconds another
+    run is waited for that holds the tree's lock. Returns the files written; none where all is as it is to be.
+
+    Raises:
+        Refusal: of kind `changed`, a file or the ledger is no longer what was planned on; any other kind, the tree
+            cannot be locked or written. Nothing was changed, unless the kind is `unfinished`: the next run ends that.
+    """
+    tree = Storage(Path(os.path.realpath(root)))
+    with transaction(tree, purpose, wait=wait, on_wait=lambda _: None) as under_way:
+        found = under_way.ledger
+        if (digest_of(dump(found)) if found else None) != expect_ledger:
+            raise _changed(f"{FOLDER}/ledger.json")
+        return under_way.commit(changes, ledger, originals=originals)
+
+
+def end_interrupted(storage: Storage, *, wait: float, on_wait: tree_lock.OnWait) -> Recovery | None:
     """End what an interrupted run has left, for one who only looks.
 
     Raises:
-        TreeError: another run holds the lock for longer than `wait` seconds; it cannot be ended; the tree cannot be
+        Refusal: another run holds the lock for longer than `wait` seconds; it cannot be ended; the tree cannot be
             written to.
     """
-    held = lock.exclusive(storage, "recovery", wait=wait, on_wait=on_wait)
+    held = tree_lock.exclusive(storage, "recovery", wait=wait, on_wait=on_wait)
     try:
         recovered = journal.recover(storage)
         with contextlib.suppress(OSError):  # The next run that writes does it.
@@ -187,6 +220,59 @@ def end_interrupted(storage: Storage, *, wait: float, on_wait: lock.OnWait) -> R
         held.release()
 
 
+_Stamp = Tuple[Optional[Tuple[int, int, int]], ...]
+
+
+@dataclass
+class Reading:
+    """The tree while this run looks at it."""
+
+    storage: Storage
+    account: Account
+    recovered: Recovery | None = None
+    """What an interrupted run had left, and how it was ended before this reading began."""
+    unfinished: Refusal | None = None
+    """Why what an interrupted run has left could not be ended: the files may be old and new."""
+    _held: Lock | None = None
+    _stamp: _Stamp = ()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.account.ledger
+
+    def disturbed(self) -> bool:
+        """Whether another run may have written since the reading began, so that what was read may not fit together."""
+        return self._held is None and _stamp(self.storage) != self._stamp
+
+
+@contextlib.contextmanager
+def reading(storage: Storage, *, wait: float, on_wait: tree_lock.OnWait) -> Iterator[Reading]:
+    """Hold off writers while the tree is looked at. Ends an interrupted run first if it can.
+
+    Without a journal of such a run nothing is made, and nothing removed, whatever else is there.
+
+    Raises:
+        Refusal: a writer still holds the lock after `wait` seconds; what is patched cannot be known.
+    """
+    recovered: Recovery | None = None
+    unfinished: Refusal | None = None
+    stamp, held = _take(storage, wait, on_wait)
+    try:
+        if storage.exists() and disk.status(storage.journal) is not None:
+            if held is not None:
+                held.release()
+                held = None
+            try:
+                recovered = end_interrupted(storage, wait=wait, on_wait=on_wait)
+            except Refusal as error:
+                unfinished = error
+            stamp, held = _take(storage, wait, on_wait)
+        yield Reading(storage, account(storage), recovered, unfinished, held, stamp)
+    finally:
+        if held is not None:
+            held.release()
+
+
 def _tidy(storage: Storage) -> None:
     if disk.status(storage.journal) is None:
         storage.tidy()
@@ -194,12 +280,12 @@ def _tidy(storage: Storage) -> None:
 
 def _notes(storage: Storage, after: Ledger, before: Ledger) -> dict[str, bytes]:
     """The notes that are not yet as they are to be, by their names."""
-    told = {}
+    found = {}
     for sha256 in {file.original for file in after.files.values()}:
-        note = notes.dump(sha256, after, before)
-        if notes.content(storage, sha256) != note:
-            told[f"{sha256}{notes.SUFFIX}"] = note
-    return told
+        note = dump_note(sha256, after, before)
+        if storage.note_content(sha256) != note:
+            found[sha256 + NOTE] = note
+    return found
 
 
 def _dropped(before: Ledger, after: Ledger) -> tuple[str, ...]:
@@ -213,8 +299,8 @@ def _check(storage: Storage, change: Change) -> _Target:
         content, found = disk.read(place)
     except OSError as error:
         title = phrase("{path}: cannot be read, so nothing was changed", path=change.path)
-        raise tree_error(error, title) from error
-    if digest(content) != change.expect_sha:
+        raise refused(error, title) from error
+    if digest_of(content) != change.expect_sha:
         raise _changed(change.path)
     if not disk.may_write(place.parent):
         cause = phrase("this user may not write to the folder {folder}", folder=place.parent)
@@ -222,17 +308,18 @@ def _check(storage: Storage, change: Change) -> _Target:
     if found.st_uid != os.geteuid() and not disk.may_write(place):
         cause = phrase("it belongs to user {owner}, and this is user {user}", owner=found.st_uid, user=os.geteuid())
         raise _not_allowed(change.path, cause)
-    return _Target(change, place, content, found, digest(change.content))
+    return _Target(change, place, content, found, digest_of(change.content))
 
 
 def _refuse_doubles(targets: list[_Target]) -> None:
     seen: dict[Path, str] = {}
     for target in targets:
         if target.place in seen:
-            raise TreeError(
+            raise Refusal(
+                "path",
                 phrase("{path}: named twice in one change, so nothing was changed", path=target.change.path),
-                cause=phrase("{path} is the same file", path=seen[target.place]),
-                advice="Name the file by one path in all records.",
+                phrase("{path} is the same file", path=seen[target.place]),
+                phrase("Name the file by one path in all records."),
             )
         seen[target.place] = target.change.path
 
@@ -244,7 +331,7 @@ def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
             raise ValueError(f"the ledger gives {target.change.path} another digest than its new content has")
 
 
-_Origin: TypeAlias = "tuple[bytes, os.stat_result | None]"
+_Origin = Tuple[bytes, Optional[os.stat_result]]
 """A pre-image's bytes, and the file whose rights it takes over."""
 
 
@@ -253,7 +340,8 @@ def _pre_images(
 ) -> dict[str, _Origin]:
     """The originals that the ledger needs and the folder lacks, by digest: given, or of the target that has it."""
     at_hand: dict[str, _Origin] = {target.change.expect_sha: (target.content, target.found) for target in targets}
-    at_hand |= {sha256: (content, None) for sha256, content in given.items() if sha256 not in at_hand}
+    for sha256, content in given.items():
+        at_hand.setdefault(sha256, (content, None))
     missing = {}
     for file in ledger.files.values():
         if file.original in at_hand and not storage.has_original(file.original):
@@ -266,28 +354,42 @@ def _pre_images(
 def _require_space(storage: Storage, needed: int) -> None:
     free = disk.free_bytes(storage.folder)
     if free is not None and free < needed + _MARGIN:
-        raise TreeError(
+        raise Refusal(
+            "disk-full",
             phrase("{path}: nothing was changed", path=storage.root),
-            cause=phrase(
+            phrase(
                 "the disk is full: {free} KiB are free, {needed} KiB are needed",
                 free=free // 1024,
                 needed=(needed + _MARGIN) // 1024,
             ),
-            advice="Free some space and run the command again.",
+            phrase("Free some space and run the command again."),
         )
 
 
-def _changed(path: str) -> TreeError:
-    return TreeError(
+def _changed(path: str) -> Refusal:
+    return Refusal(
+        "changed",
         phrase("{path}: changed meanwhile, so nothing was changed", path=path),
-        cause="its content is no longer what this run was planned on",
-        advice="Run the command again.",
+        phrase("its content is no longer what this run was planned on"),
+        phrase("Run the command again."),
     )
 
 
-def _not_allowed(path: str, cause: Phrase) -> TreeError:
-    return TreeError(
-        phrase("{path}: cannot be replaced, so nothing was changed", path=path),
-        cause=cause,
-        advice="Run as its owner, or change the rights of the file and its folder.",
-    )
+def _not_allowed(path: str, cause: Message) -> Refusal:
+    title = phrase("{path}: cannot be replaced, so nothing was changed", path=path)
+    advice = phrase("Run as its owner, or change the rights of the file and its folder.")
+    return Refusal("permission", title, cause, advice)
+
+
+def _take(storage: Storage, wait: float, on_wait: tree_lock.OnWait) -> tuple[_Stamp, Lock | None]:
+    held = tree_lock.shared(storage, wait=wait, on_wait=on_wait) if storage.exists() else None
+    return ((), held) if held is not None else (_stamp(storage), None)
+
+
+def _stamp(storage: Storage) -> _Stamp:
+    """What any other run's writing would change: the root's entries, the lock, the journal, the ledger."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for path in (storage.root, storage.folder, storage.lock, storage.journal, storage.ledger):
+        found = disk.status(path)
+        stamps.append(None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size))
+    return tuple(stamps)

@@ -1,23 +1,29 @@
-"""Which files are patched, by which records, and from what: `.uky-patch/ledger.json`."""
+"""Which files are patched, by which records, and from what: `.uky-patch/ledger.json`, and the notes beside pre-images.
+
+A note, `.uky-patch/originals/<sha256>.json`, is the part of the ledger that is about its pre-image: the paths, the
+mode, the release, what the file was made into, and the records that did so. So the ledger can be made again from the
+pre-images alone. A note holds that part as it is after a change and as it was before, for it is there before the change
+is made, and stays if it is taken back.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Collection, Mapping
 
 from patcher import __version__
-from patcher.errors import TreeError, message_of
-from patcher.i18n import phrase
-from patcher.tree.source import digest
+from patcher.messages import Refusal, message_of, phrase
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
+NOTE = ".json"
+"""What a note's name has after its pre-image's digest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PatchedFile:
     """A file's digest before the first record and after the last, and the records in between, in order."""
 
@@ -30,7 +36,7 @@ class PatchedFile:
     """The verl version that the original is of; "" where that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AppliedRecord:
     """A record as it was when it was applied: `source` is its TOML text, `at` the UTC time in ISO 8601."""
 
@@ -40,10 +46,10 @@ class AppliedRecord:
 
     @property
     def digest(self) -> str:
-        return digest(self.source.encode())
+        return digest_of(self.source.encode())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ledger:
     """The state of a tree as the tool left it. Falsy when nothing is applied."""
 
@@ -67,8 +73,16 @@ class Ledger:
         return self.of(self.files.keys() - set(paths)) if paths else self
 
 
-class DamagedLedgerError(TreeError):
+class DamagedLedgerError(Refusal):
     """The ledger's file is there and says nothing that can be used."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A pre-image's digest, and what is known of its files: as it is, then as it was before the last change."""
+
+    sha256: str
+    states: tuple[Ledger, ...]
 
 
 def now() -> str:
@@ -103,8 +117,8 @@ def unpack(data: Mapping[str, Any]) -> Ledger:
 
 def _packed(file: PatchedFile) -> dict[str, Any]:
     known = {"mode": file.mode, "release": file.release}
-    told = {name: value for name, value in known.items() if value not in (None, "")}
-    return {"original": file.original, "patched": file.patched, "records": list(file.records), **told}
+    given = {name: value for name, value in known.items() if value not in (None, "")}
+    return {"original": file.original, "patched": file.patched, "records": list(file.records), **given}
 
 
 def parse(content: bytes, where: str) -> Ledger:
@@ -112,7 +126,7 @@ def parse(content: bytes, where: str) -> Ledger:
 
     Raises:
         DamagedLedgerError: it is damaged.
-        TreeError: it is of a format newer than this tool's.
+        Refusal: it is of a format newer than this tool's.
     """
     try:
         data = parse_json(content)
@@ -120,27 +134,53 @@ def parse(content: bytes, where: str) -> Ledger:
         if type(found) is not int:
             raise TypeError(phrase("format is no number"))
         if found > FORMAT:
-            raise TreeError(
+            raise Refusal(
+                "ledger",
                 phrase(
                     "{path}: written by a newer uky-patch ({version})",
                     path=where,
                     version=data.get("tool", phrase("of unknown version")),
                 ),
-                cause=phrase(
+                phrase(
                     "its format is {found}; this is uky-patch {version}, which reads up to {most}",
                     found=found,
                     version=__version__,
                     most=FORMAT,
                 ),
-                advice="Upgrade uky-patch and run the command again.",
+                phrase("Upgrade uky-patch and run the command again."),
             )
         return replace(unpack(data), basis=_mapping(data["basis"]), tool=_text(data["tool"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedLedgerError(
+            "ledger",
             phrase("{path}: damaged", path=where),
-            cause=phrase("no {key}", key=error) if isinstance(error, KeyError) else message_of(error),
-            advice="Restore it from a copy. Or take the patched files back with git, and then remove .uky-patch.",
+            phrase("no {key}", key=str(error)) if isinstance(error, KeyError) else message_of(error),
+            phrase("Restore it from a copy. Or take the patched files back with git, and then remove .uky-patch."),
         ) from error
+
+
+def dump_note(sha256: str, after: Ledger, before: Ledger) -> bytes:
+    """The note of the pre-image `sha256` once `before` has become `after`."""
+    states = [pack(ledger.of(_paths(ledger, sha256))) for ledger in (after, before)]
+    distinct = [state for number, state in enumerate(states) if state["files"] and state not in states[:number]]
+    data = {"format": FORMAT, "tool": __version__, "sha256": sha256, "states": distinct}
+    return json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def parse_note(sha256: str, content: bytes) -> Note | None:
+    """The note of the pre-image `sha256`; None where `content` is no such note."""
+    try:
+        data = parse_json(content)
+        if data["format"] != FORMAT or data["sha256"] != sha256:
+            return None
+        states = tuple(unpack(state) for state in data["states"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return Note(sha256, tuple(state.of(_paths(state, sha256)) for state in states))
+
+
+def _paths(ledger: Ledger, sha256: str) -> frozenset[str]:
+    return frozenset(path for path, file in ledger.files.items() if file.original == sha256)
 
 
 def is_digest(value: object) -> bool:

@@ -1,23 +1,19 @@
-"""One writer at a time: the lock `.uky-patch/lock`, and who holds it."""
+"""One writer to a tree at a time, or several readers: the lock `.uky-patch/lock`, and who holds it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Callable, Optional
 
-from patcher.errors import TreeError
-from patcher.i18n import Phrase, listed, phrase
-from patcher.tree.os_errors import tree_error
+from patcher.messages import Message, Refusal, english, listed, phrase
 from patcher.worktree import disk, locks
-from patcher.worktree.locks import Lock
+from patcher.worktree.locks import Lock, Note
+from patcher.worktree.os_errors import refused
+from patcher.worktree.storage import Storage
 
-if TYPE_CHECKING:
-    from patcher.tree.storage import Storage
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Owner:
     """Who holds the lock, since when (UTC, ISO 8601) and for what."""
 
@@ -27,10 +23,11 @@ class Owner:
     since: str
 
     def __str__(self) -> str:
-        return str(self.told)
+        return english(self.message)
 
     @property
-    def told(self) -> Phrase:
+    def message(self) -> Message:
+        """Who it is, as a part of a sentence."""
         return phrase(
             "{purpose} (process {pid} on {host}, since {since})",
             purpose=listed(self.purpose),
@@ -40,7 +37,7 @@ class Owner:
         )
 
 
-OnWait: TypeAlias = Callable[["Owner | None"], None]
+OnWait = Callable[[Optional[Owner]], None]
 """Called once when the lock is held by someone else; None: by a reader, or by one who has left no note yet."""
 
 
@@ -48,7 +45,7 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
     """Take the writer's lock; the folder is made if it is missing.
 
     Raises:
-        TreeError: it is still held after `wait` seconds, or cannot be made.
+        Refusal: it is still held after `wait` seconds, or cannot be made.
     """
     try:
         while True:
@@ -64,21 +61,22 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
         raise _held(storage, error) from error
     except locks.LockUnsupportedError as error:
         _remove_empty(storage)
-        raise TreeError(
+        raise Refusal(
+            "lock",
             phrase("{path}: cannot be locked", path=storage.lock),
-            cause="this file system offers no flock, so two runs could write at once",
-            advice="Mount it with flock (Lustre: `-o flock`), or work on a copy of the tree on a local disk.",
+            phrase("this file system offers no flock, so two runs could write at once"),
+            phrase("Mount it with flock (Lustre: `-o flock`), or work on a copy of the tree on a local disk."),
         ) from error
     except OSError as error:
         _remove_empty(storage)
-        raise tree_error(error, phrase("{path}: cannot be written to", path=storage.root)) from error
+        raise refused(error, phrase("{path}: cannot be written to", path=storage.root)) from error
 
 
 def shared(storage: Storage, *, wait: float, on_wait: OnWait) -> Lock | None:
     """Take a reader's lock; None where there is no lock file, no right to read it, or no flock. Makes nothing.
 
     Raises:
-        TreeError: a writer still holds it after `wait` seconds.
+        Refusal: a writer still holds it after `wait` seconds.
     """
     try:
         return locks.take(storage.lock, None, wait=wait, on_wait=lambda note: on_wait(_owner(note)))
@@ -88,18 +86,19 @@ def shared(storage: Storage, *, wait: float, on_wait: OnWait) -> Lock | None:
         return None
 
 
-def _held(storage: Storage, error: locks.LockHeldError) -> TreeError:
+def _held(storage: Storage, error: locks.LockHeldError) -> Refusal:
     owner = _owner(error.owner)
-    return TreeError(
+    return Refusal(
+        "tree-in-use",
         phrase("{root}: in use by another run of uky-patch", root=storage.root),
-        cause=phrase("held by {owner}", owner=owner.told)
+        phrase("held by {owner}", owner=owner.message)
         if owner
         else phrase("held by a run that reads it, or has only just begun"),
-        advice="Wait until it has ended, or end it, and run the command again. Do not remove the lock file.",
+        phrase("Wait until it has ended, or end it, and run the command again. Do not remove the lock file."),
     )
 
 
-def _owner(note: Mapping[str, Any]) -> Owner | None:
+def _owner(note: Note) -> Owner | None:
     try:
         return Owner(int(note["pid"]), str(note["host"]), str(note["purpose"]), str(note["since"]))
     except (ValueError, KeyError, TypeError):
