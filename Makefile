@@ -75,14 +75,13 @@ format: $(READY)  ## Put the code in order
 	$(BIN)/ruff format .
 
 docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md, and the Chinese twins, from the records
-	$(BIN)/python -m patcher.report.migration
-	$(BIN)/python -m patcher.report.symptom_documents
+	$(BIN)/python -m bench.documents records
 
 docs-sessions: $(READY)  ## The sessions in README and docs anew, by running their commands; a test holds them to it
 	$(BIN)/python -m tests.transcripts --write
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
-	$(BIN)/python -m patcher.report.matrix_document
+	$(BIN)/python -m bench.documents matrix
 
 docs-runtime: $(READY)  ## The tables of docs/runtime.md and its Chinese twin, by running verl's releases on the runtime environments
 	$(BIN)/python -m tests.runtime.lane
