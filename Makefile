@@ -63,12 +63,13 @@ golden: $(READY)  ## What commands print and plans write, against tests/golden/o
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts
 
-lint: $(READY)  ## ruff, mypy, and import-linter: imports between rooms point down
+lint: $(READY)  ## ruff, mypy, imports between rooms that point down, and no module above 500 lines without a reason
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy -p bench
 	$(BIN)/lint-imports
+	$(BIN)/python -m bench.module_length
 
 format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .

@@ -20,12 +20,12 @@ DONE = Round({}, (), ())
 TODO = Round({}, ("verl/a.py",), ())
 
 
-def _show_verified(nodes: tuple[Node, ...], address: str, output: Literal[text, json]) -> int:
+def _show_verified(nodes: tuple[Node, ...], address: str, output: Literal["text", "json"]) -> int:
     print_report(verified_report(nodes, address, output))
     return verified_exit_code(nodes, address)
 
 
-def _show_applied(done: Applied, address: str, output: Literal[text, json], *, dry_run: bool) -> int:
+def _show_applied(done: Applied, address: str, output: Literal["text", "json"], *, dry_run: bool) -> int:
     print_report(applied_report(done, address, output, dry_run=dry_run))
     return applied_exit_code(done, address, dry_run=dry_run)
 
