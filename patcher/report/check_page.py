@@ -13,10 +13,9 @@ from patcher.i18n import Phrase, phrase
 from patcher.plan.outcome import FAILED
 from patcher.report import page
 from patcher.report.check import heading
+from patcher.report.commands import assumed, check_command, on_fork
 from patcher.report.header import header
-from patcher.report.page import Both, both
-from patcher.report.page_diff import diff_lines
-from patcher.report.pasting import assumed, check_command, on_fork
+from patcher.report.page import Both, both, diff_lines
 from patcher.report.records import conditions, text_of
 
 if TYPE_CHECKING:
@@ -39,15 +38,7 @@ _MOST_OPEN = 30
 """Findings that are shown unfolded at first; with more of them the page is read from its file names."""
 
 
-def write_page(done: Check, session: Session, order: CheckRequest, place: Path, *, date: str) -> None:
-    """Write the page to where `page.place_of` says. Raises TreeError where the file cannot be written.
-
-    `session` and `order` are those that the check was asked for with.
-    """
-    page.write_page(place, render_page(done, session, order, place, date=date))
-
-
-def render_page(done: Check, session: Session, order: CheckRequest, place: Path, *, date: str) -> str:
+def check_page(done: Check, session: Session, order: CheckRequest, place: Path, *, date: str) -> str:
     """The page's text. It reads its templates, and the tree's git branch."""
     report = done.report
     groups = [one for severity in _MEANINGS if (one := _group(done, severity)) is not None]

@@ -18,7 +18,7 @@ _ANSWERS = " [y/N]: "
 """What click puts behind a question."""
 
 
-def agreed(question: Phrase, *, yes: bool) -> bool:
+def confirmed(question: Phrase, *, yes: bool) -> bool:
     """Whether to go on: told before by --yes, else asked. Where nobody can be asked the answer is no."""
     if yes:
         return True

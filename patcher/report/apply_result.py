@@ -1,21 +1,18 @@
-"""What an apply or a revert came to, for people and for programs."""
+"""The result of an apply or a revert, for people and for programs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.plan.outcome import FAILED, Kind
-from patcher.report.answers import show_json
 from patcher.report.commands import command_line, next_lines
-from patcher.report.diffs import show_diff, unified
-from patcher.report.header import about_pre_images, header, problems
+from patcher.report.header import about_pre_images, environment_json, header, problems, untried_json
 from patcher.report.outcomes import as_json, label, nearest_lines, rows
-from patcher.report.surroundings import environment_json, untried_json
-from patcher.report.table import show_rows
 from patcher.session.config import NAME
-from patcher.terminal.printing import say
+from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
 
 if TYPE_CHECKING:
     from patcher.patching.applying import Order
@@ -24,10 +21,10 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 
-_TOLD: frozenset[Kind] = FAILED | {"pending", "applied", "adopted"}
+_SHOWN: frozenset[Kind] = FAILED | {"pending", "applied", "adopted"}
 
 
-def show_round(
+def apply_report(
     done: ApplyResult,
     session: Session,
     *,
@@ -35,8 +32,8 @@ def show_round(
     diff: bool,
     dry_run: bool,
     order: Order | None = None,
-) -> int:
-    """Print it and give the exit code of the contract. `order` is what an apply was asked for."""
+) -> Iterator[Part]:
+    """What was done, or would be. `order` is what an apply was asked for; None for a revert."""
     step = _next(done, session, order, dry_run=dry_run)
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
@@ -45,14 +42,18 @@ def show_round(
         report |= {"environment": environment_json(session), "untried": untried_json(done.untried)}
         report["skipped"] = [outcome.id for outcome in done.plan.outcomes if outcome.skipped]
         report["next"] = command_line(session, *step.words) if step is not None else ""
-        show_json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
+        yield Json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
     else:
-        _show_text(done, session, verb, diff, step, dry_run=dry_run)
+        yield from _text(done, session, verb, diff, step, dry_run=dry_run)
+
+
+def apply_exit_code(done: ApplyResult, *, dry_run: bool) -> int:
+    """Of the contract: 3 where records cannot be applied, 1 where something would change or `check` finds more."""
     if done.failed:
         return ExitCode.NOT_APPLIED
     beyond = done.untried is not None and not done.untried.clean
     would_change = bool(done.would_change) and not done.written
-    would_change |= dry_run and _remembers(done)
+    would_change |= dry_run and _changes_settings(done)
     return ExitCode.FINDINGS if beyond or would_change else ExitCode.CLEAN
 
 
@@ -67,46 +68,48 @@ def _next(done: ApplyResult, session: Session, order: Order | None, *, dry_run: 
     return after_preview(session, order, done) if dry_run else None
 
 
-def _remembers(done: ApplyResult) -> bool:
+def _changes_settings(done: ApplyResult) -> bool:
     return bool(done.settings) and done.settings[0] != done.settings[1]
 
 
-def _show_text(
+def _text(
     done: ApplyResult, session: Session, verb: str, diff: bool, step: NextStep | None, *, dry_run: bool
-) -> None:
+) -> Iterator[Part]:
     tongue = language()
     lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
-    say(header(session, tongue), *lines, "")
+    yield Lines(header(session, tongue), *lines, "")
     outcomes = done.plan.outcomes
-    told = [one for one in outcomes if one.kind in _TOLD or one.skipped or one.id in done.changed]
-    show_rows(rows(told, tongue))
+    told = [one for one in outcomes if one.kind in _SHOWN or one.skipped or one.id in done.changed]
+    yield Table(rows(told, tongue))
     if diff and not done.failed:
         for path in done.would_change:
-            say("")
-            show_diff(unified(path, done.before[path], done.plan.files[path].text))
+            yield Lines("")
+            yield Diff(unified(path, done.before[path], done.plan.files[path].text))
     for commit in done.commits:
-        say(f"  {show('committed', tongue)} {commit}")
+        yield Lines(f"  {show('committed', tongue)} {commit}")
     if done.failed:
-        _tell_failures(done, session, verb, step, tongue)
+        yield from _failures(done, session, verb, step, tongue)
         return
-    if _remembers(done):
-        say("")
-        show_diff(unified(NAME, *done.settings))
+    if _changes_settings(done):
+        yield Lines("")
+        yield Diff(unified(NAME, *done.settings))
     for path in done.taken_over:
-        say(f"  {show('what was changed by hand stays', tongue)}: {path}")
+        yield Lines(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:
-        say(f"  {show('kept what was changed by hand', tongue)}: {path}")
+        yield Lines(f"  {show('kept what was changed by hand', tongue)}: {path}")
     if done.aside:
-        say(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
+        yield Lines(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
     sentence = _sentence(done, session, verb, dry_run=dry_run).render(tongue)
     if done.untried is not None:
-        say("", done.untried.told.render(tongue))
+        yield Lines("", done.untried.told.render(tongue))
         if step is None and not done.untried.clean:
             sentence += phrase(". Next: {step}", step=done.untried.next).render(tongue)
-    say("", sentence, *next_lines(step, session, tongue))
+    yield Lines("", sentence, *next_lines(step, session, tongue))
 
 
-def _tell_failures(done: ApplyResult, session: Session, verb: str, step: NextStep | None, tongue: Language) -> None:
+def _failures(
+    done: ApplyResult, session: Session, verb: str, step: NextStep | None, tongue: Language
+) -> Iterator[Part]:
     """Each record that is in the way, why, what is nearest to it, and the command that goes on."""
     lines = [phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))]
     told = ["", *(line.render(tongue) for line in lines)]
@@ -116,9 +119,11 @@ def _tell_failures(done: ApplyResult, session: Session, verb: str, step: NextSte
         if verb == "apply" and outcome.kind != "tampered":
             why = phrase("See why: {command}", command=command_line(session, "explain", outcome.id))
             told.append(f"    {why.render(tongue)}")
-    say(*told, *next_lines(step, session, tongue), err=True)
+    yield Lines(*told, *next_lines(step, session, tongue), err=True)
     if step is not None and "--skip" in step.words and "--remember" not in step.words:
-        say(show("With --remember they are left out from now on: it notes them in uky-patch.toml.", tongue), err=True)
+        yield Lines(
+            show("With --remember they are left out from now on: it notes them in uky-patch.toml.", tongue), err=True
+        )
 
 
 def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) -> Phrase:
