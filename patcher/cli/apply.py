@@ -15,7 +15,7 @@ from patcher.i18n import phrase
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.cluster.nodes import Wanted
+    from patcher.cluster.planning import Wanted
 
 
 @click.command("apply", cls=Command)
@@ -67,7 +67,7 @@ def command(
             raise UsageError(phrase("--diff and --commit are for one tree; with --ray there may be many"))
         if remember:
             raise UsageError(phrase("--remember is for one tree; with --ray there may be many"))
-        from patcher.cluster.nodes import Wanted
+        from patcher.cluster.planning import Wanted
 
         return _on_nodes(session, address, Wanted(ids, tags, skip, allow_dirty, merge), dry_run=dry_run, wait=wait)
     from patcher.check.untried import untried

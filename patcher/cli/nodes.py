@@ -23,7 +23,7 @@ class NodeProgress:
         return self
 
     def take(self, node: Node) -> None:
-        from patcher.cluster.reading import own_name
+        from patcher.cluster.model import own_name
 
         self._count += 1
         progress(

@@ -4,21 +4,24 @@ Of this project it has `patcher.cluster.worker` beside it, which is sent to the 
 as lines of JSON on standard input, events go as lines of JSON to the descriptor that its argument names; what Ray
 prints is left to standard output and standard error.
 
-A request is `{"op": "round", "cargo": PATH, "ask": {…}, "limit": SECONDS, "only": [NODE ID…] or null, "without":
-[NODE ID…]}`. Events:
+A request is `{"op": "ask", "program": PATH, "start": TEXT, "requests": {NODE ID or "": BASE64}, "limit": SECONDS,
+"only": [NODE ID…] or null, "without": [NODE ID…]}`: `patcher.cluster.worker.work` runs on each node, with the
+requests that are listed for it, else with those under "". Events:
 
 - `{"event": "joined", "version", "python", "gcs"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
-- `{"event": "node", "id", "name", "address", "head", "resources", "added"}` for each node that is asked;
-- `{"event": "answer", "id", "answer", "clock": [offset, uncertainty]}`: seconds that the node's clock is ahead;
+- `{"event": "node", "id", "name", "label", "address", "head", "resources", "added"}` for each node that is asked;
+- `{"event": "answer", "id", "answers": BASE64, "failed", "python", "clock": [offset, uncertainty] or null}`: seconds
+  that the node's clock is ahead;
 - `{"event": "lost", "id", "why": "died" | "late" | "failed", "told"}`;
-- `{"event": "end"}` when no node of the round is open any more.
+- `{"event": "end"}` when no node that was asked is open any more.
 
-`{"op": "see", "sources": PATH, "verb", "args", "limit", "only", "leave"}` asks an actor on each node, which lasts:
+`{"op": "see", "program": PATH, "verb", "args", "limit", "only", "leave"}` asks an actor on each node, which lasts:
 `node` comes when it is made, then `{"event": "seen", "id", "told"}` or `lost`. Those of `leave` are ended.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -29,7 +32,6 @@ from typing import Any, NoReturn, TextIO
 
 from patcher.cluster import worker
 
-PINGS = 3
 LOOK = 0.5
 """Seconds between looks at which nodes there are."""
 CONNECT = 20.0
@@ -40,7 +42,7 @@ class Driver:
     def __init__(self, ray: Any, sink: TextIO) -> None:
         self.ray = ray
         self.sink = sink
-        self._parcels: dict[str, Any] = {}
+        self._programs: dict[str, Any] = {}
         self._samplers: dict[str, Any] = {}
 
     def tell(self, **event: Any) -> None:
@@ -50,9 +52,9 @@ class Driver:
     def alive(self) -> dict[str, dict[str, Any]]:
         return {node["NodeID"]: node for node in self.ray.nodes() if node.get("Alive", node.get("alive"))}
 
-    def round(self, request: dict[str, Any]) -> None:
+    def ask(self, request: dict[str, Any]) -> None:
         """Ask the nodes at once; whoever dies, joins or is late meanwhile is told, and not waited for."""
-        Round(self, request).run()
+        Asking(self, request).run()
         self.tell(event="end")
 
     def see(self, request: dict[str, Any]) -> None:
@@ -65,8 +67,8 @@ class Driver:
                 continue
             if node not in self._samplers:
                 self.tell(event="node", **facts(node, told))
-                sources = json.loads(Path(request["sources"]).read_text(encoding="utf-8"))
-                self._samplers[node] = self.remote(worker.Sampler, node, tries=False).remote(sources)
+                sampler = self.remote(worker.Sampler, node, tries=False)
+                self._samplers[node] = sampler.remote(self.program(request["program"]))
             open_[self._samplers[node].ask.remote(request["verb"], request["args"])] = node
         ready, _ = self.ray.wait(list(open_), num_returns=len(open_), timeout=request["limit"]) if open_ else ([], [])
         for ref, node in open_.items():
@@ -87,10 +89,11 @@ class Driver:
         once = {"max_retries": 0} if tries else {}
         return self.ray.remote(function).options(scheduling_strategy=strategy, num_cpus=0, **once)
 
-    def parcel(self, path: str) -> Any:
-        if path not in self._parcels:
-            self._parcels[path] = self.ray.put(Path(path).read_bytes())
-        return self._parcels[path]
+    def program(self, path: str) -> Any:
+        """What the file holds, as an object that Ray sends to each node once."""
+        if path not in self._programs:
+            self._programs[path] = self.ray.put(Path(path).read_bytes())
+        return self._programs[path]
 
 
 def facts(node: str, told: dict[str, Any]) -> dict[str, Any]:
@@ -106,36 +109,30 @@ def facts(node: str, told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class Pings:
-    """A node's answer, and what its clock has said since: seconds there and back, seconds ahead."""
+class Asking:
+    """One request to many nodes. A node is done when its task has ended, and one more that reads its clock.
 
-    def __init__(self, answer: dict[str, Any]) -> None:
-        self.answer = answer
-        self.sent = 0.0
-        self.clocks: list[tuple[float, float]] = []
+    The second one also tells why a task has crashed: where the whole node is gone, it cannot run either.
+    """
 
-
-class Round:
     def __init__(self, driver: Driver, request: dict[str, Any]) -> None:
         self.driver = driver
         self.request = request
         self.asked: set[str] = set()
         self.open: dict[Any, str] = {}
         self.begun: dict[str, float] = {}
-        self.pings: dict[str, Pings] = {}
-        self.crashed: dict[str, str] = {}
-        """What became of the worker, by node: whether the node itself is gone is seen by asking for another."""
+        self.ended: dict[str, dict[str, Any]] = {}
+        """What a task came to, by node; under "crashed" what Ray says of one that came to nothing."""
+        self.sent: dict[str, float] = {}
 
     def run(self) -> None:
-        ray = self.driver.ray
         only = self.request.get("only")
         self.meet(self.driver.alive(), only, added=False)
-        if only is not None:
-            for node in sorted(set(only) - self.asked):
-                self.driver.tell(event="lost", id=node, why="died", told="")
+        for node in sorted(set(only or ()) - self.asked):
+            self.driver.tell(event="lost", id=node, why="died", told="")
         looked = time.monotonic()
         while self.open:
-            ready, _ = ray.wait(list(self.open), num_returns=len(self.open), timeout=0.05)
+            ready, _ = self.driver.ray.wait(list(self.open), num_returns=len(self.open), timeout=0.05)
             for ref in ready:
                 self.take(ref)
             if time.monotonic() - looked >= LOOK:
@@ -145,80 +142,74 @@ class Round:
                 self.leave(alive)
 
     def meet(self, alive: dict[str, dict[str, Any]], only: list[str] | None, *, added: bool) -> None:
-        without = self.request.get("without", ())
+        """Ask the nodes that are new."""
+        request, requests = self.request, self.request["requests"]
         for node, told in sorted(alive.items()):
-            if node in self.asked or node in without or (only is not None and node not in only):
+            if node in self.asked or node in request.get("without", ()) or (only is not None and node not in only):
                 continue
             self.asked.add(node)
             self.driver.tell(event="node", added=added, **facts(node, told))
-            limit = self.request["limit"]
-            parcel = self.driver.parcel(self.request["cargo"])
-            self.open[self.driver.remote(worker.work, node).remote(parcel, self.request["ask"], limit)] = node
+            given = base64.b64decode(requests.get(node) or requests[""])
+            program = self.driver.program(request["program"])
+            task = self.driver.remote(worker.work, node)
+            self.open[task.remote(request["start"], program, given, request["limit"])] = node
             self.begun[node] = time.monotonic()
 
     def leave(self, alive: dict[str, dict[str, Any]]) -> None:
         """Stop waiting for nodes that are gone, or that have had their time."""
         for ref, node in list(self.open.items()):
-            if node not in alive:
-                self.lose(ref, "died", "")
-            elif time.monotonic() - self.begun[node] > self.request["limit"]:
-                if node in self.pings:
-                    self.end(ref, node)
-                elif node in self.crashed:
-                    self.lose(ref, "failed", self.crashed[node])
-                else:
-                    self.lose(ref, "late", "")
-
-    def lose(self, ref: Any, why: str, told: str) -> None:
-        node = self.open.pop(ref)
-        self.driver.tell(event="lost", id=node, why=why, told=told)
+            late = time.monotonic() - self.begun[node] > self.request["limit"]
+            if node in alive and not late:
+                continue
+            del self.open[ref]
+            if node in alive and node in self.ended:
+                self.end(node, None)
+            else:
+                self.driver.tell(event="lost", id=node, why="late" if node in alive else "died", told="")
 
     def take(self, ref: Any) -> None:
-        """An answer, or a ping behind it: the clock is asked a few times, and the quickest answer counts."""
         from ray import exceptions
 
-        node = self.open[ref]
-        received = time.time()
+        node, received = self.open.pop(ref), time.time()
+        error: Exception | None = None
+        told: Any = None
         try:
             told = self.driver.ray.get(ref)
-        except exceptions.RayError as error:
-            if node in self.pings:
-                self.end(ref, node)
-                return
-            text = next((line for line in reversed(str(error).strip().splitlines()) if line.strip()), "")
-            said = f"{type(error).__name__}: {text.strip()[:500]}"
-            if isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive():
-                self.lose(ref, "died", "")
-            elif isinstance(error, exceptions.RayTaskError) or node in self.crashed:
-                self.lose(ref, "failed", self.crashed.get(node, said))
+        except exceptions.RayError as caught:
+            error = caught
+        if node in self.ended:
+            pinged = self.sent[node]
+            gone = error is not None and "crashed" in self.ended[node] and self.is_gone(node, error)
+            clock = None if error else [told - (pinged + received) / 2, (received - pinged) / 2]
+            if gone:
+                self.driver.tell(event="lost", id=node, why="died", told="")
             else:
-                self.crashed[node] = said
-                self.ping(ref, node)
-            return
-        if node in self.crashed:
-            self.lose(ref, "failed", self.crashed[node])
-            return
-        pings = self.pings.get(node)
-        if pings is None:
-            pings = self.pings[node] = Pings(told)
+                self.end(node, clock)
+        elif error is not None and self.is_gone(node, error):
+            self.driver.tell(event="lost", id=node, why="died", told="")
         else:
-            pings.clocks.append((received - pings.sent, told - (pings.sent + received) / 2))
-        if len(pings.clocks) >= PINGS:
-            self.end(ref, node)
+            self.ended[node] = {"crashed": _summary(error)} if error is not None else told
+            self.sent[node] = time.time()
+            self.open[self.driver.remote(worker.now, node).remote()] = node
+
+    def is_gone(self, node: str, error: Exception) -> bool:
+        from ray import exceptions
+
+        return isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive()
+
+    def end(self, node: str, clock: list[float] | None) -> None:
+        told = self.ended[node]
+        if "crashed" in told:
+            self.driver.tell(event="lost", id=node, why="failed", told=told["crashed"])
             return
-        pings.sent = time.time()
-        self.ping(ref, node)
+        answers = base64.b64encode(told["answers"]).decode("ascii")
+        self.driver.tell(event="answer", id=node, **{**told, "answers": answers}, clock=clock)
 
-    def ping(self, ref: Any, node: str) -> None:
-        del self.open[ref]
-        self.open[self.driver.remote(worker.now, node).remote()] = node
 
-    def end(self, ref: Any, node: str) -> None:
-        pings = self.pings[node]
-        best = min(pings.clocks, default=None)
-        clock = None if best is None else [best[1], best[0] / 2]
-        del self.open[ref]
-        self.driver.tell(event="answer", id=node, answer=pings.answer, clock=clock)
+def _summary(error: Exception) -> str:
+    """The kind of an error and the last line of what it says: above it are the frames of Ray's own code."""
+    text = next((line for line in reversed(str(error).strip().splitlines()) if line.strip()), "")
+    return f"{type(error).__name__}: {text.strip()[:500]}"
 
 
 def main() -> None:
@@ -246,5 +237,5 @@ def main() -> None:
     driver.tell(event="joined", version=ray.__version__, python=sys.version.split()[0], gcs=gcs)
     for line in sys.stdin:
         request = json.loads(line)
-        (driver.see if request["op"] == "see" else driver.round)(request)
+        (driver.see if request["op"] == "see" else driver.ask)(request)
     ray.shutdown()

@@ -1,13 +1,19 @@
-"""A node of the cluster and what it says of itself, as frozen values."""
+"""A node of the cluster and what it says of itself, as frozen values; which nodes have one tree, and their names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+import base64
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 from patcher.checks import Check
-from patcher.i18n import NOTHING, Phrase, Phrases
+from patcher.i18n import NOTHING, Phrase, Phrases, phrase
+from patcher.i18n.codec import decode
+from patcher.remote.agent import frames
+from patcher.remote.channel import Answer, OnEvent, answer_of
 
 State = Literal["answered", "died", "late", "failed"]
 """`died`: the node left the cluster; `late`: no answer within the limit; `failed`: its worker or our program did."""
@@ -35,13 +41,12 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """What an apply came to on a node, or would come to."""
+class TreePlan:
+    """What an apply would do to a node's tree."""
 
     failed: Mapping[str, Phrase | Phrases | str]
     """Why, by record."""
     would_change: tuple[str, ...]
-    written: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +73,14 @@ class Facts:
     """Outcomes, by record."""
     checks: tuple[Check, ...] = ()
     identity: Identity | None = None
-    round: Round | None = None
+    plan: TreePlan | None = None
     error: Phrase | Phrases | str = NOTHING
     fix: Phrase | Phrases | str = NOTHING
 
     @property
     def failed(self) -> bool:
         """Whether the tree cannot be looked at, or records cannot be applied."""
-        return bool(self.error) or (self.round is not None and bool(self.round.failed))
+        return bool(self.error) or (self.plan is not None and bool(self.plan.failed))
 
     @property
     def pending(self) -> tuple[str, ...]:
@@ -111,3 +116,146 @@ class Node:
     clock: Clock | None = None
     name: str = ""
     """What it is called here: as short as tells it from the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the agent on a node said to one call."""
+
+    verb: str
+    message: Mapping[str, Any]
+    body: bytes
+    events: tuple[tuple[Mapping[str, Any], bytes], ...] = ()
+
+    def answer(self, on_event: OnEvent = lambda *_: None) -> Answer:
+        """The answer, after each event was given to `on_event`. Raises what `answer_of` raises."""
+        for event, body in self.events:
+            on_event(event, body)
+        return answer_of(self.verb, self.message, self.body)
+
+
+def node_of(told: Mapping[str, Any]) -> Node:
+    """A node as the driver's event `node` tells it; it counts as answered until something else is known."""
+    return Node(
+        id=told["id"],
+        label=told.get("label", ""),
+        hostname=told.get("name", ""),
+        address=told.get("address", ""),
+        head=bool(told.get("head")),
+        gpus=int(told.get("resources", {}).get("GPU", 0)),
+        added=bool(told.get("added")),
+        state="answered",
+    )
+
+
+def failed_node(node: Node, event: Mapping[str, Any]) -> Node:
+    """The node, by the driver's event `lost`."""
+    state: State = event["why"] if event.get("why") in get_args(State) else "failed"
+    return replace(node, state=state, detail=event.get("told") or NOTHING)
+
+
+def replies_of(node: Node, event: Mapping[str, Any], verbs: Sequence[str]) -> tuple[Node, tuple[Reply, ...]]:
+    """The node by the driver's event `answer`, and its replies to `verbs`; none where its program failed."""
+    ends: dict[int, Reply] = {}
+    events: dict[int, list[tuple[Mapping[str, Any], bytes]]] = {}
+    try:
+        for message, body in frames.read_all(base64.b64decode(event["answers"])):
+            number = message["id"]
+            if "event" in message:
+                events.setdefault(number, []).append((message["event"], body))
+            else:
+                ends[number] = Reply(verbs[number], message, body, tuple(events.get(number, ())))
+    except (ValueError, KeyError, TypeError, IndexError):
+        ends = {}
+    crash = next((reply.message["bug"] for reply in ends.values() if "bug" in reply.message), None)
+    if crash is not None or len(ends) < len(verbs):
+        return replace(node, state="failed", detail=_crash(crash or event["failed"], event["python"])), ()
+    clock = Clock(*event["clock"]) if event.get("clock") else None
+    return replace(node, clock=clock), tuple(ends[number] for number in range(len(verbs)))
+
+
+def _crash(told: str, python: str) -> Phrase | str:
+    if tuple(int(part) for part in python.split(".")[:2]) < (3, 10):
+        return phrase("its workers run Python {version}; 3.10 or later is needed", version=python)
+    return told.strip().splitlines()[-1][:500]
+
+
+def facts_of(answer: Mapping[str, Any]) -> Facts:
+    """What the verb `node_look` answers. What follows from a plan for the tree is not in it yet."""
+    error, tree = answer.get("error"), answer.get("tree")
+    identity = tree["identity"] if tree else None
+    return Facts(
+        hostname=answer["hostname"],
+        root=answer["root"],
+        imported=answer["imported"],
+        python=answer["python"]["version"],
+        executable=answer["python"]["executable"],
+        versions={},
+        variables=answer["variables"],
+        gpus=tuple(gpu["name"] for gpu in answer["gpus"]),
+        driver=next((gpu["driver"] for gpu in answer["gpus"]), "") or "",
+        disks={name: Room(room["free"], room["size"]) for name, room in answer["disks"].items() if room is not None},
+        seconds=answer["seconds"],
+        files=tree["contents"] if tree else {},
+        identity=Identity(**identity) if identity else None,
+        error=Phrases(tuple(decode(error[part]) for part in ("title", "cause") if error[part])) if error else NOTHING,
+        fix=decode(error["advice"]) if error else NOTHING,
+    )
+
+
+def named(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """In order, the head first, and each with a name that no other has: the one that it was given, else its host's.
+
+    The address, and then a part of its id, follow where that is not enough.
+    """
+    nodes = sorted(nodes, key=lambda node: (not node.head, _numbers(own_name(node)), node.address, node.id))
+    names = [own_name(node) for node in nodes]
+    for more in ("address", "id"):
+        counts = Counter(names)
+        names = [
+            name if counts[name] == 1 else f"{name}/{str(getattr(node, more))[: 15 if more == 'address' else 6]}"
+            for name, node in zip(names, nodes, strict=True)
+        ]
+    return tuple(replace(node, name=name) for name, node in zip(names, nodes, strict=True))
+
+
+def own_name(node: Node) -> str:
+    """What a node is called without regard to others."""
+    return node.label if node.label not in ("", node.address) else node.hostname or node.address or node.id[:8]
+
+
+def _numbers(name: str) -> tuple[tuple[str, int], ...]:
+    """A key by which `n2` comes before `n10`."""
+    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name))
+
+
+_NETWORK = (
+    *("nfs", "nfs3", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "glusterfs", "cifs", "smb2", "smb3", "9p", "afs"),
+    *("virtiofs", "wekafs", "orangefs", "pvfs2", "panfs", "vastnfs", "cpfs", "ocfs2", "gfs2"),
+)
+_LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.ntfs", "fuseblk")
+
+
+def is_shared_storage(identity: Identity) -> bool:
+    """Whether a file system is one that several machines see."""
+    kind = identity.kind
+    return kind in _NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+
+
+def trees(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
+    """Nodes that answered, by the tree that they have; each group in the order of `nodes`.
+
+    On a disk of its own a tree is known by kernel, device and inode. On a file system of the network devices differ
+    from one machine to the next: there inode and time of change tell.
+    """
+    groups: dict[tuple[object, ...], list[Node]] = {}
+    for node in nodes:
+        if node.facts is not None and node.facts.identity is not None:
+            groups.setdefault(_key(node.facts.identity), []).append(node)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def _key(one: Identity) -> tuple[object, ...]:
+    if is_shared_storage(one):
+        return "network", one.inode, one.born
+    return one.boot, one.device, one.inode

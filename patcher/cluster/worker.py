@@ -2,75 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
+import zlib
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-PROGRAM = """
-import sys
-sys.dont_write_bytecode = True
-sys.path.insert(0, sys.argv.pop())
-from patcher.cluster.node import main
-main()
-"""
 GUARD = """
-import io, os, shutil, subprocess, sys, tempfile, zipfile
-program, size, limit = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+import os, subprocess, sys
+start, imported, size, limit = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 if os.fork():
     os._exit(0)
 os.setsid()
-cargo = sys.stdin.buffer.read(size)
-ask = sys.stdin.buffer.read()
-if len(cargo) < size:
+given = sys.stdin.buffer.read()
+if len(given) < size:
     sys.exit("the worker has ended")
-folder = tempfile.mkdtemp(prefix="uky-patch-")
+process = subprocess.Popen([sys.executable, "-X", "utf8", "-c", start, imported], stdin=subprocess.PIPE, cwd="/")
 try:
-    with zipfile.ZipFile(io.BytesIO(cargo)) as archive:
-        archive.extractall(folder)
-    process = subprocess.Popen([sys.executable, "-c", program, folder], stdin=subprocess.PIPE, cwd=folder)
-    try:
-        process.communicate(ask, timeout=limit)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-finally:
-    shutil.rmtree(folder, ignore_errors=True)
+    process.communicate(given, timeout=limit)
+except subprocess.TimeoutExpired:
+    process.kill()
+    process.wait()
 if process.returncode < 0:
     sys.exit(f"ended by signal {-process.returncode}")
 """
-"""Between a worker and its program: it makes the program's folder, ends the program in time and removes the folder. Ray
-kills a worker's own children with it, so it is none: what has begun to write comes to its end, and nothing is left."""
+"""Between a worker and the agent: it passes the requests on, and ends the agent in time. Ray kills a worker's own
+children with it, and this is none of them: a commit that has begun comes to its end. Nothing is made on the disk."""
 
 
-def work(cargo: bytes, ask: dict[str, Any], limit: float) -> dict[str, Any]:
-    """Run the tool, which is the cargo, on the node in a process of its own, and give what it says."""
+def work(start: str, program: bytes, requests: bytes, limit: float) -> dict[str, Any]:
+    """Run the agent on this node, in a process of its own, and give its answers as they come from it.
+
+    `start` is what Python is started with; `program` and then `requests` go to its standard input. The agent has
+    `limit` seconds. `failed` tells why there are no answers.
+    """
+    given = program + requests
     spec = find_spec("verl")
-    origin = list(spec.submodule_search_locations or ())[:1] if spec is not None else []
-    ask = dict(ask, imported=origin[0] if origin else None, limit=limit)
+    imported = list(spec.submodule_search_locations or ())[:1] if spec is not None else []
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", GUARD, PROGRAM, str(len(cargo)), str(limit)],
+        [sys.executable, "-I", "-S", "-c", GUARD, start, "".join(imported), str(len(given)), str(limit)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
     )
     try:
-        out, err = process.communicate(cargo + json.dumps(ask).encode(), timeout=limit + 5)
+        out, err = process.communicate(given, timeout=limit + 5)
     except subprocess.TimeoutExpired as error:
         out, err = error.stdout or b"", error.stderr or b""
-    lines = [line for line in out.splitlines() if line.strip()]
-    if not lines:
-        said = err.decode("utf-8", "replace").strip()[-2000:]
-        return {"crashed": said or "it said nothing", "python": sys.version.split()[0]}
-    told: dict[str, Any] = json.loads(lines[-1])
-    return told
+    said = err.decode("utf-8", "replace").strip()[-2000:]
+    return {"answers": out, "failed": said or "it said nothing", "python": sys.version.split()[0]}
 
 
 def environment() -> dict[str, str]:
@@ -88,22 +73,10 @@ def now() -> float:
 
 
 class Sampler:
-    """An actor on a node: the agent's own `Sampler`, from sources that were sent, so that nothing is written there."""
+    """An actor on a node: the agent's own `Sampler`, loaded from memory, so that nothing is written there."""
 
-    def __init__(self, sources: dict[str, str]) -> None:
-        class Sent:
-            def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
-                if name in sources:
-                    return ModuleSpec(name, self, is_package=any(other.startswith(name + ".") for other in sources))  # type: ignore[arg-type]
-                return None
-
-            def create_module(self, spec: Any) -> None:  # noqa: ARG002
-                return None
-
-            def exec_module(self, module: Any) -> None:
-                exec(compile(sources[module.__name__], module.__name__, "exec"), module.__dict__)  # noqa: S102
-
-        sys.meta_path.insert(0, Sent())
+    def __init__(self, program: bytes) -> None:
+        exec(zlib.decompress(program.partition(b"\n")[2]), {"__name__": "sent"})  # noqa: S102
         self._sampler = import_module("patcher.watch.agent.sampler").Sampler()
 
     def ask(self, verb: str, args: dict[str, Any]) -> Any:

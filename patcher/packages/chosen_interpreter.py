@@ -13,7 +13,7 @@ from patcher.i18n import Phrases
 from patcher.i18n import phrase as sentence
 from patcher.i18n.codec import decode
 from patcher.messages import Message, phrase
-from patcher.packages.agent.interpreter import ASK_SECONDS, SITE_NAMES, Interpreter, Unusable, executable, read
+from patcher.packages.agent.interpreter import ASK_SECONDS, Interpreter, Unusable, executable, read, running
 
 ChosenBy = Literal["option", "settings", "activation", "default"]
 """What an interpreter was chosen by: --python, uky-patch.toml, an activated environment, or nothing at all."""
@@ -59,7 +59,7 @@ def find_interpreter(python: Path | None, named: NamedPython | None = None) -> t
         notes = (phrase("the environment is that of ${variable}", variable=variable),)
         return _with(found, tuple(problems), notes), "activation"
     notes = (phrase("the environment is the one that uky-patch itself runs in"),)
-    return _with(_running(), tuple(problems), notes), "default"
+    return _with(running(), tuple(problems), notes), "default"
 
 
 def _as_named(named: NamedPython) -> Interpreter:
@@ -84,17 +84,6 @@ def _with(found: Interpreter, problems: tuple[Message, ...], notes: tuple[Messag
     )
 
 
-def _running() -> Interpreter:
-    """Take this process's own path; what follows its site folders was added by their `.pth` files."""
-    entries = sys.path if getattr(sys.flags, "safe_path", False) else sys.path[1:]
-    folders = [folder for folder in map(Path, filter(None, entries)) if folder.is_dir()]
-    site = [folder for folder in folders if folder.name in SITE_NAMES]
-    stdlib = {Path(os.__file__).parent, Path(os.__file__).parent / "lib-dynload"}
-    before = folders[: folders.index(site[0])] if site else folders
-    extra = [folder for folder in before if folder not in stdlib]
-    return Interpreter(Path(sys.executable), "{}.{}.{}".format(*sys.version_info), tuple(site), tuple(extra))
-
-
 def _read(given: Path) -> Interpreter:
     python = executable(given)
-    return _running() if python == Path(sys.executable) else read(python)
+    return running() if python == Path(sys.executable) else read(python)

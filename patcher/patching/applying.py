@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from patcher.git.checkout import refuse_foreign_changes
 from patcher.i18n import phrase
 from patcher.patching.committing import (
     Effect,
     commit_owed,
     commit_steps,
-    refuse_foreign_changes,
     require_checkout,
     steps_of,
 )
@@ -60,10 +60,12 @@ class Order:
 def preview(session: Session, order: Order) -> ApplyResult:
     """What `apply` would do. Writes nothing. Raises UsageError where it is not known which environment trains."""
     session.require_environment()
-    return _preview(session, order)[0]
+    return preview_with_snapshot(session, order)[0]
 
 
-def _preview(session: Session, order: Order) -> tuple[ApplyResult, TreeSnapshot]:
+def preview_with_snapshot(session: Session, order: Order) -> tuple[ApplyResult, TreeSnapshot]:
+    """The same, and the snapshot of the tree that it was planned on."""
+
     def work(reading: Reading) -> tuple[ApplyResult, TreeSnapshot]:
         found = read_snapshot(session, reading.ledger, record_file_names(session), tampering=order.tampering)
         planned = plan_apply(session.records, order.request, found.situation)
@@ -82,7 +84,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
     started = time.monotonic()
     place = require_checkout(session) if order.commit else None
     commits = commit_owed(session, place) if place is not None else ()
-    first, seen = _preview(session, order)
+    first, seen = preview_with_snapshot(session, order)
     wanted = first.would_change or first.plan.pending or first.taken_over or first.pre_images.stale
     if first.failed or not wanted:
         return replace(first, seconds=time.monotonic() - started, commits=commits)
@@ -97,13 +99,8 @@ def apply(session: Session, order: Order) -> ApplyResult:
         if done.failed:
             return replace(done, seconds=time.monotonic() - started, commits=commits)
         if not order.allow_dirty:
-            refuse_foreign_changes(session, found, {change.path for change in todo})
-        texts = _texts_after(planned, found)
-        after = plan_as_written(planned, session, texts)
-        ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
-        # The note answers a plain `status`, so only what a plain `apply` has planned may become one.
-        if order.request == session.request():
-            ledger = replace(ledger, basis=note(session, after, _shas_after(found, todo), texts))
+            refuse_foreign_changes(session.tree, found.ledger, {change.path for change in todo})
+        after, ledger = as_written(session, order, planned, found)
         aside = keep_other_release(session, found)
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
@@ -130,6 +127,17 @@ def changes(plan: Plan, snapshot: TreeSnapshot) -> tuple[Change, ...]:
 def planned_bytes(path: str, plan: Plan, snapshot: TreeSnapshot) -> bytes:
     """The file as planned; byte for byte the pre-image where no record is left in it."""
     return snapshot.encode(path, plan.files[path].text)
+
+
+def as_written(session: Session, order: Order, planned: Plan, found: TreeSnapshot) -> tuple[Plan, Ledger]:
+    """The plan as it reads once it is written, and the ledger for it, with the note that `status` answers from."""
+    texts = _texts_after(planned, found)
+    after = plan_as_written(planned, session, texts)
+    ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
+    # The note answers a plain `status`, so only what a plain `apply` has planned may become one.
+    if order.request == session.request():
+        ledger = replace(ledger, basis=note(session, after, _shas_after(found, changes(planned, found)), texts))
+    return after, ledger
 
 
 def next_ledger(

@@ -36,20 +36,6 @@ class Effect:
     originals: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def refuse_foreign_changes(session: Session, found: TreeSnapshot, paths: AbstractSet[str]) -> None:
-    """Raise TreeError where a file that would change has uncommitted changes that are not the ledger's."""
-    place = checkout(session.tree.root)
-    if place is None:
-        return
-    foreign = place.foreign_changes(sorted(paths), found.ledger, session.tree.read)
-    if foreign:
-        raise TreeError(
-            phrase("uncommitted changes in {files}", files=", ".join(foreign)),
-            cause=phrase("apply would write into files that somebody is working on; nothing was written"),
-            advice=phrase("Commit or stash them, or say --allow-dirty."),
-        )
-
-
 def require_checkout(session: Session) -> Checkout:
     """The git checkout to commit to. Raises TreeError where the tree is in none."""
     place = checkout(session.tree.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,8 +30,7 @@ class Sent:
         return SOURCES[name]
 sys.meta_path.insert(0, Sent())
 try:
-    from patcher.agent import main
-    main(NONCE)
+    START
 except BaseException:
     import os, traceback
     traceback.print_exc()
@@ -68,23 +68,32 @@ COMMAND = (
 
 
 def program(nonce: str) -> bytes:
-    """The bytes to write to the program that `BOOTSTRAP` starts: size, newline, program."""
-    text = f"NONCE = {nonce!r}\nCRASHED = {CRASHED}\n{_sources()}{_LOADER}".encode()
-    packed = zlib.compress(text, 6)
+    """The bytes to write to the program that `BOOTSTRAP` starts: the agent, which greets with `nonce`."""
+    return program_of(_agent_sources_once(), f"from patcher.agent import main; main({nonce!r})")
+
+
+def program_of(sources: Mapping[str, str], start: str) -> bytes:
+    """Size, newline, program: it loads the modules of `sources` from memory, and runs the statements `start`."""
+    packages = [name for name in sources if any(other.startswith(f"{name}.") for other in sources)]
+    texts = f"import json\nSOURCES = json.loads({json.dumps(json.dumps(dict(sources)))})\nPACKAGES = {packages!r}\n"
+    packed = zlib.compress(f"CRASHED = {CRASHED}\n{texts}{_LOADER.replace('START', start)}".encode(), 6)
     return b"%d\n" % len(packed) + packed
 
 
 @lru_cache(maxsize=1)
-def _sources() -> str:
-    found = agent_sources()
-    packages = [name for name in found if any(other.startswith(f"{name}.") for other in found)]
-    return f"import json\nSOURCES = json.loads({json.dumps(json.dumps(found))})\nPACKAGES = {packages!r}\n"
+def _agent_sources_once() -> Mapping[str, str]:
+    return agent_sources()
 
 
 def agent_sources() -> dict[str, str]:
     """The modules that are sent, by their dotted names, and the packages that they are in: empty, unless sent too."""
+    return sources_of(agent_files())
+
+
+def sources_of(paths: Iterable[Path]) -> dict[str, str]:
+    """Modules below `patcher` by their dotted names, and the packages that they are in: empty, unless listed too."""
     found: dict[str, str] = {}
-    for path in agent_files():
+    for path in paths:
         parts = path.relative_to(_FOLDER).with_suffix("").parts
         for length in range(len(parts)):
             found.setdefault(".".join(("patcher", *parts[:length])), "")
@@ -96,5 +105,10 @@ def agent_sources() -> dict[str, str]:
 
 def agent_files() -> list[Path]:
     """The files that are sent."""
-    sent = [path for pattern in SENT for path in sorted(_FOLDER.glob(pattern))]
-    return [file for path in sent for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    return files_of(SENT)
+
+
+def files_of(patterns: Sequence[str]) -> list[Path]:
+    """The modules that the patterns name below `patcher`; of a folder all."""
+    named = [path for pattern in patterns for path in sorted(_FOLDER.glob(pattern))]
+    return [file for path in named for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]

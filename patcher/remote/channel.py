@@ -113,6 +113,22 @@ class RefusedError(HostError):
         self.kind = kind
 
 
+def answer_of(verb: str, message: Mapping[str, Any], body: bytes) -> Answer:
+    """The message that ends a request, as what was asked for.
+
+    Raises RefusedError where the agent says why not, RuntimeError where it has failed, HostError for no such message.
+    """
+    match message:
+        case {"result": dict(result)}:
+            return Answer(result, body)
+        case {"refusal": {"kind": str(kind), "title": title, "cause": cause, "advice": advice}}:
+            raise RefusedError(kind, *understood(lambda: (decode(title), decode(cause), decode(advice))))
+        case {"bug": str(trace)}:
+            raise RuntimeError(f"the agent failed at {verb}:\n{trace}")
+        case _:
+            raise not_understood(", ".join(sorted(map(str, message)))[:200])
+
+
 class Channel:
     """The client's end of a connection to an agent that has greeted."""
 
@@ -169,17 +185,9 @@ class Channel:
             message, content = self._receive()
             if message.get("id") != self._number:
                 continue
-            match message:
-                case {"event": event}:
-                    on_event(event, content)
-                case {"result": dict(result)}:
-                    return Answer(result, content)
-                case {"refusal": {"kind": str(kind), "title": title, "cause": cause, "advice": advice}}:
-                    raise RefusedError(kind, *understood(lambda: (decode(title), decode(cause), decode(advice))))
-                case {"bug": str(trace)}:
-                    raise RuntimeError(f"the agent failed at {verb}:\n{trace}")
-                case _:
-                    raise not_understood(", ".join(sorted(map(str, message)))[:200])
+            if "event" not in message:
+                return answer_of(verb, message, content)
+            on_event(message["event"], content)
 
     def ended_runs(self) -> list[str]:
         """Connections of this process that are closed: whoever still works for them can be waited for."""

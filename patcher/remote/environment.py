@@ -8,7 +8,7 @@ from pathlib import Path
 from patcher.i18n import Phrase, phrase
 from patcher.packages.agent.installed import Installed
 from patcher.packages.environment import ABSENT, NAMES, TRAINS, Environment, assumed, verl_tree
-from patcher.remote.survey import Survey
+from patcher.remote.survey import Interpreter, Survey
 
 
 def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None = None) -> Environment:
@@ -17,7 +17,13 @@ def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None 
     `assume` overrides by name, as it does here; a location is a path on the host. Raises UsageError for an assumed name
     or version that is none.
     """
-    chosen = survey.interpreter
+    return environment_under(survey.interpreter, survey.folder.path, root, assume)
+
+
+def environment_under(
+    chosen: Interpreter | None, there: str, root: Path, assume: Mapping[str, str] | None = None
+) -> Environment:
+    """The same for one interpreter of another machine, whose tree is at `there`; at `root` here is a copy of it."""
     packages: dict[str, Installed] = {}
     problems: list[Phrase] = []
     notes: list[Phrase] = []
@@ -30,7 +36,7 @@ def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None 
             packages[name] = Installed(
                 name, package.version, package.distribution, place, package.origin, package.note, package.renamed
             )
-    problems += _take_tree(root, survey.folder.path, packages)
+    problems += _take_tree(root, there, packages)
     given = assumed(assume or {})
     for name, version in given.items():
         packages.pop(name, None)

@@ -195,8 +195,8 @@ def parse_survey(answer: Mapping[str, Any]) -> Survey:
         home=answer["home"],
         agent_python=answer["python"]["version"],
         folder=parse_tree_folder(found["place"]) if "place" in found else TreeFolder(answer["at"], False, False, False),
-        interpreter=_interpreter(pythons["chosen"]) if pythons["chosen"] is not None else None,
-        others=tuple(_interpreter(one) for one in pythons["others"]),
+        interpreter=parse_interpreter(pythons["chosen"]) if pythons["chosen"] is not None else None,
+        others=tuple(parse_interpreter(one) for one in pythons["others"]),
         gpus=tuple(_gpu(gpu, found.get("processes", ())) for gpu in gpus),
         driver=driver.get("driver") or next((gpu["driver"] for gpu in gpus), None),
         cuda=driver.get("cuda"),
@@ -240,7 +240,8 @@ def parse_tree_folder(answer: Mapping[str, Any]) -> TreeFolder:
     )
 
 
-def _interpreter(answer: Mapping[str, Any]) -> Interpreter:
+def parse_interpreter(answer: Mapping[str, Any]) -> Interpreter:
+    """One interpreter, as the agent's `interpreters.inspect` tells it."""
     packages = {name: Package(**package) for name, package in answer["packages"].items()}
     problems = tuple(decode(problem) for problem in answer["problems"])
     return Interpreter(answer["python"], answer["version"], packages, answer["origin"], problems)

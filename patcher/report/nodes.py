@@ -8,9 +8,8 @@ from typing import Any, Literal
 from patcher.checks import Check
 from patcher.cluster.comparing import Comparison, compare
 from patcher.cluster.machines import gpus, skews
-from patcher.cluster.model import Node
+from patcher.cluster.model import Node, trees
 from patcher.cluster.nodes import Applied
-from patcher.cluster.sharing import trees
 from patcher.cluster.software import tree_digest
 from patcher.cluster.verdicts import names
 from patcher.errors import ExitCode
@@ -124,8 +123,8 @@ def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
     if done.refused:
         yield Lines(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
         for node in done.nodes:
-            if node.facts is not None and node.facts.round is not None:
-                for name, why in node.facts.round.failed.items():
+            if node.facts is not None and node.facts.plan is not None:
+                for name, why in node.facts.plan.failed.items():
                     yield Lines(f"  {node.name}  {name}  {show(why, tongue)}", err=True)
         return
     if dry_run:
@@ -147,7 +146,7 @@ def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
 
 
 def _would_change(node: Node) -> bool:
-    return node.facts is not None and node.facts.round is not None and bool(node.facts.round.would_change)
+    return node.facts is not None and node.facts.plan is not None and bool(node.facts.plan.would_change)
 
 
 def _checks_json(found: Comparison) -> list[dict[str, Any]]:
@@ -157,7 +156,7 @@ def _checks_json(found: Comparison) -> list[dict[str, Any]]:
 def _applied_json(done: Applied, found: Comparison) -> dict[str, Any]:
     nodes = _nodes_json(done.nodes, found)
     for node, told in zip(done.nodes, nodes, strict=True):
-        came = node.facts.round if node.facts is not None else None
+        came = node.facts.plan if node.facts is not None else None
         told["written"] = list(done.written.get(node.id, ()))
         told["would_change"] = list(came.would_change) if came is not None else []
         told["failed"] = {name: str(why) for name, why in came.failed.items()} if came is not None else {}

@@ -96,7 +96,9 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     now = release_of(session)
     releases = {path: _release(ledger.files[path], ledger) for path in odd}
     other = {path for path, release in releases.items() if now and release and release != now}
-    committed = delivered(session.tree.root, {path: source for path, source in odd.items() if path not in other})
+    committed = session.given_delivered
+    if committed is None:
+        committed = delivered(session.tree.root, {path: source for path, source in odd.items() if path not in other})
     anew: list[str] = []
     mixed: list[str] = []
     for path in (path for path in odd if path in other or path in committed):

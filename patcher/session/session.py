@@ -59,6 +59,10 @@ class Session:
     """Settings to use in place of those in the tree's uky-patch.toml."""
     given_lookup: SymbolLookup | None = None
     """A lookup of symbols to use in place of the packages' sources."""
+    given_environment: Environment | None = None
+    """What is installed where the tree is, if that is another machine and the tree at `root_option` a copy."""
+    given_delivered: frozenset[str] | None = None
+    """Files that git or pip has put there, if the tree at `root_option` is a copy without git's own folder."""
 
     @cached_property
     def tree(self) -> Tree:
@@ -97,6 +101,8 @@ class Session:
 
     @cached_property
     def environment(self) -> Environment:
+        if self.given_environment is not None:
+            return self.given_environment
         return probe(self.python, self.tree.root, self.assume, named=self.config.python)
 
     @property

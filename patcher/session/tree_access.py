@@ -4,9 +4,7 @@ user meanwhile, and how it reads the tree without their half-done changes.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from patcher.i18n import language, phrase
@@ -23,22 +21,11 @@ T = TypeVar("T")
 _READS = 5
 """How often the tree is read before what the last read found counts. An apply takes about a second, and a read less;
 whoever is disturbed five times in a row meets a program that writes all the time."""
-_LOCK_TIMEOUT = ContextVar("lock timeout", default=60.0)
 
 
 def lock_timeout() -> float:
     """How many seconds to wait for a command that holds the tree's lock. An apply holds it for about one second."""
-    return _LOCK_TIMEOUT.get()
-
-
-@contextlib.contextmanager
-def limited_lock_timeout(seconds: float) -> Iterator[None]:
-    """Wait for a lock no longer than `seconds`: for a caller that another machine waits for, such as a Ray node."""
-    token = _LOCK_TIMEOUT.set(min(seconds, lock_timeout()))
-    try:
-        yield
-    finally:
-        _LOCK_TIMEOUT.reset(token)
+    return 60.0
 
 
 def read_consistently(tree: Tree, read: Callable[[Reading], T]) -> T:

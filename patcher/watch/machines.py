@@ -17,7 +17,7 @@ from patcher.watch.stacks.processes import MachineStacks
 from patcher.watch.stacks.read_stacks import read_stacks
 
 if TYPE_CHECKING:
-    from patcher.cluster.asking import Cluster
+    from patcher.cluster.joining import Cluster
     from patcher.cluster.model import Node
     from patcher.remote.connection import Connection
     from patcher.session.session import Session
@@ -112,11 +112,11 @@ def other_nodes(
     Good until `stack` is closed. Where the cluster cannot be joined that is told, and there are no nodes. `mark` is
     the job's id, if there is one.
     """
-    from patcher.cluster.asking import joined
+    from patcher.cluster.joining import joined
     from patcher.cluster.nodes import interpreter
 
     try:
-        cluster = stack.enter_context(joined(address, interpreter(session), b""))
+        cluster = stack.enter_context(joined(address, interpreter(session)))
         found = cluster.see("where", {}, _BEGIN)
     except UkyError as error:
         problem(phrase("other nodes are not looked at: {why}", why=error.title))

@@ -84,8 +84,6 @@ def cluster(real: RealCluster) -> RealCluster:
     for name in ("fork", "source", "fresh", "signs"):
         for path in (real.folder / name).iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for path in real.ours():  # A node that was killed at one blow has left it.
-        shutil.rmtree(path)
     plain_tree(real.tree)
     plain_tree(real.folder / "source")
     plain_tree(real.folder / "fresh")

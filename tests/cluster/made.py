@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from patcher.cluster.model import Clock, Facts, Identity, Node, Room
-from patcher.cluster.reading import named
+from patcher.cluster.model import Clock, Facts, Identity, Node, Room, named
 
 GIB = 1 << 30
 PLENTY = Room(100 * GIB, 200 * GIB)

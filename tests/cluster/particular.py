@@ -16,7 +16,7 @@ def hold():
 def renaming(event, arguments):
     if event == "os.rename" and str(arguments[1]).endswith(os.environ["UKY_HELD_AT"]):
         hold()
-if os.path.basename(os.getcwd()).startswith("uky-patch-"):
+if any("zlib.decompress" in word for word in sys.orig_argv):
     if "UKY_HELD_AT" in os.environ:
         sys.addaudithook(renaming)
     else:

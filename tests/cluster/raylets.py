@@ -119,8 +119,9 @@ class RealCluster:
         return found
 
     def ours(self) -> list[Path]:
-        """Temporary folders of the tool on its nodes."""
-        return list((self.folder / "tmp").glob("uky-patch-*"))
+        """What the tool has on its nodes: processes there, and whatever it may have left on their disks."""
+        running = [Path(f"/proc/{pid}") for pid in marked(**{MARK: self.token}) if _is_ours(pid)]
+        return running + list((self.folder / "tmp").glob("uky-patch-*"))
 
     def _start_head(self) -> None:
         environment = {**os.environ, **self._common, MARK: self.token, NODE: "head"}
@@ -269,6 +270,12 @@ def cluster(python: Path) -> Iterator[RealCluster]:
         stack.enter_context(made._left)
         made._start_head()
         yield made
+
+
+def _is_ours(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return b"zlib.decompress" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

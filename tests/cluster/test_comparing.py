@@ -10,8 +10,7 @@ import pytest
 from patcher.checks import Check
 from patcher.cluster.comparing import compare
 from patcher.cluster.majority import grouped
-from patcher.cluster.model import Clock, Node, Room
-from patcher.cluster.reading import named
+from patcher.cluster.model import Clock, Node, Room, named
 from tests.cluster.made import GIB, PLENTY, alike, facts, node
 
 ADDRESS = "10.0.0.1:6379"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from patcher.cluster import trees
+from patcher.cluster import node as on_node
 from patcher.cluster.model import Identity
-from patcher.cluster.sharing import trees as grouped
+from patcher.cluster.model import trees as grouped
 from tests.cluster.made import facts, identity, node
 
 
@@ -46,7 +46,7 @@ def test_a_trees_identity_is_that_of_the_folder_a_path_leads_to(tmp_path: Path) 
     for name in ("one", "two"):
         (tmp_path / name / "verl").mkdir(parents=True)
     (tmp_path / "link").symlink_to("one")
-    found = {name: Identity(**trees.identity(tmp_path / name)) for name in ("one", "two", "link")}  # type: ignore[arg-type]
+    found = {name: Identity(**on_node.identity(tmp_path / name)) for name in ("one", "two", "link")}  # type: ignore[arg-type]
     assert found["one"] == found["link"] != found["two"]
     assert found["one"].inode == (tmp_path / "one/verl").stat().st_ino
     assert found["one"].kind
@@ -56,11 +56,11 @@ def test_contents_are_the_packages_files_without_pythons_caches(tmp_path: Path) 
     for name in ("verl/a.py", "verl/__pycache__/a.cpython-311.pyc", "recipe/b.yaml", "outputs/c.log", "verl/d.pyc"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    found = trees.contents(tmp_path)
+    found = on_node.contents(tmp_path)
     assert sorted(found) == ["recipe/b.yaml", "verl/a.py"]
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "verl", copy / "verl")
     shutil.copytree(tmp_path / "recipe", copy / "recipe")
-    assert trees.contents(copy) == found
+    assert on_node.contents(copy) == found
     (copy / "verl/a.py").write_text("other")
-    assert trees.contents(copy)["verl/a.py"] != found["verl/a.py"]
+    assert on_node.contents(copy)["verl/a.py"] != found["verl/a.py"]

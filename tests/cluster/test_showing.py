@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from patcher.cluster.model import Node, Round
+from patcher.cluster.model import Node, TreePlan
 from patcher.cluster.nodes import Applied
 from patcher.report.nodes import applied_exit_code, applied_report, verified_exit_code, verified_report
 from patcher.terminal.document import print_report
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pytest
 
 ADDRESS = "10.0.0.1:6379"
-DONE = Round({}, (), ())
-TODO = Round({}, ("verl/a.py",), ())
+DONE = TreePlan({}, ())
+TODO = TreePlan({}, ("verl/a.py",))
 
 
 def _show_verified(nodes: tuple[Node, ...], address: str, output: Literal["text", "json"]) -> int:
@@ -95,8 +95,8 @@ def test_the_json_of_verify(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_json_of_apply(capsys: pytest.CaptureFixture[str]) -> None:
-    head, sharer, own = alike(head=facts(round=DONE), n1=facts(round=DONE), n2=facts(round=DONE))
-    same = facts(round=DONE, identity=identity())
+    head, sharer, own = alike(head=facts(plan=DONE), n1=facts(plan=DONE), n2=facts(plan=DONE))
+    same = facts(plan=DONE, identity=identity())
     done = Applied(
         (replace(head, facts=same), replace(sharer, facts=same), own),
         {head.id: ("verl/a.py",), own.id: ("verl/a.py",)},
@@ -115,7 +115,7 @@ def test_the_json_of_apply(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_refused_apply_ends_with_three_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
-    drifted = facts(round=Round({"one": "fewer places than expected"}, (), ()))
+    drifted = facts(plan=TreePlan({"one": "fewer places than expected"}, ()))
     done = Applied(alike("head", n1=drifted), {}, {}, refused=True)
     assert _show_applied(done, ADDRESS, "text", dry_run=False) == 3
     captured = capsys.readouterr()
@@ -127,7 +127,7 @@ def test_a_refused_apply_ends_with_three_and_says_where(capsys: pytest.CaptureFi
 
 
 def test_a_dry_run_counts_trees_and_not_nodes(capsys: pytest.CaptureFixture[str]) -> None:
-    shared = facts(round=TODO, records={"one": "pending"})
+    shared = facts(plan=TODO, records={"one": "pending"})
     nodes = alike(head=shared, n1=shared, n2=shared)
     done = Applied(nodes, {}, {nodes[1].id: nodes[0].id})
     assert _show_applied(done, ADDRESS, "text", dry_run=True) == 1
@@ -137,8 +137,8 @@ def test_a_dry_run_counts_trees_and_not_nodes(capsys: pytest.CaptureFixture[str]
 def test_an_apply_that_left_a_node_behind_does_not_say_that_there_was_nothing_to_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    done = Applied((*alike(head=facts(round=DONE)), node("gone", state="died")), {}, {})
+    done = Applied((*alike(head=facts(plan=DONE)), node("gone", state="died")), {}, {})
     assert _show_applied(done, ADDRESS, "text", dry_run=False) == 1
     assert "nothing to do" not in capsys.readouterr().out
-    assert _show_applied(Applied(alike(head=facts(round=DONE)), {}, {}), ADDRESS, "text", dry_run=False) == 0
+    assert _show_applied(Applied(alike(head=facts(plan=DONE)), {}, {}), ADDRESS, "text", dry_run=False) == 0
     assert "nothing to do" in capsys.readouterr().out

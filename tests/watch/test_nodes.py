@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.cluster import asking
-from patcher.cluster.reading import named, node_of
+from patcher.cluster import joining
+from patcher.cluster.model import named, node_of
 from patcher.session.session import Session
 from patcher.watch.machines import other_nodes
 
@@ -19,7 +20,7 @@ NODES = {
     node.id: node
     for node in named(
         tuple(
-            node_of({"id": name, "name": name, "label": name, "address": name}, {"event": "lost", "why": "late"})
+            replace(node_of({"id": name, "name": name, "label": name, "address": name}), state="late")
             for name in ("near", "mute")
         )
     )
@@ -41,7 +42,7 @@ def test_a_node_that_does_not_begin_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     def joined(*_: object) -> Iterator[Half]:
         yield Half()
 
-    monkeypatch.setattr(asking, "joined", joined)
+    monkeypatch.setattr(joining, "joined", joined)
     told: list[str] = []
     with contextlib.ExitStack() as stack:
         session = Session(root_option=Path(), python=Path("python"))

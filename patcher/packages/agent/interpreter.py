@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,6 +168,17 @@ def read(python: Path, seconds: float | None = ASK_SECONDS) -> Interpreter:
     if found is None and seconds is None:
         raise Unusable(phrase("cannot use {path}", path=python), phrase("its files do not tell where it imports from"))
     return found or _ask(python, seconds or 0)
+
+
+def running() -> Interpreter:
+    """Take this process's own path; what follows its site folders was added by their `.pth` files."""
+    entries = sys.path if getattr(sys.flags, "safe_path", False) else sys.path[1:]
+    folders = [folder for folder in map(Path, filter(None, entries)) if folder.is_dir()]
+    site = [folder for folder in folders if folder.name in SITE_NAMES]
+    stdlib = {Path(os.__file__).parent, Path(os.__file__).parent / "lib-dynload"}
+    before = folders[: folders.index(site[0])] if site else folders
+    extra = [folder for folder in before if folder not in stdlib]
+    return Interpreter(Path(sys.executable), "{}.{}.{}".format(*sys.version_info), tuple(site), tuple(extra))
 
 
 def _ask(python: Path, seconds: float) -> Interpreter:

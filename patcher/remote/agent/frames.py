@@ -40,6 +40,18 @@ def read(stream: BinaryIO) -> tuple[Message, bytes] | None:
     return (message, body) if len(body) == size else None
 
 
+def read_all(content: bytes) -> list[tuple[Message, bytes]]:
+    """The messages of a stream that has ended, but for one that is not whole. Raises ValueError for what is none."""
+    splitter = Splitter()
+    splitter.feed(content)
+    found = []
+    message = splitter.next()
+    while message is not None:
+        found.append(message)
+        message = splitter.next()
+    return found
+
+
 class Splitter:
     """Messages out of bytes that come in pieces of any size."""
 

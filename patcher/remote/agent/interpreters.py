@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 from patcher.messages import Message, Refusal, phrase
 from patcher.packages.agent.installed import packages_of
-from patcher.packages.agent.interpreter import Unusable, executable, read
+from patcher.packages.agent.interpreter import Interpreter, Unusable, executable, read
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Fact, gather
 from patcher.worktree import files
@@ -128,12 +128,16 @@ def inspect(candidate: Candidate, run: bool = True) -> dict[str, Any]:
     python = executable(Path(candidate.path))
     if not os.access(python, os.X_OK):
         raise Unusable(phrase("cannot use {path}", path=python), phrase("it is not there, or may not be run"))
-    interpreter = read(python, _ASK_SECONDS if run else None)
+    return described(read(python, _ASK_SECONDS if run else None), candidate.origin)
+
+
+def described(interpreter: Interpreter, origin: str) -> dict[str, Any]:
+    """An interpreter and its packages, as `patcher.remote.survey.Interpreter` has them."""
     packages, problems = packages_of(interpreter)
     return {
         "python": str(interpreter.python),
         "version": interpreter.version,
-        "origin": candidate.origin,
+        "origin": origin,
         "site": [os.path.realpath(folder) for folder in interpreter.site],
         "problems": problems,
         "packages": {

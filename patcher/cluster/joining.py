@@ -1,7 +1,8 @@
-"""Join a cluster by a driver in the interpreter that has Ray, and ask its nodes: the one place that talks to it."""
+"""Join a cluster by a driver in the interpreter that has Ray, and run verbs of the agent on its nodes."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -18,32 +20,39 @@ from typing import IO, Any
 import patcher
 import patcher.cluster
 from patcher.cluster import driver, worker
-from patcher.cluster.model import Node
-from patcher.cluster.reading import named, node_of
+from patcher.cluster.model import Node, Reply, failed_node, named, node_of, replies_of
+from patcher.cluster.payload import program
 from patcher.errors import HostError, UsageError
 from patcher.i18n import phrase
-from patcher.remote.agent_program import agent_sources
+from patcher.remote.agent import frames
+from patcher.remote.agent_program import BOOTSTRAP
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"
 JOINING = 90.0
 """Seconds for Ray to be imported and to join."""
 GRACE = 30.0
-"""Seconds over the limit of a round after which the driver itself counts as hung."""
+"""Seconds over the limit of the nodes after which the driver itself counts as hung."""
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
 _KNOCK = 5.0
-_TOLD = 600
+_LONGEST = 600
 """Characters of what Ray says."""
+
+
+Call = tuple[str, Mapping[str, Any]]
+"""A verb of the agent, and its arguments."""
+Answered = tuple[Node, tuple[Reply, ...]]
+"""A node, and what it says to each call; nothing where it has not answered."""
 
 
 class Cluster:
     """A cluster that was joined."""
 
-    def __init__(self, process: subprocess.Popen[str], events: IO[bytes], said: IO[bytes], cargo: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], events: IO[bytes], output: IO[bytes], program: Path) -> None:
         self._process = process
         self._events = events
-        self._said = said
-        self._cargo = cargo
+        self._output = output
+        self._program = program
         self._rest = b""
         self.version = ""
         """Of Ray, on this machine."""
@@ -53,7 +62,7 @@ class Cluster:
 
     @property
     def looked_at(self) -> Mapping[str, Node]:
-        """The nodes on which an `Sampler` was asked for, by their ids, whether it has answered or not."""
+        """The nodes on which a `Sampler` was asked for, by their ids, whether it has answered or not."""
         return self._seen
 
     def joined(self, address: str) -> None:
@@ -70,39 +79,54 @@ class Cluster:
             )
         raise HostError(
             phrase("the cluster at {address} cannot be joined", address=address),
-            cause=" ".join(event.get("told", "").split())[:_TOLD],
+            cause=" ".join(event.get("told", "").split())[:_LONGEST],
             advice=phrase("Run it on a node of the cluster, with its Ray and Python; from elsewhere: ray://HEAD:10001"),
         )
 
-    def round(
+    def ask(
         self,
-        ask: Mapping[str, Any],
+        calls: Sequence[Call],
         limit: float,
         *,
         only: Sequence[Node] | None = None,
         without: Sequence[Node] = (),
+        own: Mapping[str, Sequence[Call]] | None = None,
         on_node: Callable[[Node], None] = lambda _: None,
-    ) -> tuple[Node, ...]:
-        """Ask all nodes that are alive but those `without`, or those of `only`: each as it comes, and all in the end.
+    ) -> tuple[Answered, ...]:
+        """Have the agent answer `calls`, one after another, on all nodes that are alive or on those of `only`.
 
         Args:
             limit: seconds that a node has; one that takes longer is `late`.
+            own: other calls for some nodes, by the node's id.
+            on_node: is given each node as its answer comes.
 
         Raises HostError where the driver fails.
         """
-        ids = None if only is None else [node.id for node in only]
-        request = {"op": "round", "cargo": str(self._cargo), "ask": ask, "limit": limit, "only": ids}
-        request["without"] = [node.id for node in without]
-        self._send(request)
-        asked: dict[str, Mapping[str, Any]] = {node.id: _as_told(node) for node in only or ()}
-        found: dict[str, Node] = {}
+        own = own or {}
+        self._send(
+            {
+                "op": "ask",
+                "program": str(self._program),
+                "start": BOOTSTRAP,
+                "requests": {"": _frames(calls), **{node: _frames(theirs) for node, theirs in own.items()}},
+                "limit": limit,
+                "only": None if only is None else [node.id for node in only],
+                "without": [node.id for node in without],
+            }
+        )
+        asked = {node.id: node for node in only or ()}
+        found: dict[str, Answered] = {}
         while (event := self._event(limit + GRACE))["event"] != "end":
             if event["event"] == "node":
-                asked[event["id"]] = event
+                asked[event["id"]] = node_of(event)
+                continue
+            node = asked[event["id"]]
+            if event["event"] == "answer":
+                found[node.id] = replies_of(node, event, [verb for verb, _ in own.get(node.id, calls)])
             else:
-                node = found[event["id"]] = node_of(asked[event["id"]], event)
-                on_node(node)
-        return named(tuple(found.values()))
+                found[node.id] = failed_node(node, event), ()
+            on_node(found[node.id][0])
+        return tuple(found.values())
 
     def see(
         self,
@@ -115,19 +139,16 @@ class Cluster:
     ) -> dict[str, tuple[Node, Any]]:
         """What the agent's `Sampler` says on each node that answers in time, or on those of `only`, by the node's id.
 
-        The eyes on the nodes of `leave` are closed before.
+        The samplers on the nodes of `leave` are ended before.
 
         Raises HostError where the driver fails.
         """
-        sources = self._cargo.with_name("sources.json")
-        if not sources.exists():
-            sources.write_text(json.dumps(agent_sources()), encoding="utf-8")
-        request = {"op": "see", "sources": str(sources), "verb": verb, "args": args, "limit": limit}
+        request = {"op": "see", "program": str(self._program), "verb": verb, "args": args, "limit": limit}
         self._send({**request, "only": only, "leave": leave})
         found = {}
         while (event := self._event(limit + GRACE))["event"] != "end":
             if event["event"] == "node":
-                self._seen[event["id"]] = node_of(event, {"event": "lost", "why": "late"})
+                self._seen[event["id"]] = replace(node_of(event), state="late")
                 self._seen = {node.id: node for node in named(tuple(self._seen.values()))}
             elif event["event"] == "seen":
                 found[event["id"]] = (self._seen[event["id"]], event["told"])
@@ -153,51 +174,44 @@ class Cluster:
         return found
 
     def _fail(self, *, hung: bool) -> None:
-        self._said.seek(0)
-        lines = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        self._output.seek(0)
+        lines = [line for line in self._output.read().decode("utf-8", "replace").splitlines() if line.strip()]
         said = lines[-1].strip()[:500] if lines else f"exit code {self._process.wait()}"
         cause = phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=said)
         raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
 
 
-def _as_told(node: Node) -> Mapping[str, Any]:
-    return {
-        "id": node.id,
-        "label": node.label,
-        "name": node.hostname,
-        "address": node.address,
-        "head": node.head,
-        "resources": {"GPU": node.gpus},
-        "added": node.added,
-    }
+def _frames(calls: Sequence[Call]) -> str:
+    heads = [frames.head({"id": number, "verb": verb, "args": args}, 0) for number, (verb, args) in enumerate(calls)]
+    return base64.b64encode(b"".join(heads)).decode("ascii")
 
 
 @contextlib.contextmanager
-def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
+def joined(address: str, python: Path) -> Iterator[Cluster]:
     """Join the cluster at `address`, as `ray.init` takes it, with the Ray of `python`.
 
     Raises UsageError for an address that cannot be meant and an interpreter without Ray, HostError where nobody
     answers or the cluster refuses.
     """
     _knock(address)
-    with TemporaryDirectory(prefix="uky-patch-cluster-") as folder, TemporaryFile() as said:
-        program, parcel = Path(folder) / "program", Path(folder) / "cargo.zip"
+    with TemporaryDirectory(prefix="uky-patch-cluster-") as folder, TemporaryFile() as output:
+        sources, sent = Path(folder) / "sources", Path(folder) / "program"
         for module in (patcher, patcher.cluster, driver, worker):
             assert module.__file__ is not None
-            copy = program / Path(module.__file__).relative_to(Path(patcher.__path__[0]).parent)
+            copy = sources / Path(module.__file__).relative_to(Path(patcher.__path__[0]).parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(module.__file__, copy)
-        parcel.write_bytes(cargo)
+        sent.write_bytes(program())
         nowhere = Path(folder) / "nowhere"
         nowhere.mkdir()
         source, sink = os.pipe()
         with os.fdopen(source, "rb", buffering=0) as events:
             try:
                 process = subprocess.Popen(
-                    [str(python), "-c", _PROGRAM, str(program), address, str(sink)],
+                    [str(python), "-c", _PROGRAM, str(sources), address, str(sink)],
                     stdin=subprocess.PIPE,
-                    stdout=said,
-                    stderr=said,
+                    stdout=output,
+                    stderr=output,
                     pass_fds=[sink],
                     cwd=nowhere,
                     text=True,
@@ -206,7 +220,7 @@ def joined(address: str, python: Path, cargo: bytes) -> Iterator[Cluster]:
             finally:
                 os.close(sink)
             try:
-                cluster = Cluster(process, events, said, parcel)
+                cluster = Cluster(process, events, output, sent)
                 cluster.joined(address)
                 yield cluster
             except BaseException:
