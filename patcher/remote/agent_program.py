@@ -69,20 +69,28 @@ COMMAND = (
 
 def program(nonce: str) -> bytes:
     """The bytes to write to the program that `BOOTSTRAP` starts: the agent, which greets with `nonce`."""
-    return program_of(_agent_sources_once(), f"from patcher.agent import main; main({nonce!r})")
+    return _packed(_sources(), f"from patcher.agent import main; main({nonce!r})")
 
 
 def program_of(sources: Mapping[str, str], start: str) -> bytes:
-    """Size, newline, program: it loads the modules of `sources` from memory, and runs the statements `start`."""
-    packages = [name for name in sources if any(other.startswith(f"{name}.") for other in sources)]
-    texts = f"import json\nSOURCES = json.loads({json.dumps(json.dumps(dict(sources)))})\nPACKAGES = {packages!r}\n"
-    packed = zlib.compress(f"CRASHED = {CRASHED}\n{texts}{_LOADER.replace('START', start)}".encode(), 6)
+    """The same for other modules: they are loaded from memory, and then the statements `start` run."""
+    return _packed(_as_text(sources), start)
+
+
+def _packed(sources: str, start: str) -> bytes:
+    """Size, newline, program."""
+    packed = zlib.compress(f"CRASHED = {CRASHED}\n{sources}{_LOADER.replace('START', start)}".encode(), 6)
     return b"%d\n" % len(packed) + packed
 
 
 @lru_cache(maxsize=1)
-def _agent_sources_once() -> Mapping[str, str]:
-    return agent_sources()
+def _sources() -> str:
+    return _as_text(agent_sources())
+
+
+def _as_text(sources: Mapping[str, str]) -> str:
+    packages = [name for name in sources if any(other.startswith(f"{name}.") for other in sources)]
+    return f"import json\nSOURCES = json.loads({json.dumps(json.dumps(dict(sources)))})\nPACKAGES = {packages!r}\n"
 
 
 def agent_sources() -> dict[str, str]:

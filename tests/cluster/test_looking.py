@@ -104,6 +104,15 @@ def test_each_odd_node_is_named_with_what_is_odd(
     assert all(node["seconds"] > 0 for name, node in done.nodes.items() if name != "hung")
 
 
+def test_the_checks_above_the_markers_run_on_each_node(cluster: RealCluster, uky: Uky) -> None:
+    with cluster.nodes("near"):
+        done = uky("verify", "--level", "env")
+    assert {name: node["state"] for name, node in done.nodes.items()} == {"head": "answered", "near": "answered"}
+    env = {check["name"]: check["nodes"] for check in done.json["checks"] if check["level"] == "env"}
+    assert {"packages", "vllm"} <= set(env)
+    assert all(nodes == ["head", "near"] for nodes in env.values())
+
+
 def test_a_node_that_is_killed_and_one_that_joins_while_they_are_asked(cluster: RealCluster, uky: Uky) -> None:
     cluster.hold("doomed")
     cluster.hold("slow")
