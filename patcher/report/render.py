@@ -11,7 +11,7 @@ from patcher.terminal.document import Diff, Exact, Lines, Part, unified
 if TYPE_CHECKING:
     from patcher.profiles.rendering import RenderedOnHost
 
-_SAID = {
+_OUTCOMES = {
     "written": "{path}: written",
     "updated": "{path}: updated",
     "unchanged": "{path}: unchanged",
@@ -57,7 +57,7 @@ def written_report(shown: RenderedOnHost) -> Iterator[Part]:
     """How writing ended; a file that stays is shown with what it differs in."""
     yield from _notes(shown)
     tongue = language()
-    yield Lines(show(phrase(_SAID[shown.written.outcome], path=shown.file.path), tongue))
+    yield Lines(show(phrase(_OUTCOMES[shown.written.outcome], path=shown.file.path), tongue))
     if shown.written.outcome in ("kept", "foreign"):
         yield Diff(diff_of(shown))
 
