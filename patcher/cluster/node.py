@@ -243,8 +243,8 @@ def commit(request: Request) -> dict[str, Any]:
 
     `planned_on` holds the digest of each file that the plan was made from ("" where there was none), `ledger_before`
     that of the ledger. Answers `changed` with the names of what is another now, and has written nothing then; else
-    `written`. `changes`, `ledger`, `originals` are what `patcher.worktree.transaction` takes. `release` is a ledger, and
-    the release that its pre-images are of, to be kept before.
+    `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and `originals` are. `release` is a ledger,
+    and the release that its pre-images are of, to be kept before.
     """
     args = request.args
     tree = Tree.open(Path(args["root"]))
