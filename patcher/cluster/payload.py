@@ -9,7 +9,7 @@ from patcher.remote.agent_program import SENT, files_of, program_of, sources_of
 SENT_TO_NODES = (
     *SENT,
     *("__init__.py", "cluster/node.py", "errors.py", "i18n/*.py", "visible.py"),
-    *("git", "tree"),
+    *("tree", "git"),
 )
 """What is sent, below `patcher`. It needs the standard library alone, of Python 3.10 for the rooms `git` and `tree`."""
 
