@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher import jobs
 from patcher.checks import LEVELS, Check, Level
-from patcher.i18n import Phrases, phrase
+from patcher.i18n import Phrase, Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.jobs.link import linked
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
@@ -75,7 +75,7 @@ def run_preflight(
     redactor = Redactor(host.secrets.values())
 
     def on_event(event: Mapping[str, Any], _: bytes) -> None:
-        take(_check(redactor.value(event)))
+        take(_check(event, redactor))
 
     args = arguments(host, survey, level, wish or PreflightOptions())
     connection.channel.ask("preflight", on_event=on_event, **args)
@@ -123,10 +123,20 @@ def _python(survey: Survey) -> Check:
     return Check("python", "env", "fail" if old else "ok", time.monotonic() - started, told, fix)
 
 
-def _check(told: Mapping[str, Any]) -> Check:
-    return Check(
-        told["name"], told["level"], told["status"], told["seconds"], decode(told["detail"]), decode(told["fix"])
-    )
+def _check(event: Mapping[str, Any], redactor: Redactor) -> Check:
+    name, level, status = (redactor.text(str(event[key])) for key in ("name", "level", "status"))
+    detail, fix = (_without_secrets(decode(event[key]), redactor) for key in ("detail", "fix"))
+    return Check(name, level, status, event["seconds"], detail, fix)  # type: ignore[arg-type]
+
+
+def _without_secrets(message: Phrase | Phrases | str, redactor: Redactor) -> Phrase | Phrases | str:
+    """The message, or its text where secrets had to be taken out.
+
+    It is looked at as people read it: in the template `{count} {count:token|tokens}` the end looks like `token: VALUE`.
+    """
+    text = str(message)
+    shown = redactor.text(text)
+    return message if shown == text else shown
 
 
 BUDGET = 300.0

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from patcher import messages
 from patcher.cli.app import run
+from patcher.preflight import preflight
 from patcher.preflight.preflight import PreflightOptions, run_preflight
 from patcher.remote.connection import connect
 from patcher.remote.host import HERE, Host
 from patcher.remote.survey import survey_host
 from patcher.remote.tree_folder import open_tree_folder
+from patcher.secrets.redacting import Redactor
 from tests.agent.preflight_programs.standins import TORCH, tree
 
 LEVELS = ("markers", "env", "data", "model", "engine", "job")
@@ -97,6 +100,14 @@ def test_secrets_of_the_host_are_in_no_verdict(fork: Path) -> None:
     said = " ".join(str(check.detail) for check in checks)
     assert "is refused" in said
     assert "tell-nobody-of-it" not in said
+
+
+def test_the_word_for_a_number_is_no_secret() -> None:
+    """`{count:token|tokens}` in a host's template looks like `token: VALUE`."""
+    detail = messages.phrase("{count} {count:token|tokens} for {name}", count=1, name="tell-nobody-of-it")
+    event = {"name": "engine", "level": "engine", "status": "ok", "seconds": 1.0, "detail": detail, "fix": None}
+    assert str(preflight._check(event, Redactor()).detail) == "1 token for tell-nobody-of-it"
+    assert "tell-nobody-of-it" not in str(preflight._check(event, Redactor(["tell-nobody-of-it"])).detail)
 
 
 def test_the_job_is_the_last_level_and_waits_for_those_below_it(fork: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -278,7 +278,7 @@ def check_tokenizer() -> None:
         count = len(tokenizer(text)["input_ids"])
         here.ok(
             phrase(
-                "{kind}, {size:,} tokens; a turn is {count} tokens",
+                "{kind}, {size:,} {size:token|tokens}; a turn is {count} {count:token|tokens}",
                 kind=type(tokenizer).__name__,
                 size=len(tokenizer),
                 count=count,
@@ -315,4 +315,4 @@ def check_engine() -> None:
         except Exception as error:
             here.fail(last_words(error), look_into_output=True)
         count = len(message[0].outputs[0].token_ids)
-        here.ok(phrase("ready in {ready:.1f} s, {count} tokens generated", ready=ready, count=count))
+        here.ok(phrase("ready in {ready:.1f} s, {count} {count:token|tokens} generated", ready=ready, count=count))
