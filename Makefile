@@ -63,26 +63,27 @@ golden: $(READY)  ## What commands print and plans write, against tests/golden/o
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts
 
-lint: $(READY)  ## ruff, mypy, and import-linter: imports between rooms point down
+lint: $(READY)  ## ruff, mypy, imports between rooms that point down, and no module above 500 lines without a reason
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy -p bench
 	$(BIN)/lint-imports
+	$(BIN)/python -m bench.module_length
 
 format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md and docs/quick-fixes.md, and the Chinese twins, from the records
-	$(BIN)/python -m patcher.report.migration
-	$(BIN)/python -m patcher.report.symptom_documents
+docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md, docs/quick-fixes.md and their Chinese twins, and the picture of the rooms
+	$(BIN)/python -m bench.documents records
+	$(BIN)/python -m bench.rooms
 
-docs-sessions: $(READY)  ## The sessions in README and docs anew, by running their commands; a test holds them to it
+docs-sessions: $(READY)  ## The sessions in docs/ and the READMEs' pictures anew, by running their commands; tests compare them
 	$(BIN)/python -m tests.transcripts --write
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
-	$(BIN)/python -m patcher.report.matrix_document
+	$(BIN)/python -m bench.documents matrix
 
 docs-runtime: $(READY)  ## The tables of docs/runtime.md and its Chinese twin, by running verl's releases on the runtime environments
 	$(BIN)/python -m tests.runtime.lane

@@ -60,16 +60,15 @@ def _watch(process: subprocess.Popen[str], peaks: dict[int, int]) -> None:
 def main() -> int:
     from packaging.version import Version
 
-    from patcher.check.crossing import cross
-    from patcher.check.pairs import Order, crossing_of
+    from patcher.check.matrix_run import MatrixRequest, inputs_of, judge_pairs
     from patcher.packages.releases import versions
     from patcher.records.load import load
 
     final = [version for version in map(Version, versions("vllm")) if not version.is_prerelease]
     chosen = sorted(final)[-int(sys.argv[1]) :]
     records = [record for record in load() if record.enabled]
-    order = Order(against=(f"vllm>={chosen[0]},<={chosen[-1]}",))
-    crossing = crossing_of(order, records, lambda _message, _done, _total: None)
+    request = MatrixRequest(against=(f"vllm>={chosen[0]},<={chosen[-1]}",))
+    inputs = inputs_of(request, records, lambda _message, _done, _total: None)
     started = time.perf_counter()
     seconds: dict[int, float] = {}
 
@@ -77,8 +76,8 @@ def main() -> int:
         if message:
             seconds[len(seconds) + 1] = time.perf_counter() - started
 
-    cross(crossing, note)
-    print(json.dumps({"verl": len(crossing.verl), "seconds": {n: seconds[n] for n in RELEASES if n in seconds}}))
+    judge_pairs(inputs, note)
+    print(json.dumps({"verl": len(inputs.verl), "seconds": {n: seconds[n] for n in RELEASES if n in seconds}}))
     return 0
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from patcher.analysis.model import Finding as _Finding
-from patcher.analysis.model import FindingKind, Severity
-from patcher.check.checking import Order as _CheckOrder
+from patcher.analysis.findings import Finding as _Finding
+from patcher.analysis.findings import FindingKind, Severity
+from patcher.check.checking import CheckRequest as _CheckRequest
 from patcher.check.checking import check as _check
 from patcher.check.targets import parse_all
 from patcher.errors import UkyError
@@ -270,7 +270,7 @@ def check(
     """
     with silent() as notices:
         session = _session(tree, python, assume, patches)
-        order = _CheckOrder(parse_all(against), baseline=parse_all(baseline), since=since, scripts=tuple(scripts))
+        order = _CheckRequest(parse_all(against), baseline=parse_all(baseline), since=since, scripts=tuple(scripts))
         done = _check(session, order)
         return CheckResult(
             verl=done.report.verl,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar
 
-from patcher.i18n import Phrase, Phrases, listed, phrase
+from patcher import messages
+from patcher.i18n import Phrase, Phrases
 
 
 class ExitCode(IntEnum):
@@ -111,24 +112,11 @@ def message_of(error: BaseException) -> Phrase | Phrases | str:
 
     `str()` of it is what `str()` of the exception is.
     """
-    from json import JSONDecodeError  # Not at the top: most commands that go well read no JSON.
+    if isinstance(error, UkyError):
+        return Phrases((error.title, error.cause, error.advice), "\n  ")
+    if len(error.args) == 1 and isinstance(error.args[0], Phrase | Phrases):
+        return error.args[0]
+    from patcher.i18n.codec import decode  # Not at the top: commands that go well have no error to tell.
 
-    match error:
-        case UkyError():
-            return Phrases((error.title, error.cause, error.advice), "\n  ")
-        case OSError(errno=int(number), strerror=str(problem), filename=None):
-            return phrase("[Errno {number}] {problem}", number=number, problem=listed(problem))
-        case OSError(errno=int(number), strerror=str(problem), filename2=None):
-            fields = {"number": number, "problem": listed(problem), "path": repr(error.filename)}
-            return phrase("[Errno {number}] {problem}: {path}", **fields)
-        case JSONDecodeError():
-            fields = {"problem": listed(error.msg), "line": error.lineno, "column": error.colno, "at": error.pos}
-            return phrase("{problem}: line {line} column {column} (char {at})", **fields)
-        case UnicodeDecodeError() if error.end - error.start == 1:
-            fields = {"codec": error.encoding, "byte": f"{error.object[error.start]:02x}", "at": error.start}
-            template = "'{codec}' codec can't decode byte 0x{byte} in position {at}: {problem}"
-            return phrase(template, **fields, problem=listed(error.reason))
-    match error.args:
-        case (Phrase() | Phrases() as told,):
-            return told
-    return str(error)
+    message = messages.translatable(error)
+    return str(error) if message is None else decode(message)

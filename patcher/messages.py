@@ -61,3 +61,34 @@ class Refusal(Exception):  # noqa: N818
 def why(error: OSError) -> Message:
     """The operating system's own sentence."""
     return phrase("{reason}", reason=listed(error.strerror or str(error)))
+
+
+def message_of(error: BaseException) -> Message:
+    """What an exception says. In English it is what `str()` of the exception is."""
+    return translatable(error) or {"parts": [str(error)], "separator": ""}
+
+
+def translatable(error: BaseException) -> Message | None:
+    """What an exception says, with its translatable parts apart; None where it has none."""
+    from json import JSONDecodeError  # Not at the top: most commands that go well read no JSON.
+
+    if isinstance(error, Refusal):
+        causes = error.cause if isinstance(error.cause, list) else [error.cause]
+        parts = [part for part in (error.title, *causes, error.advice) if part]
+        return {"parts": parts, "separator": "\n  "}
+    if isinstance(error, JSONDecodeError):
+        fields = {"problem": listed(error.msg), "line": error.lineno, "column": error.colno, "at": error.pos}
+        return phrase("{problem}: line {line} column {column} (char {at})", **fields)
+    if isinstance(error, UnicodeDecodeError) and error.end - error.start == 1:
+        fields = {"codec": error.encoding, "byte": f"{error.object[error.start]:02x}", "at": error.start}
+        template = "'{codec}' codec can't decode byte 0x{byte} in position {at}: {problem}"
+        return phrase(template, problem=listed(error.reason), **fields)
+    if isinstance(error, OSError) and isinstance(error.errno, int) and isinstance(error.strerror, str):
+        fields = {"number": error.errno, "problem": listed(error.strerror)}
+        if error.filename is None:
+            return phrase("[Errno {number}] {problem}", **fields)
+        if error.filename2 is None:
+            return phrase("[Errno {number}] {problem}: {path}", path=repr(error.filename), **fields)
+    if len(error.args) == 1 and isinstance(error.args[0], dict) and "template" in error.args[0]:
+        return dict(error.args[0])  # An error that was raised with a message: ValueError(phrase("...")).
+    return None

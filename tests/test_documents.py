@@ -12,13 +12,13 @@ import click
 import pytest
 
 from patcher.cli.app import uky_patch
-from tests.transcripts.documents import DOCUMENTS, ROOT, blocks
+from tests.transcripts.documents import DOCUMENTS, ROOT, blocks, name_of
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 OURS = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")}
 """Top folders of this repository; a path that begins otherwise is one of a fork."""
 CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-documents = pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+documents = pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
 
 
 @documents

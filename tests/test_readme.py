@@ -1,4 +1,4 @@
-"""The READMEs say of the command line what it says of itself."""
+"""docs/commands.md says of the command line what it says of itself, and both languages say as much."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from patcher.errors import ExitCode
 from patcher.i18n import Language, show
 from patcher.plan.outcome import FAILED, SETTLED
 from patcher.session.config import _shape
+from tests.transcripts.documents import DOCUMENTS, name_of
 
 ROOT = Path(__file__).parent.parent
-READMES: dict[str, Language] = {"README.md": "en", "README.zh-CN.md": "zh"}
+COMMAND_PAGES: dict[str, Language] = {"docs/commands.md": "en", "docs/commands.zh-CN.md": "zh"}
+"""Where commands, exit codes, outcomes and settings are listed; README links there."""
+TWINS = [name_of(file) for file in DOCUMENTS if file.with_name(f"{file.stem}.zh-CN.md").exists()]
+LONGEST_README = 130
+"""Lines. README says what the tool is for and where to read on; all else is in docs/."""
 SHARED = ("root", "python", "assume", "patches", "output")
 OF_HOSTS = ("ssh", "port", "path", "data", "models", "results")
 
@@ -51,12 +56,12 @@ def usage(item: click.Parameter) -> str:
     return f"[{item.opts[0]} {metavar}]" + ("..." if item.multiple else "")
 
 
-@pytest.mark.parametrize(("name", "language"), READMES.items())
+@pytest.mark.parametrize(("name", "language"), COMMAND_PAGES.items())
 def test_the_table_of_commands_is_that_of_the_command_line(name: str, language: Language) -> None:
     assert command_table(language) in (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", READMES)
+@pytest.mark.parametrize("name", COMMAND_PAGES)
 def test_exit_codes_outcomes_and_settings_are_all_told(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     told = set(re.findall(r"^\| ([a-z0-9`、, -]+) \|", text, re.MULTILINE))
@@ -66,12 +71,18 @@ def test_exit_codes_outcomes_and_settings_are_all_told(name: str) -> None:
     assert {f"`{key}`" for key in _shape(Path()).fields} <= told
 
 
-def test_both_readmes_have_the_same_shape() -> None:
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_readme_is_short(name: str) -> None:
+    assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= LONGEST_README
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_both_languages_have_the_same_shape(name: str) -> None:
     """Headings, tables and code blocks correspond, so that neither is left behind."""
 
-    def shape(name: str) -> list[str]:
-        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        kinds = [re.match(r"#+|```|\|(?: ---)?|- \*\*", line) for line in lines]
+    def shape(file: Path) -> list[str]:
+        kinds = [re.match(r"#+|```|\|(?: ---)?|- \*\*", line) for line in file.read_text(encoding="utf-8").splitlines()]
         return [kind[0] for kind in kinds if kind]
 
-    assert shape("README.md") == shape("README.zh-CN.md")
+    file = ROOT / name
+    assert shape(file) == shape(file.with_name(f"{file.stem}.zh-CN.md"))

@@ -17,8 +17,8 @@ from patcher.rewrite import matches
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Unparseable
 from patcher.session.session import Session
 from patcher.tree import Change, Ledger, Tree
-from patcher.tree.ledger import AppliedRecord, PatchedFile
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import AppliedRecord, PatchedFile
 
 RECORDS = load()
 EXAMPLES = [(record, example) for record in RECORDS for example in record.examples]
@@ -123,8 +123,10 @@ def test_a_revert_gives_the_example_back(record: Record, example: Example, tmp_p
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(example.before)
     tree = Tree.open(tmp_path)
-    before, after = digest(example.before.encode()), example.after.encode()
-    ledger = Ledger({file: PatchedFile(before, digest(after), (record.id,))}, {record.id: AppliedRecord(record.source)})
+    before, after = digest_of(example.before.encode()), example.after.encode()
+    ledger = Ledger(
+        {file: PatchedFile(before, digest_of(after), (record.id,))}, {record.id: AppliedRecord(record.source)}
+    )
     with tree.transaction("apply") as transaction:
         transaction.commit([Change(file, before, after)], ledger)
     assert (tmp_path / file).read_text() == example.after

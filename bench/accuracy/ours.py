@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.accuracy.labels import PACKAGES, WORKS_WITH, Label, labels, releases
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding, Report, Unresolved
+from patcher.analysis.findings import Finding, Report, Unresolved
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources
 
@@ -36,12 +36,12 @@ class Checker:
     """Runs `check` on pairs; a tree and the last release's symbols are kept."""
 
     def __init__(self) -> None:
-        self._trees: dict[str, Forest] = {}
+        self._trees: dict[str, Project] = {}
         self._last: tuple[tuple[str, str], Symbols] | None = None
 
     def report(self, verl: str, package: str, version: str) -> Report:
         if verl not in self._trees:
-            self._trees[verl] = Forest(sources("verl", verl))
+            self._trees[verl] = Project(sources("verl", verl))
         if self._last is None or self._last[0] != (package, version):
             self._last = ((package, version), Symbols(sources(package, version) / package))
         target = Target({package: version}, {package: self._last[1]}, {package: version})

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 
 from bench.injected.breaks import Break, breaks
 from bench.injected.sites import sites
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel
 
@@ -67,23 +67,23 @@ class Trial:
     def __init__(self, package: Path, untouched: Path, version: str) -> None:
         self.package, self.version = package, version
         self._baseline = self._target(untouched)
-        self._forests: dict[Path, Forest] = {}
+        self._projects: dict[Path, Project] = {}
         self._before: dict[tuple[Path, str], set[tuple[int, str, str]]] = {}
 
     def felt(self, tree: Path, one: Break) -> Finding | None:
         """The finding that the break adds at its site."""
-        forest = self._forests.setdefault(tree, Forest(tree))
+        project = self._projects.setdefault(tree, Project(tree))
         place = (tree, one.site.file)
         if place not in self._before:
-            self._before[place] = {_what(finding) for finding in self._findings(forest, one, self._baseline)}
+            self._before[place] = {_what(finding) for finding in self._findings(project, one, self._baseline)}
         with _injected(one):
-            after = self._findings(forest, one, self._target(self.package))
+            after = self._findings(project, one, self._target(self.package))
         new = [finding for finding in after if _what(finding) not in self._before[place]]
         here = [finding for finding in new if one.lines[0] <= finding.line <= one.lines[1]]
         return next((finding for finding in here if finding.kind in one.expected), here[0] if here else None)
 
-    def _findings(self, forest: Forest, one: Break, target: Target) -> tuple[Finding, ...]:
-        return check_pair(forest, target, verl="", baseline=self._baseline, files=[one.site.file]).findings
+    def _findings(self, project: Project, one: Break, target: Target) -> tuple[Finding, ...]:
+        return check_pair(project, target, verl="", baseline=self._baseline, files=[one.site.file]).findings
 
     def _target(self, package: Path) -> Target:
         return Target({PACKAGE: self.version}, {PACKAGE: Symbols(package)}, {PACKAGE: self.version})

@@ -28,6 +28,7 @@ def parts(node: ast.AST) -> list[ast.AST]:
 def below(node: ast.AST) -> list[ast.AST]:
     """A node and all below it, level by level, without operators and contexts."""
     found = [node]
+    # The list grows while it is walked: breadth first, without a stack.
     for one in found:
         found += parts(one)
     return found
@@ -36,3 +37,52 @@ def below(node: ast.AST) -> list[ast.AST]:
 def module_name(file: str) -> str:
     """`verl/a/__init__.py` -> `verl.a`."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def strings(node: ast.AST | None) -> tuple[str, ...]:
+    """The strings in an expression."""
+    if node is None:
+        return ()
+    return tuple(
+        part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+
+
+def written(node: ast.expr) -> str:
+    """A dotted name as written; `.name` for an attribute of something computed; "" for anything else."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            inner = written(value)
+            return f".{name}" if not inner or inner.startswith(".") else f"{inner}.{name}"
+        case _:
+            return ""
+
+
+def caught(node: ast.expr | None) -> tuple[str, ...]:
+    """The exceptions that a handler names, as written, without their modules."""
+    match node:
+        case None:
+            return ("BaseException",)
+        case ast.Tuple(elts=parts):
+            return tuple(written(part).rpartition(".")[2] for part in parts)
+        case _:
+            return (written(node).rpartition(".")[2],)
+
+
+def last_name(node: ast.AST | None) -> str:
+    """The last word of a dotted name: `c` for `a.b.c` and for `c`; "" for anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def absolute_module(package: str, node: ast.ImportFrom) -> str:
+    """The module that `from ... import` names, by its full name. `package` is where relative imports start.
+
+    In `verl.trainer.main`, whose package is `verl.trainer`, `from ..utils import x` is from `verl.utils`.
+    """
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    kept = parts[: len(parts) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])

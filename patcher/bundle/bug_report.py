@@ -22,6 +22,7 @@ DOCUMENTS: Mapping[str, tuple[str, Language]] = {
 EXCERPT = 24_000
 """Characters of the log that are pasted: sites where bugs are reported take some 60,000 in all."""
 SCRIPT = 12_000
+"""Characters of the script that are pasted, beside the excerpt."""
 
 
 def reports(run: Run, missing: Sequence[Missing], *, renamed: bool) -> Iterator[Section]:

@@ -20,12 +20,12 @@ from patcher.bundle.contents import BundleOptions, Missing, Run, Section
 from patcher.bundle.excerpts import command_in, log_sections
 from patcher.bundle.pseudonyms import machine_of
 from patcher.diagnose.diagnose import diagnose_any
-from patcher.diagnose.log_or_host import LogOrHost, log_or_host, no_log_error
+from patcher.diagnose.log_files import LogOrHost, log_or_host, no_log_error
 from patcher.errors import HostError, UkyError, UsageError, message_of
 from patcher.git.checkout import checkout
 from patcher.homes import home
 from patcher.i18n import Phrase, phrase
-from patcher.jobs.logs import Log, job_log, unnamed_copy
+from patcher.jobs.job_log import Log, job_log, unnamed_copy
 from patcher.packages.environment import probe
 from patcher.patching.status import records_status
 from patcher.profiles.version_settings import ignored

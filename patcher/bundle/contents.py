@@ -13,7 +13,7 @@ from patcher.i18n import Phrase, Phrases
 if TYPE_CHECKING:
     from patcher.bundle.sealing import Sealed
     from patcher.diagnose.diagnosis import Diagnosis
-    from patcher.jobs.logs import Log
+    from patcher.jobs.job_log import Log
     from patcher.patching.status import RecordsStatus
 
 POINTS = ("hardware", "software", "command", "log", "environment", "script", "tried")

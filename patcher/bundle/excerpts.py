@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from patcher.bundle.contents import Section
+from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.i18n import phrase
 
 if TYPE_CHECKING:
     from patcher.diagnose.diagnosis import Diagnosis
 
 LAST = 200
-"""Lines of the end."""
+"""Lines of the end: the tracebacks of several ranks."""
 BEFORE, BEHIND = 60, 60
 """Lines around the one that tells; the traceback that it ends is told whole."""
 DEEPEST = 400
-"""Lines that are looked back for the beginning of a traceback."""
+"""Lines that are looked back for the beginning of a traceback: the deepest ones have some 100 frames of two lines."""
 LONGEST = 4000
-"""Characters of a line that are given."""
+"""Characters of a line that are given: a whole command with its overrides, and of a dump of data its beginning."""
 HEAD = 4 << 20
 """Bytes of the beginning in which the command is looked for."""
 _TAIL = 8 << 20
-_PACKED = (".gz", ".xz")
+"""Bytes of the end in which the last lines are looked for: 200 lines, also where each is a long dump of data."""
 _BLOCK = 1 << 20
+"""Bytes that are read at once; a line that is longer is not held whole."""
 _BEGIN = "Traceback (most recent call last)"
 _RUN = re.compile(
     r"^\++ ?(?P<command>(?:exec |nohup |env (?:\S+=\S* )*|[A-Z_]+=\S* )*(?:\S*/)?"
@@ -63,7 +63,7 @@ def log_sections(path: Path, diagnosis: Diagnosis | None, *, whole: bool) -> tup
 
 def tail(path: Path, count: int = LAST) -> str:
     """The last `count` lines. Of a progress bar's states in one line only the last is given."""
-    if path.suffix in _PACKED:
+    if is_packed(path):
         last = deque((line for _, line in _lines(path)), maxlen=count)
         return "".join(f"{_shown(line)}\n" for line in last)
     with path.open("rb") as stream:
@@ -94,17 +94,6 @@ def around(path: Path, number: int) -> tuple[str, int]:
     return "".join(f"{line}\n" for line in lines), min(number, number - (len(kept) - 1 - first))
 
 
-def open_log(path: Path) -> IO[bytes]:
-    """A log, unpacked on the way where it is packed."""
-    match path.suffix:
-        case ".gz":
-            return cast("IO[bytes]", gzip.open(path, "rb"))
-        case ".xz":
-            return cast("IO[bytes]", lzma.open(path, "rb"))
-        case _:
-            return path.open("rb")
-
-
 def command_in(path: Path) -> str:
     """The command that a shell with `set -x` shows before it runs it: `+ python3 -m verl.trainer.main_ppo lr=1`.
 
@@ -112,8 +101,11 @@ def command_in(path: Path) -> str:
     """
     if not path.is_file():
         return ""
-    with open_log(path) as stream:
-        text = stream.read(HEAD).decode("utf-8", "replace")
+    with open_log(str(path)) as stream:
+        head = b""
+        while len(head) < HEAD and (piece := stream.read(HEAD - len(head))):
+            head += piece
+    text = head.decode("utf-8", "replace")
     found = [match["command"] for line in text.splitlines() if (match := _RUN.match(line))]
     python = [command for command in found if re.search(r"python|torchrun|accelerate|deepspeed|ray job", command)]
     return (python or found or [""])[0]
@@ -122,7 +114,7 @@ def command_in(path: Path) -> str:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Each line with its number; of a line that is longer than a block, its last state or its beginning alone."""
     number, held = 1, b""
-    with open_log(path) as stream:
+    with open_log(str(path)) as stream:
         while piece := stream.read(_BLOCK):
             first, newline, rest = piece.partition(b"\n")
             held = held + first if len(held) < _BLOCK else held[-_BLOCK // 2 :] + first[-_BLOCK // 2 :]

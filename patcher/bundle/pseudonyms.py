@@ -21,9 +21,11 @@ _PUBLIC = re.compile(
 _HOME = re.compile(
     r"(?P<before>/(?:home|Users|nfs/home|mnt/home|data/home|export/home|u/home)/)(?P<name>[^\s/:;,'\"<>|\\)\]}]+)"
 )
+# `me@corp.net`, but not `git@github.com:…` (see `_mail`) nor a decorator such as `@torch.no_grad`.
 _MAIL = re.compile(
     r"(?<![\w.+-])[A-Za-z0-9][\w.+-]*@(?P<host>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,})(?![\w-])"
 )
+# `10.0.0.7:6379` is an address; `vllm==0.28.0.1`, `cu12.8.4.1` and `libnccl.so.2.27.5.1` are versions of four parts.
 _FOUR = re.compile(r"(?<![\w.-])(?P<address>(?:\d{1,3}\.){3}\d{1,3})(?![\w.]*\d*\.\d)(?![\w-])")
 _PACKAGE = re.compile(r"(?:[=<>!~]=|[<>~^]|\bv|[Vv]ersion[ :=]+|-cu\d+\S*\s+)$")
 _WORD = re.compile(r"[A-Za-z]\w* $")

@@ -15,8 +15,8 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 
 from patcher.bundle.bug_report import reports
 from patcher.bundle.contents import POINTS, Bundle, BundleOptions, Missing, Run, Section
-from patcher.bundle.excerpts import open_log
 from patcher.bundle.pseudonyms import Pseudonyms
+from patcher.diagnose.log_stream import open_log
 from patcher.errors import TreeError, UkyError
 from patcher.i18n import Phrase, phrase
 from patcher.secrets.prefilter import SIGNS
@@ -162,7 +162,7 @@ def _automaton() -> AhoCorasick:
 
 def _blocks(path: Path) -> Iterator[str]:
     """A file in blocks of whole lines; a private key is not cut in two."""
-    with open_log(path) as stream:
+    with open_log(str(path)) as stream:
         held = b""
         while piece := stream.read(BLOCK):
             held += piece

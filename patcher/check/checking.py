@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions import ways_ahead
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding, Report
-from patcher.check.history import Past, dated
-from patcher.check.pair import check_pair
-from patcher.check.repairing import Repaired, repair
+from patcher.analysis.conditions import prefetch_reachability
+from patcher.analysis.findings import Finding, Report
+from patcher.analysis.project import Project
+from patcher.check.history import History, with_since
+from patcher.check.pair import check_pair, judge
+from patcher.check.repairs import Repaired, repair
 from patcher.check.scripts import uses_of_scripts
 from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 from patcher.errors import ReleaseError, UsageError
@@ -22,8 +22,8 @@ from patcher.i18n import Phrase, Phrases, phrase
 from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
-    from patcher.analysis.target import Target
-    from patcher.check.drafts.proposing import Drafted
+    from patcher.analysis.meaning.program import Target
+    from patcher.check.drafts.drafting import Drafted
     from patcher.session.config import Acceptance
     from patcher.session.session import Session
 
@@ -31,14 +31,14 @@ _AT_LINE = re.compile(r" \(line (\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What check was asked for. `verl` is a release to fetch; "" means the session's tree."""
+class CheckRequest:
+    """What to check. `verl` is a release to fetch; "" means the session's tree."""
 
     against: tuple[Against, ...]
     """Empty: the vLLM that is installed or assumed."""
     verl: str = ""
     baseline: tuple[Against, ...] = ()
-    """Releases that the tree runs on today: what they show already is not the upgrade's doing."""
+    """Releases that the tree runs on today. Findings that they show as well are not due to the upgrade."""
     since: bool = True
     scripts: tuple[str, ...] = ()
     """Globs of run scripts, settings and launchers, below the tree's root."""
@@ -63,7 +63,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check came to."""
+    """The result of a check."""
 
     report: Report
     after: Report
@@ -72,8 +72,8 @@ class Check:
     """Of the tree that was checked."""
     repaired: Repaired
     """What the records do about it."""
-    standing: tuple[Finding, ...] = ()
-    """Left out of the report: the baseline that was asked for shows them too."""
+    in_baseline: tuple[Finding, ...] = ()
+    """Findings that the requested baseline shows too. They are not in the report."""
     accepted: tuple[Accepted, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[Phrase | Phrases, ...] = ()
@@ -85,43 +85,48 @@ class Check:
         return not self.unreadable and not self.report.of("break", "optional", "inert")
 
 
-def check(session: Session, order: Order) -> Check:
-    """Judge all uses. Raises ReleaseError for a release that cannot be had, UsageError for one that cannot be meant."""
-    session = session_on(session, order.verl)
-    located = tuple(locate(one, session) for one in order.against or as_installed(session))
+def check(session: Session, request: CheckRequest) -> Check:
+    """Judge all uses of a tree.
+
+    Raises:
+        ReleaseError: a release cannot be fetched.
+        UsageError: what to check against cannot be read, or is not installed.
+    """
+    session = session_on(session, request.verl)
+    located = tuple(locate(one, session) for one in request.against or as_installed(session))
     target = target_of(located, session)
-    baseline = _baseline(order, located, session)
-    forest = Forest(session.tree.root, words=target.words)
-    further, misread = uses_of_scripts(session.tree.root, order.scripts)
+    baseline = _baseline(request, located, session)
+    project = Project(session.tree.root, words=target.words)
+    further, misread = uses_of_scripts(session.tree.root, request.scripts)
     verl = session.environment.version("verl") or ""
-    past = Past(forest, target, baseline, session.tree.root)
-    with ways_ahead(forest, target):
-        report = check_pair(forest, target, verl=verl, baseline=baseline, further=further, tell=_tell)
+    history = History(project, target, baseline, session.tree.root)
+    with prefetch_reachability(project, target, judge):
+        report = check_pair(project, target, verl=verl, baseline=baseline, further=further, tell=_tell)
         progress("")
-        repaired = repair(session, forest, target, report, baseline)
+        repaired = repair(session, project, target, report, baseline)
     unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
-    standing: tuple[Finding, ...] = ()
-    if order.baseline and baseline is not None:
-        today = check_pair(forest, baseline, verl=verl, further=further)
-        before, standing = _without_todays(before, today)
-        after, _ = _without_todays(after, today)
-    if order.since:
-        before, after = _both_dated(before, after, located, past)
+    in_baseline: tuple[Finding, ...] = ()
+    if request.baseline and baseline is not None:
+        today = check_pair(project, baseline, verl=verl, further=further)
+        before, in_baseline = _without_baseline(before, today)
+        after, _ = _without_baseline(after, today)
+    if request.since:
+        before, after = _both_with_since(before, after, located, history)
     before, accepted, unused = _accept(before, session.config.accept)
     after, _, _ = _accept(after, session.config.accept)
     notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
-    if order.drafts is not None:
-        from patcher.check.drafts.proposing import draft
+    if request.drafts is not None:
+        from patcher.check.drafts.drafting import draft
 
-        standing_texts = {path: file.text for path, file in repaired.plan.files.items()}
-        drafted = draft(before, located, past, session, order.drafts, standing_texts)
-    return Check(before, after, session, repaired, standing, accepted, unreadable, notes, drafted)
+        patched_texts = {path: file.text for path, file in repaired.plan.files.items()}
+        drafted = draft(before, located, history, session, request.drafts, patched_texts)
+    return Check(before, after, session, repaired, in_baseline, accepted, unreadable, notes, drafted)
 
 
 def _tell(done: int, total: int) -> None:
-    """Once in so many files: drawing a line takes as long as judging a small one."""
+    """Show progress after every 20 files: drawing a line takes as long as judging a small file."""
     if done % 20 == 0:
         progress(phrase("checking: {done} of {total} {total:file|files}", done=done, total=total))
 
@@ -136,13 +141,14 @@ def session_on(session: Session, verl: str) -> Session:
         folder = wheel("verl", verl, progress=progress)
     finally:
         progress("")
+    # The tree is that release of verl, whatever was assumed before.
     assume = {name: version for name, version in session.assume.items() if name != "verl"}
     return replace(session, root_option=folder, assume=assume)
 
 
-def _baseline(order: Order, located: Sequence[Located], session: Session) -> Target | None:
-    """What the tree is known to work with: as asked for, else what is installed and is not the target itself."""
-    asked = {one.module: one for one in order.baseline}
+def _baseline(request: CheckRequest, located: Sequence[Located], session: Session) -> Target | None:
+    """The releases that the tree works with: those asked for, else those installed, where they are not the target."""
+    asked = {one.module: one for one in request.baseline}
     for module in asked.keys() - {one.asked.module for one in located}:
         raise UsageError(
             phrase("--baseline names {name}, which is not checked against", name=asked[module].known_as),
@@ -153,30 +159,38 @@ def _baseline(order: Order, located: Sequence[Located], session: Session) -> Tar
         name, installed = one.asked.known_as, session.environment.packages.get(one.asked.known_as)
         if one.asked.module in asked:
             known.append(locate(asked[one.asked.module], session))
+        # The release that is installed is one that the tree most likely works with.
         elif installed is not None and one.version and installed.version != one.version:
             try:
                 known.append(locate(Against(name, AsInstalled()), session))
+            # A baseline only sharpens the findings; without its sources the check goes on.
             except ReleaseError:
                 continue
     found = {one.asked.module: one for one in known}
     return target_of([found.get(one.asked.module, one) for one in located], session) if found else None
 
 
-def _without_todays(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
-    """The report without what today's releases show as well, and that. A finding that only now matters stays."""
+def _without_baseline(report: Report, today: Report) -> tuple[Report, tuple[Finding, ...]]:
+    """The report without the findings that today's releases show as well, and those findings.
+
+    A finding that is guarded today and is not guarded on the target stays in the report.
+    """
     known = {(one.key, one.severity == "guarded") for one in today.findings}
     left: list[Finding] = []
-    standing: list[Finding] = []
+    in_baseline: list[Finding] = []
     for one in report.findings:
+        # A finding that was guarded on the baseline and is not any more is the upgrade's doing.
         matters = one.severity != "guarded"
         there = (one.key, False) in known or (not matters and (one.key, True) in known)
-        (standing if there else left).append(one)
-    return replace(report, findings=tuple(left)), tuple(standing)
+        (in_baseline if there else left).append(one)
+    return replace(report, findings=tuple(left)), tuple(in_baseline)
 
 
-def _both_dated(before: Report, after: Report, located: Sequence[Located], past: Past) -> tuple[Report, Report]:
-    """Both with `since`; what is left after the records began when it did before."""
-    told = dated(before, located, past)
+def _both_with_since(
+    before: Report, after: Report, located: Sequence[Located], history: History
+) -> tuple[Report, Report]:
+    """Both reports with `since`. What is left after the records takes it from the report before them."""
+    told = with_since(before, located, history)
     known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
     left = [(one, known.get(one.key)) for one in after.findings]
     return told, replace(
@@ -198,12 +212,14 @@ def _accept(
     """The report without what the fork accepts, what that is, and the acceptances that match nothing."""
     left, accepted, used = [], [], set()
     for finding in report.findings:
+        # The first acceptance that matches decides.
         match = next((one for one in acceptances if _matches(one, finding)), None)
         if match is None:
             left.append(finding)
         else:
             used.add(match)
             accepted.append(Accepted(finding, match.reason))
+    # An acceptance for a package that is not checked this time is not unused.
     asked = [one for one in acceptances if one.symbol.partition(".")[0] in report.against]
     unused = tuple(one for one in asked if one not in used)
     return replace(report, findings=tuple(left)), tuple(accepted), unused
@@ -219,7 +235,7 @@ def _unmatched(acceptance: Acceptance) -> Phrase:
 
 
 def _about_records(repaired: Repaired) -> list[Phrase]:
-    """What deserves saying of the records: those that cannot be applied, and those that would break something."""
+    """Notes about records that cannot be applied, and about records that would bring in a finding."""
     failed = [
         phrase("the record {id} cannot be applied here: {why}", id=outcome.id, why=outcome.detail)
         for outcome in repaired.plan.failed

@@ -1,41 +1,159 @@
-"""Since when: each finding held against earlier releases of the package that it is about."""
+"""Since when: each finding is looked for in earlier releases of the package that it is about."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from patcher.analysis.conditions import severity_in_place
-from patcher.analysis.model import Finding, Report, Use
+from patcher.analysis.findings import Finding, Report
+from patcher.analysis.meaning.program import Target
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
+from patcher.analysis.uses import Use
 from patcher.check.pair import check_pair
-from patcher.check.since import Bisection
 from patcher.check.targets import Located, release_folder
 from patcher.errors import ReleaseError
 from patcher.packages.agent.folders import package_in
 from patcher.worktree import files
 
 if TYPE_CHECKING:
-    from patcher.analysis.forest import Forest
+    from patcher.analysis.project import Project
+
+
+T = TypeVar("T", bound=Hashable)
+_EXTRA = 8
+"""Looks into releases that were left out, for findings that every release so far shows. A guess."""
+
+
+@dataclass
+class Bisection(Generic[T]):
+    """Where each of some findings began, among `releases` (oldest first; all before the one that shows them all).
+
+    `look` tells which of some findings a release shows; None if the release cannot be had, which passes it over.
+    """
+
+    releases: Sequence[str]
+    found: AbstractSet[T]
+    look: Callable[[str, AbstractSet[T]], AbstractSet[T] | None]
+    target: str
+    most: int = 40
+    """How many looks are taken. A guess, to bound the time of one check."""
+    _shown: dict[T, dict[int, bool]] = field(default_factory=dict)
+    _lost: set[int] = field(default_factory=set)
+    _looks: int = 0
+
+    def run(self, known_good: Sequence[str] = ()) -> dict[T, str | None]:
+        """For each finding the first release of the last unbroken run of releases that show it.
+
+        None where every release looked at shows it, and where the looks did not suffice. `known_good` are looked at
+        first; they need not be right.
+        """
+        self._shown = {one: {} for one in self.found}
+        likely = [self.releases.index(release) for release in known_good if release in self.releases]
+        for index in likely:
+            self._try(index, self.found)
+        self._while_never_good(self._backwards(), self.most)
+        self._halve()
+        self._while_never_good(self._gaps(max(likely, default=len(self.releases))), self._looks + _EXTRA)
+        self._halve()
+        return {one: self._since(one) for one in self.found}
+
+    def _halve(self) -> None:
+        while self._looks < self.most and (step := self._next()) is not None:
+            self._try(*step)
+
+    def _while_never_good(self, steps: Iterator[int], most: int) -> None:
+        """Look at more releases while there is a finding that every release so far shows."""
+        for step in steps:
+            left = {one for one in self.found if all(self._shown[one].values())}
+            if self._looks >= min(most, self.most) or not left:
+                return
+            self._try(step, left)
+
+    def _try(self, index: int, wanted: AbstractSet[T]) -> None:
+        """Look at a release for those findings that it has not been looked at for."""
+        wanted = {one for one in wanted if index not in self._shown[one]}
+        if index in self._lost or not wanted:
+            return
+        self._looks += 1
+        shown = self.look(self.releases[index], wanted)
+        if shown is None:
+            self._lost.add(index)
+            return
+        for one in wanted:
+            self._shown[one][index] = one in shown
+
+    @property
+    def _seen(self) -> set[int]:
+        return self._lost.union(*self._shown.values())
+
+    def _backwards(self) -> Iterator[int]:
+        """Ever farther back from the oldest release looked at so far, else from the target: 2, 4, 8, … releases."""
+        # Releases close to the target are the likeliest; doubling the step reaches the oldest in a few looks.
+        start, back = min(self._seen, default=len(self.releases)), 2
+        while back <= start:
+            yield start - back
+            back *= 2
+        if start:
+            yield 0
+
+    def _gaps(self, end: int) -> Iterator[int]:
+        """The middles of the widest stretches that nothing was looked at in: before `end`, and then after it."""
+        for first, last in ((-1, end), (end, len(self.releases))):
+            while True:
+                marks = sorted({first, *(at for at in self._seen if first < at < last), last})
+                width, low = max(((after - before, before) for before, after in pairwise(marks)), default=(0, 0))
+                if width < 2:
+                    break
+                yield low + width // 2
+
+    def _open(self, one: T) -> list[int]:
+        """The releases among which the finding began, the first that is known to show it left out."""
+        low, high = self._bounds(one)
+        return [index for index in range(low + 1, high) if index not in self._lost] if low >= 0 else []
+
+    def _bounds(self, one: T) -> tuple[int, int]:
+        """The last release seen without the finding (-1: none), and the first after it that shows it."""
+        low = max((index for index, shows in self._shown[one].items() if not shows), default=-1)
+        return low, min((index for index in self._shown[one] if index > low), default=len(self.releases))
+
+    def _next(self) -> tuple[int, set[T]] | None:
+        """The release that halves the most open stretches, and the findings whose stretches it halves."""
+        stretches = {one: indexes for one in self.found if (indexes := self._open(one))}
+        if not stretches:
+            return None
+        middles = Counter(indexes[len(indexes) // 2] for indexes in stretches.values())
+        index = min(middles, key=lambda at: (-middles[at], at))
+        return index, {one for one, indexes in stretches.items() if index in indexes}
+
+    def _since(self, one: T) -> str | None:
+        low, high = self._bounds(one)
+        if low < 0 or self._open(one):
+            return None
+        return self.target if high == len(self.releases) else self.releases[high]
+
 
 Place: TypeAlias = "tuple[str, int, str]"
 """File, line and symbol: what a finding is about, whatever kind it is of on another release."""
 _REACH = 16
-"""How many releases are looked back, before the one that the tree was made for: it uses nothing older than that."""
+"""How many releases before the one that the tree was made for are looked at. A guess: a tree uses names that were there
+when it was written, so that older releases have nothing to tell."""
 MOST_FETCHED = 12
-"""How many releases of one package are fetched to find out since when."""
+"""How many releases of one package are fetched to find out since when. A guess: halving 16 releases takes four looks
+for one finding, and findings share looks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """Where to look back, and how far."""
+class History:
+    """Where to look for earlier findings."""
 
-    forest: Forest
+    project: Project
     target: Target
     baseline: Target | None
     root: Path
@@ -43,7 +161,7 @@ class Past:
     """False: only releases that are on this machine already."""
 
 
-def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
+def with_since(report: Report, located: Iterable[Located], history: History) -> Report:
     """The report with `since`. What cannot be found out stays None."""
     findings = report.findings
     for one in located:
@@ -51,7 +169,7 @@ def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
         about = [finding for finding in findings if _module(finding, report) == module]
         if one.package is None or not about:
             continue
-        since = _of_package(report, about, one, past)
+        since = _of_package(report, about, one, history)
         findings = tuple(_with(finding, since) if finding in about else finding for finding in findings)
     return replace(report, findings=findings)
 
@@ -59,37 +177,40 @@ def dated(report: Report, located: Iterable[Located], past: Past) -> Report:
 def _with(finding: Finding, since: Mapping[Place, str | None]) -> Finding:
     """A variable that an earlier release knew was removed; one that none knew is unknown."""
     first = since[_place(finding)]
+    # A release before `first` read the variable, so it existed once.
     removed = finding.kind == "env-unknown" and first is not None
     return replace(finding, since=first, kind="env-removed" if removed else finding.kind)
 
 
-def _of_package(report: Report, about: list[Finding], one: Located, past: Past) -> dict[Place, str | None]:
+def _of_package(report: Report, about: list[Finding], one: Located, history: History) -> dict[Place, str | None]:
+    # Guarded findings are of little interest: for them nothing is fetched.
     live = {_place(finding) for finding in about if finding.severity != "guarded"}
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
-    releases = earlier_releases(one.asked.known_as, target, fetch=past.fetch)
-    looks = _Looks(report, one, past, about)
-    known = _hints(one, past, releases)
+    releases = earlier_releases(one.asked.known_as, target, fetch=history.fetch)
+    earlier = _EarlierReleases(report, one, history, about)
+    known = _hints(one, history, releases)
     first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
     releases = releases[max(0, first - _REACH) :]
-    found = Bisection(releases, live, looks.fetching, target or one.shown).run(known) if live else {}
-    found |= Bisection(releases, guarded, looks.at_hand, target or one.shown).run(known) if guarded else {}
+    found = Bisection(releases, live, earlier.fetching, target or one.shown).run(known) if live else {}
+    found |= Bisection(releases, guarded, earlier.at_hand, target or one.shown).run(known) if guarded else {}
     return found
 
 
-class _Looks:
-    """Which findings other releases of one package show."""
+class _EarlierReleases:
+    """Which of the findings earlier releases of one package show."""
 
-    def __init__(self, report: Report, one: Located, past: Past, about: Iterable[Finding]) -> None:
-        self.report, self.one, self.past = report, one, past
+    def __init__(self, report: Report, one: Located, history: History, about: Iterable[Finding]) -> None:
+        self.report, self.one, self.history = report, one, history
         self.found = {_place(finding): finding for finding in about}
         self._symbols: dict[str, Symbols] = {}
         self._fetched = 0
-        self._offline = not past.fetch
+        self._offline = not history.fetch
 
     def fetching(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """What a release shows, fetched if that is allowed; None if it is not to be had."""
         shown = self.at_hand(version, wanted)
+        # One failed transfer ends all fetching: an index that cannot be reached would cost a time-out for each release.
         if shown is not None or self._offline or self._fetched >= MOST_FETCHED:
             return shown
         try:
@@ -101,7 +222,7 @@ class _Looks:
         return self.at_hand(version, wanted)
 
     def at_hand(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
-        """The same without fetching."""
+        """What a release shows, if its sources are on this machine; None otherwise."""
         if version not in self._symbols:
             folder = cached_folder(self.one.asked.known_as, version)
             package = package_in(folder, self.one.asked.module) if folder is not None else None
@@ -109,10 +230,10 @@ class _Looks:
                 return None
             self._symbols[version] = Symbols(package)
         again = check_pair(
-            self.past.forest,
+            self.history.project,
             self._then(version),
             verl=self.report.verl,
-            baseline=self.past.baseline,
+            baseline=self.history.baseline,
             files=(),
             further=self._uses(wanted),
             weigh=severity_in_place,
@@ -120,7 +241,7 @@ class _Looks:
         return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
     def _then(self, version: str) -> Target:
-        module, target = self.one.asked.module, self.past.target
+        module, target = self.one.asked.module, self.history.target
         return replace(
             target,
             against={**target.against, module: version},
@@ -135,7 +256,8 @@ class _Looks:
         return [use for use in self.report.broken if (use.file, use.context.function) in places]
 
     def _counts(self, then: Finding, place: Place) -> bool:
-        """One that matters now counts only where it would have mattered then."""
+        """Whether a finding of then counts: a finding that is not guarded now counts only where it was not guarded
+        then."""
         return then.severity != "guarded" or self.found[place].severity == "guarded"
 
 
@@ -152,6 +274,7 @@ def _module(finding: Finding, report: Report) -> str:
         return ""
     if finding.package in report.against:
         return finding.package
+    # Variables and flags are named after no module: `VLLM_USE_V1`, `--enable-x`.
     engine = finding.kind in ("env-removed", "env-unknown", "flag-removed")
     return "vllm" if engine and "vllm" in report.against else ""
 
@@ -186,11 +309,11 @@ def cached_folder(name: str, version: str) -> Path | None:
     return folder if whole(folder) else None
 
 
-def _hints(one: Located, past: Past, releases: Sequence[str]) -> list[str]:
+def _hints(one: Located, history: History, releases: Sequence[str]) -> list[str]:
     """Releases that the tree may well work with: the baseline, and the newest that its own requirements allow."""
     module = one.asked.module
-    known = past.baseline.against.get(module) if past.baseline is not None else None
-    allowed = newest_allowed(past.root, one.asked.known_as, releases)
+    known = history.baseline.against.get(module) if history.baseline is not None else None
+    allowed = newest_allowed(history.root, one.asked.known_as, releases)
     return [version for version in (known, allowed) if version is not None]
 
 
@@ -198,6 +321,7 @@ def newest_allowed(root: Path, name: str, releases: Sequence[str]) -> str | None
     """The newest of `releases` that the tree's metadata or setup.py allows, where they set a limit."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+    # `vllm>=0.8,<0.9` and `vllm[extra] (>=0.8)`, in metadata and in the source of setup.py alike.
     pattern = re.compile(rf"(?<![\w-]){re.escape(name)}\s*(?:\[[^\]]*\]\s*)?((?:[<>=!~]=?\s*[\w.*]+\s*,?\s*)+)")
     for file in (*sorted(root.glob("verl-*.dist-info/METADATA")), root / "setup.py", root / "pyproject.toml"):
         try:
@@ -209,6 +333,7 @@ def newest_allowed(root: Path, name: str, releases: Sequence[str]) -> str | None
                 allowed = list(SpecifierSet(found.strip().strip(",")).filter(releases))
             except InvalidSpecifier:
                 continue
+            # A requirement without an upper limit says nothing of what the tree was made for.
             if allowed and allowed[-1] != releases[-1]:
                 return allowed[-1]
     return None

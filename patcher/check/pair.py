@@ -1,4 +1,4 @@
-"""One tree on one target: uses -> verdicts -> findings."""
+"""One tree on one target: uses, then verdicts, then findings."""
 
 from __future__ import annotations
 
@@ -8,26 +8,64 @@ from functools import partial
 from typing import TypeAlias
 
 from patcher.analysis.conditions import severity_of, text_comparisons
-from patcher.analysis.forest import Forest
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import (
-    Beside,
+from patcher.analysis.findings import (
     Broken,
     Finding,
-    ImportOf,
-    MemberOf,
-    MethodOf,
-    Need,
     Problem,
     Report,
     Severity,
     Undecided,
+    Unrelated,
     Unresolved,
-    Use,
     Verdict,
 )
-from patcher.analysis.target import Target
-from patcher.check.rules import judge
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
+from patcher.analysis.uses import (
+    CallOf,
+    ConfigKey,
+    EngineFlag,
+    EnvironmentVariable,
+    ImportOf,
+    MemberOf,
+    MethodOf,
+    Need,
+    TextComparison,
+    Use,
+)
+from patcher.check.rules.calls import judge_call
+from patcher.check.rules.config_keys import judge_key
+from patcher.check.rules.engine_flags import judge_flag
+from patcher.check.rules.imports import judge_import
+from patcher.check.rules.members import judge_member
+from patcher.check.rules.overrides import judge_override
+from patcher.check.rules.variables import judge_variable
+
+
+def judge(use: Use, program: Program, baseline: Program | None = None) -> Verdict:
+    """Whether what a use needs is there.
+
+    `baseline`, a release that the tree is known to work with, tells what positional arguments were meant for.
+    """
+    match use.need:
+        case ImportOf() as need:
+            return judge_import(use, need, program, baseline)
+        case MemberOf() as need:
+            return judge_member(use, need, program, baseline)
+        case CallOf() as need:
+            return judge_call(use, need, program, baseline)
+        case MethodOf() as need:
+            return judge_override(use, need, program)
+        case EnvironmentVariable():
+            return judge_variable(use, program, baseline)
+        case EngineFlag():
+            return judge_flag(use, program, baseline)
+        case ConfigKey():
+            return judge_key(use, program, baseline)
+        case TextComparison():
+            return Unrelated()
+
 
 JUDGED_WHOLE = ("vllm", "transformers")
 """Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
@@ -38,30 +76,30 @@ such a package offers is compiled, generated or put together while it is importe
 _OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")
 _OF_SETTINGS = ("env-removed", "env-unknown", "flag-removed", "key-removed")
 
-Weigh: TypeAlias = "Callable[[Use, Problem, Universe], Severity]"
-Tell: TypeAlias = "Callable[[int, int], None]"
-"""Hears how many files are done, and of how many."""
+RateSeverity: TypeAlias = "Callable[[Use, Problem, Program], Severity]"
+OnProgress: TypeAlias = "Callable[[int, int], None]"
+"""Called with how many files are done, and of how many."""
 _TOO_FAR = "what it leads to nests too deeply"
 
 
 def check_pair(
-    forest: Forest,
+    project: Project,
     target: Target,
     *,
     verl: str,
     baseline: Target | None = None,
     files: Iterable[str] | None = None,
     further: Iterable[Use] = (),
-    weigh: Weigh = severity_of,
-    tell: Tell | None = None,
+    weigh: RateSeverity = severity_of,
+    tell: OnProgress | None = None,
 ) -> Report:
     """Judge every use that the tree makes of the target's packages. `files` limits it to some; `further` are uses from
     elsewhere (scripts). `since` and `repaired_by` stay open.
 
     What was read is let go of between two uses when it has become much: the memory that this takes does not grow with
     the tree, but for the paths of its files and for what the report itself holds."""
-    files = tuple(forest.files(target.words) if files is None else files)
-    judging = _Judging(forest, target, baseline, weigh)
+    files = tuple(project.files(target.words) if files is None else files)
+    judging = _Judging(project, target, baseline, weigh)
     for number, file in enumerate(files):
         if tell is not None:
             tell(number, len(files))
@@ -83,9 +121,9 @@ def check_pair(
 class _Judging:
     """One tree on one target, file by file, and what came of it."""
 
-    def __init__(self, forest: Forest, target: Target, baseline: Target | None, weigh: Weigh) -> None:
-        self.universe = Universe(forest, target)
-        self.before = Universe(forest, baseline) if baseline is not None else None
+    def __init__(self, project: Project, target: Target, baseline: Target | None, weigh: RateSeverity) -> None:
+        self.program = Program(project, target, judge)
+        self.before = Program(project, baseline, judge) if baseline is not None else None
         self.weigh = weigh
         self.count = 0
         self.unresolved: list[Unresolved] = []
@@ -97,37 +135,41 @@ class _Judging:
 
     def file(self, file: str) -> None:
         """Judge what one file uses. What no release could make a use of one of the packages is not asked for again."""
-        forest, packages = self.universe.forest, frozenset(self.universe.names)
-        forest.rest()
-        facts = forest.facts(file)
+        project, packages = self.program.project, frozenset(self.program.names)
+        project.free_memory()
+        facts = project.facts(file)
         if facts is None:
             return
+        # A file that is no Python has no uses; the report names it, so that the check is not taken for complete.
         if facts.problem:
             self.unreadable.append((file, facts.problem))
-        self.universe.begin()
+        self.program.begin()
         if self.before is not None:
             self.before.begin()
         concerned = []
-        for use in forest.concerned.get((packages, file), facts.uses):
-            verdict, anyhow = self.universe.without_target(partial(self.verdict, use))
-            if not (anyhow and isinstance(verdict, Beside)):
+        for use in project.concerned.get((packages, file), facts.uses):
+            # A use that is of no package whatever the release says is not asked about again: a matrix checks the same
+            # tree on dozens of
+            # releases.
+            verdict, anyhow = self.program.without_target(partial(self.verdict, use))
+            if not (anyhow and isinstance(verdict, Unrelated)):
                 concerned.append(use)
                 self.take(use, verdict)
-            forest.rest()
-        forest.concerned[packages, file] = tuple(concerned)
+            project.free_memory()
+        project.concerned[packages, file] = tuple(concerned)
         with suppress(RecursionError):  # Then none of its comparisons can be told to be one of versions.
-            self.as_text += text_comparisons(self.universe, (file,))
+            self.as_text += text_comparisons(self.program, (file,))
 
     def verdict(self, use: Use) -> Verdict:
         try:
-            return judge(use, self.universe, self.before)
+            return judge(use, self.program, self.before)
         except RecursionError:
             return Undecided(_written(use.need), _TOO_FAR)
 
     def take(self, use: Use, verdict: Verdict) -> None:
         """Enter a verdict into what becomes the report."""
         match _settled(verdict):
-            case Beside():
+            case Unrelated():
                 return
             case Undecided(symbol=symbol, reason=reason):
                 self.unresolved.append(Unresolved(use.file, use.line, symbol, reason))
@@ -140,7 +182,7 @@ class _Judging:
 
     def _finding(self, use: Use, problem: Problem) -> Finding:
         try:
-            severity = self.weigh(use, problem, self.universe)
+            severity = self.weigh(use, problem, self.program)
         except RecursionError:
             severity = "optional"  # As for what the plain job is not known to run.
         return Finding(

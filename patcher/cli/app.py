@@ -15,7 +15,7 @@ from patcher.cli.help import CommandGroup
 from patcher.cli.options import shared
 from patcher.errors import ExitCode, UkyError, UsageError
 from patcher.i18n import phrase
-from patcher.report.answers import held
+from patcher.terminal.answers import held
 from patcher.terminal.output import ReaderGoneError
 from patcher.terminal.printing import guarded, say
 from patcher.trust import search_only_outside

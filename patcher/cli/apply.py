@@ -73,20 +73,25 @@ def command(
     from patcher.check.untried import untried
     from patcher.patching.applying import Order
     from patcher.patching.disabling import apply_and_disable
-    from patcher.report.round import show_round
+    from patcher.report.apply_result import apply_exit_code, apply_report
+    from patcher.terminal.document import print_report
 
     dry_run = dry_run or diff
     request = session.request(ids, tags, skip)
     order = Order(request, allow_dirty=allow_dirty, commit=commit, merge=merge, remember=remember)
     done = apply_and_disable(session, order, dry_run=dry_run)
     done = done if done.failed else replace(done, untried=untried(session))
-    return show_round(done, session, verb="apply", diff=diff or show_diff, order=order, dry_run=dry_run)
+    print_report(apply_report(done, session, verb="apply", diff=diff or show_diff, order=order, dry_run=dry_run))
+    return apply_exit_code(done, dry_run=dry_run)
 
 
 def _on_nodes(session: Session, address: str, wanted: Wanted, *, dry_run: bool, wait: float | None) -> int:
+    from patcher.cli.nodes import NodeProgress
     from patcher.cluster.nodes import apply_nodes
-    from patcher.report.nodes import Progress, show_applied
+    from patcher.report.nodes import applied_exit_code, applied_report
+    from patcher.terminal.document import print_report
 
-    with Progress() as progress:
+    with NodeProgress() as progress:
         done = apply_nodes(session, address, wanted, dry_run=dry_run, wait=wait, on_node=progress.take)
-    return show_applied(done, address, session.output, dry_run=dry_run)
+    print_report(applied_report(done, address, session.output, dry_run=dry_run))
+    return applied_exit_code(done, address, dry_run=dry_run)

@@ -53,10 +53,11 @@ def command(
     from patcher.bundle.collecting import collected, target
     from patcher.bundle.contents import BundleOptions
     from patcher.bundle.sealing import cannot_be_put_together, sealed
-    from patcher.diagnose.log_or_host import explain_unknown_host
+    from patcher.cli.confirm import confirmed
+    from patcher.diagnose.log_files import explain_unknown_host
     from patcher.i18n import phrase
-    from patcher.report.asking import agreed
-    from patcher.report.bundle import report_sections, show_bundle, show_listing
+    from patcher.report.bundle import bundle_listing, bundle_report, report_sections
+    from patcher.terminal.document import print_report
 
     meant = target(session, what, job, given)
     assert meant.host is not None
@@ -69,8 +70,8 @@ def command(
         sealed(run, options, *report_sections(run, session)) as bundle,
     ):
         if session.output == "text":
-            show_listing(bundle)
-        write = not dry_run and agreed(phrase("Write {path}?", path=path), yes=yes)
+            print_report(bundle_listing(bundle))
+        write = not dry_run and confirmed(phrase("Write {path}?", path=path), yes=yes)
         size = archive.write(path, top, bundle.files) if write else None
-        show_bundle(bundle, top, path, size, session.output, dry=dry_run)
+        print_report(bundle_report(bundle, top, path, size, session.output, dry=dry_run))
     return ExitCode.CLEAN if write else ExitCode.FINDINGS

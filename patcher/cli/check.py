@@ -64,46 +64,54 @@ def command(
     """Find every place where the tree uses something that a release no longer offers in that form."""
     place = None
     if html is not None:
-        from patcher.report.page import place_of
+        from patcher.terminal.report_file import page_file
 
-        place = place_of(html)
+        place = page_file(html)
     if matrix:
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
         return _matrix(session, verl, against, place)
-    from patcher.check.checking import Order, check
+    from patcher.check.checking import CheckRequest, check
     from patcher.check.targets import parse_all
-    from patcher.report.check import show_check
+    from patcher.report.check import check_report
+    from patcher.terminal.document import print_report
+    from patcher.terminal.printing import terminal_columns
 
-    order = Order(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
+    order = CheckRequest(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
     done = check(session, order)
     if sarif is not None:
-        from patcher.report.sarif import write_sarif
+        from patcher.report.sarif import sarif_text
+        from patcher.terminal.report_file import write_whole
 
-        write_sarif(done, sarif)
+        write_whole(sarif, sarif_text(done))
     if place is not None:
         from datetime import date
 
-        from patcher.report.check_page import write_page
+        from patcher.report.check_page import check_page
+        from patcher.terminal.report_file import write_whole
 
-        write_page(done, session, order, place, date=date.today().isoformat())
-    show_check(done, by=by, everything=everything, of_tree=not verl, page=place)
+        write_whole(place, check_page(done, session, order, place, date=date.today().isoformat()))
+    print_report(
+        check_report(done, by=by, everything=everything, of_tree=not verl, page=place, columns=terminal_columns())
+    )
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
 
 
 def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path | None) -> int:
-    from patcher.check.pairs import Order, survey_releases
-    from patcher.report.matrix import show_matrix
+    from patcher.check.matrix_run import MatrixRequest, survey_releases
+    from patcher.report.matrix import matrix_report
+    from patcher.terminal.document import print_report
     from patcher.terminal.progress import progress
 
-    order = Order(verl, against)
+    order = MatrixRequest(verl, against)
     found = survey_releases(session, order, progress)
     if place is not None:
         from datetime import date
 
-        from patcher.report.matrix_page import write_page
+        from patcher.report.matrix_page import matrix_page
+        from patcher.terminal.report_file import write_whole
 
         today = date.today().isoformat()
-        write_page(found, session.records_anywhere, place, command=order.command, date=today)
-    show_matrix(found, session, page=place)
+        write_whole(place, matrix_page(found, session.records_anywhere, command=order.command, date=today))
+    print_report(matrix_report(found, session, page=place))
     return ExitCode.FINDINGS if any(cell.left for cell in found.cells.values()) else ExitCode.CLEAN

@@ -42,22 +42,25 @@ def command(
     HOST is this machine without a name. All is listed first, with the reason why it is thought to be the job's; what
     others hold and stands in the way is shown and left alone.
     """
+    from patcher.cli.confirm import confirmed
     from patcher.i18n import phrase
     from patcher.jobs.cleaning import Cleaned, list_leftovers, take_away
     from patcher.jobs.link import linked
-    from patcher.report.asking import agreed
-    from patcher.report.clean import show_cleaned, show_leftovers
-    from patcher.report.jobs import show_stopping
+    from patcher.report.clean import cleaned_report, leftovers_report
+    from patcher.report.jobs import stopping_report
+    from patcher.terminal.document import print_report
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         found = list_leftovers(link.open()[0], job, caches=caches, running=running)
         if session.output == "text":
-            show_leftovers(found)
+            print_report(leftovers_report(found))
         done = Cleaned()
         question = phrase("Take away {count} {count:thing|things} of job {id}?", count=len(found.things), id=found.job)
-        if found.things and not dry_run and agreed(question, yes=yes):
+        if found.things and not dry_run and confirmed(question, yes=yes):
             options: dict[str, Any] = {"caches": caches, "running": running, "grace": grace}
-            done = take_away(link.open()[0], found, on_list=show_stopping, **options)
-    show_cleaned(machine, found, done, session.output, dry=dry_run)
+            done = take_away(
+                link.open()[0], found, on_list=lambda found: print_report(stopping_report(found)), **options
+            )
+    print_report(cleaned_report(machine, found, done, session.output, dry=dry_run))
     return ExitCode.CLEAN if len(done.done) == len(found.things) else ExitCode.FINDINGS

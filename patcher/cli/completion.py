@@ -7,8 +7,8 @@ from click.shell_completion import get_completion_class
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.report.answers import show_json
 from patcher.session.session import Session
+from patcher.terminal.answers import show_json
 
 
 @click.command("completion", cls=Command)

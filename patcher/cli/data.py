@@ -22,9 +22,10 @@ def command() -> None:
 def report(session: Session, file: str | None, host: str | None) -> int:
     """Rows, columns and the first row of FILE, by default the train.parquet of the data folder."""
     from patcher.assets.data_and_models import report_data
-    from patcher.report.helping import show_data
+    from patcher.report.assets import data_report
+    from patcher.terminal.document import print_report
 
-    show_data(report_data(session, host, file), session)
+    print_report(data_report(report_data(session, host, file), session))
     return ExitCode.CLEAN
 
 
@@ -42,7 +43,8 @@ def report(session: Session, file: str | None, host: str | None) -> int:
 def tiny(session: Session, file: str | None, host: str | None, rows: int, to: str | None, force: bool) -> int:
     """Write the first rows of FILE as a data set of their own, which the debug run takes where it is there."""
     from patcher.assets.data_and_models import write_tiny_data
-    from patcher.report.helping import show_tiny
+    from patcher.report.assets import tiny_data_report
+    from patcher.terminal.document import print_report
 
-    show_tiny(write_tiny_data(session, host, file, rows, to, force=force), session)
+    print_report(tiny_data_report(write_tiny_data(session, host, file, rows, to, force=force), session))
     return ExitCode.CLEAN

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
 from patcher.i18n import language, phrase, show
-from patcher.report.answers import show_json
 from patcher.report.commands import options_told_above
+from patcher.terminal.answers import show_json
 from patcher.terminal.printing import say, style
 from patcher.terminal.progress import progress
 

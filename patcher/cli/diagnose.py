@@ -28,20 +28,23 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     standard input. HOST has a job of this tree, "here" included: its log is fetched.
     """
     from patcher.diagnose.diagnose import diagnose
-    from patcher.diagnose.log_or_host import explain_unknown_host, log_or_host
-    from patcher.jobs.diagnosing import diagnose_job
-    from patcher.report.diagnose import show_diagnosis
+    from patcher.diagnose.log_files import explain_unknown_host, log_or_host
+    from patcher.jobs.job_log import diagnose_job
+    from patcher.report.diagnose import diagnosis_report
     from patcher.report.jobs import job_json
+    from patcher.terminal.document import print_report
+    from patcher.terminal.printing import terminal_columns
 
     meant = log_or_host(session, target, given, "uky-patch diagnose")
     if meant.host is None:
         if job is not None:
             raise UsageError(phrase("--job names a job of a host, and a log was given"))
         found = diagnose(session, target, against)
-        show_diagnosis(found, session.output, target)
+        print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return 0 if found.clean else 1
     with explain_unknown_host(session, meant, "uky-patch diagnose"):
         of_job = diagnose_job(session, meant.host, job, against)
     found = of_job.diagnosis
-    show_diagnosis(found, session.output, target, {"host": meant.host.name, **job_json(of_job.job)})
+    job_told = {"host": meant.host.name, **job_json(of_job.job)}
+    print_report(diagnosis_report(found, session.output, target, job_told, columns=terminal_columns()))
     return 0 if found.clean else 1

@@ -15,7 +15,7 @@ from patcher.i18n import language, listed, phrase, show
 from patcher.interrupt import asks_for_json
 
 if TYPE_CHECKING:
-    from patcher.report.answers import Report
+    from patcher.terminal.answers import Report
 
 TRACEBACK = "UKY_PATCH_TRACEBACK"
 """Where this variable is set, a bug's traceback is shown at once and no file is written: for work on uky-patch."""
@@ -66,7 +66,7 @@ def unexpected(error: BaseException) -> int:
             return ExitCode.BUG
         tell(found)
         if asks_for_json(sys.argv[1:]) and sys.stdout is not None:
-            from patcher.report.answers import encoded
+            from patcher.terminal.answers import encoded
 
             sys.stdout.write(encoded(error_report(found)))
             sys.stdout.flush()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from patcher.cli.completing import record_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
+from patcher.errors import ExitCode
 from patcher.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from patcher.plan.outcome import Plan
+    from patcher.session.snapshot import TreeSnapshot
 
 
 @click.command("explain", cls=Command)
@@ -15,6 +24,27 @@ from patcher.session.session import Session
 @with_session
 def command(session: Session, record_id: str) -> int:
     """Say what a record does and why, where it stands on this tree, and show its change or the nearest candidate."""
-    from patcher.report.explain import show_explanation
+    from patcher.plan.inputs import Request
+    from patcher.plan.outcome import SETTLED
+    from patcher.plan.planning import plan_apply
+    from patcher.report.records import Explained, explanation_report
+    from patcher.session.snapshot import read_snapshot, record_file_names
+    from patcher.session.tree_access import read_consistently
+    from patcher.terminal.document import print_report
 
-    return show_explanation(session, session.record(record_id))
+    record, names = session.record(record_id), record_file_names(session)
+    found = read_consistently(session.tree, lambda reading: read_snapshot(session, reading.ledger, names))
+    planned = plan_apply(session.records, Request(ids=frozenset({record.id})), found.situation)
+    outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
+    changes = tuple(_own_changes(record.id, planned, found))
+    print_report(explanation_report(Explained(record, outcome, changes), session))
+    return ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
+
+
+def _own_changes(name: str, planned: Plan, found: TreeSnapshot) -> Iterator[tuple[str, str, str]]:
+    """Each file that the record changes, before and after this record alone."""
+    texts = {path: state.base for path, state in found.situation.files.items() if state.base is not None}
+    for step, files in planned.steps:
+        if step == name:
+            yield from ((path, texts[path], after) for path, after in files.items())
+        texts.update(files)

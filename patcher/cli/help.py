@@ -17,7 +17,7 @@ import click
 from patcher.cli.examples import EXAMPLES
 from patcher.errors import UsageError
 from patcher.i18n import Language, language, phrase, show
-from patcher.report.table import width
+from patcher.terminal.table import width
 
 _WIDEST = 100
 _NARROW = 72

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -10,7 +11,11 @@ from patcher.cli.completing import host_names
 from patcher.cli.help import CommandGroup
 from patcher.cli.hosts import ordered_host, reach_options
 from patcher.cli.options import with_session
+from patcher.errors import ExitCode
 from patcher.session.session import Session
+
+_MOST_TEXT = 1 << 20
+"""Characters of a log that are kept for JSON: a single line without an end does not fill the memory."""
 
 
 @click.group("job", cls=CommandGroup)
@@ -31,11 +36,12 @@ def status(session: Session, /, host: str, job: str | None, **given: Any) -> int
     """What became of it: phases, steps, processor and GPUs, Ray's dashboard, and the other jobs there."""
     from patcher.jobs.follow_log import status_of
     from patcher.jobs.link import linked
-    from patcher.report.jobs import show_status
+    from patcher.report.jobs import job_status_report
+    from patcher.terminal.document import print_report
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
-        show_status(machine, status_of(link.open()[0], job), session.output)
+        print_report(job_status_report(machine, status_of(link.open()[0], job), session.output))
     return 0
 
 
@@ -50,21 +56,22 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
     """The last lines of its log; with -f also those to come. In JSON it is the last lines once it has ended."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.report.jobs import LastLines, show_end, show_log, show_text
+    from patcher.report.jobs import followed_report, log_report
+    from patcher.terminal.document import print_report
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         connection, _ = link.open()
         text, found, offset = jobs.tail(connection, job, lines, whole=follow)
-        last = LastLines(lines) if session.output == "json" else None
-        on_text = show_text if last is None else last.add
+        last = _LastLines(lines) if session.output == "json" else None
+        on_text = show_log_text if last is None else last.add
         on_text(text)
         verdict = None
         if follow:
-            verdict = jobs.follow(link.again, connection, found, on_text=on_text, offset=offset)
-            show_end(machine, verdict)
+            verdict = jobs.follow(link.reconnect, connection, found, on_text=on_text, offset=offset)
+            print_report(followed_report(machine, verdict))
         if last is not None:
-            show_log(machine, found, last.text, verdict)
+            print_report(log_report(machine, found, last.text, verdict))
     return 0
 
 
@@ -78,16 +85,18 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
     from patcher import jobs
     from patcher.jobs.link import linked
     from patcher.jobs.run import follow_and_keep
-    from patcher.report.jobs import Live, exit_code, show_started, show_verdict
+    from patcher.report.jobs import exit_code, started_report, verdict_report
+    from patcher.terminal.document import print_report
+    from patcher.terminal.live import Live
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         found, _ = jobs.look(link.open()[0], job)
-        show_started(machine, found)
+        print_report(started_report(machine, found))
         live = Live()
         verdict = follow_and_keep(link, found, live.milestone, live.time, live.trouble, keep=not found.over)
         live.end()
-    show_verdict(machine, verdict, session.output)
+    print_report(verdict_report(machine, verdict, session.output))
     return exit_code(verdict)
 
 
@@ -101,9 +110,39 @@ def stop(session: Session, /, host: str, job: str | None, grace: float, **given:
     """Stop it: all of its processes, Ray's included, and no other."""
     from patcher import jobs
     from patcher.jobs.link import linked
-    from patcher.report.jobs import show_stopped, show_stopping
+    from patcher.report.jobs import stopped_report, stopping_report
+    from patcher.terminal.document import print_report
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
-        stopped = jobs.stop(link.open()[0], job, grace=grace, on_list=show_stopping)
-    return show_stopped(machine, stopped, session.output)
+
+        def on_list(processes: Sequence[Mapping[str, Any]]) -> None:
+            print_report(stopping_report(processes))
+
+        stopped = jobs.stop(link.open()[0], job, grace=grace, on_list=on_list)
+    print_report(stopped_report(machine, stopped, session.output))
+    return ExitCode.FINDINGS if stopped.left else ExitCode.CLEAN
+
+
+def show_log_text(text: str) -> None:
+    """The log's own text on standard output; on a terminal what would steer it is shown, colours apart.
+
+    Raises ReaderGoneError where nobody reads it any more: a log that is followed has no end of its own.
+    """
+    from patcher.terminal.output import require_reader
+    from patcher.terminal.printing import show_job_log
+
+    show_job_log(text)
+    require_reader()
+
+
+class _LastLines:
+    """The last lines of a text that comes in pieces."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        lines = (self.text + text).splitlines(keepends=True)
+        self.text = "".join(lines[-self._count :] if self._count else [])[-_MOST_TEXT:]

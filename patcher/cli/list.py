@@ -6,8 +6,8 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.report.answers import show_json
 from patcher.session.session import Session
+from patcher.terminal.answers import show_json
 
 
 @click.command("list", cls=Command)
@@ -16,11 +16,11 @@ def command(session: Session) -> int:
     """List the records, what each is for and whether it is on by default."""
     from patcher.i18n import language
     from patcher.report.records import record_json, record_rows
-    from patcher.report.table import show_rows
+    from patcher.terminal.document import Table, print_report
 
     records = session.records_anywhere
     if session.output == "json":
         show_json({"records": [record_json(record) for record in records]})
     else:
-        show_rows(record_rows(records, language()), indent=0)
+        print_report([Table(record_rows(records, language()), indent=0)])
     return 0

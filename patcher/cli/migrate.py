@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from patcher.cli.completing import host_names
+from patcher.cli.confirm import confirmed
 from patcher.cli.help import Command
 from patcher.cli.hosts import host_options, ordered_host
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
+from patcher.i18n import language, phrase, show
 from patcher.migrate.order import STEPS, Step, StepName
-from patcher.report.answers import show_json
 from patcher.session.session import Session
+from patcher.terminal.document import print_report
+from patcher.terminal.printing import say
+from patcher.terminal.progress import progress
+
+if TYPE_CHECKING:
+    from patcher.checks import Check
+    from patcher.errors import UkyError
+    from patcher.i18n import Phrase
+from patcher.terminal.answers import show_json
 
 
 @click.command("migrate", cls=Command)
@@ -45,26 +56,45 @@ def command(
     """
     from patcher.migrate.migration import migrate
     from patcher.migrate.order import MigrationOrder
-    from patcher.report.migrate import as_json, listeners, show_end, show_preview, show_step
+    from patcher.migrate.steps import Listeners
+    from patcher.report.migrate import as_json, migration_end, preview_report, step_report
     from patcher.secrets.redacting import Redactor
+    from patcher.terminal.live import Live
 
     host = ordered_host(session, name, given)
     order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share)
     text, redactor = session.output == "text", Redactor(host.secrets.values())
-    told, live = listeners()
+    live = Live()
+    told = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.trouble, _confirm)
 
     def on_step(step: Step) -> None:
         live.end()
         if text:
-            show_step(step, redactor)
+            progress("")
+            print_report(step_report(step, redactor))
 
     done = migrate(session, order, told, on_step)
     if text and dry_run:
-        show_preview(done)
+        print_report(preview_report(done))
     if text:
-        show_end(done, dry=dry_run)
+        print_report(migration_end(done, dry=dry_run))
     else:
         show_json(as_json(done, redactor))
     difference = done.findings.difference
     would_send = dry_run and done.exit_code == ExitCode.CLEAN and difference is not None and not difference.nothing
     return ExitCode.FINDINGS if would_send else done.exit_code
+
+
+def _show_check(check: Check) -> None:
+    progress(phrase("{name}: {status}", name=check.name, status=show(check.status, language())))
+
+
+def _show_retry(error: UkyError, seconds: float) -> None:
+    text = phrase("{title}; trying again in {seconds} s", title=error.title, seconds=f"{seconds:.0f}")
+    progress("")
+    say(text.render(language()), err=True)
+
+
+def _confirm(question: Phrase) -> bool:
+    """Ask the person at the terminal; no where there is none."""
+    return confirmed(question, yes=False)

@@ -22,9 +22,10 @@ def command() -> None:
 def newest(session: Session, folder: str | None, host: str | None) -> int:
     """Print the newest model: the snapshot that refs/main names, else the latest by modification time."""
     from patcher.assets.data_and_models import find_newest_model
-    from patcher.report.helping import show_model
+    from patcher.report.assets import model_report
+    from patcher.terminal.document import print_report
 
-    show_model(find_newest_model(session, host, folder), session)
+    print_report(model_report(find_newest_model(session, host, folder), session))
     return ExitCode.CLEAN
 
 
@@ -35,8 +36,12 @@ def newest(session: Session, folder: str | None, host: str | None) -> int:
 def warm(session: Session, folder: str | None, host: str | None) -> int:
     """Read the newest model's weights into the page cache, in parallel, so that the next load is fast."""
     from patcher.assets.data_and_models import warm_model
-    from patcher.report.helping import show_warm, show_warming
+    from patcher.i18n import phrase
+    from patcher.report.assets import warm_report
+    from patcher.terminal.document import print_report
+    from patcher.terminal.progress import progress
 
-    done = warm_model(session, host, folder, show_warming)
-    show_warm(done, session)
+    reading = phrase("reading the weights")
+    done = warm_model(session, host, folder, lambda read, total: progress(reading, read, total))
+    print_report(warm_report(done, session))
     return ExitCode.FINDINGS if done["skipped"] or done["failed"] else ExitCode.CLEAN

@@ -23,8 +23,9 @@ def command(session: Session, file: Path | None, to: tuple[str, ...], since: boo
     Exit code 0 only if nothing breaks once the records are applied, and no record drifts.
     """
     from patcher.check.pinning import compare
-    from patcher.report.pins import show_pins
+    from patcher.report.pins import pins_report
+    from patcher.terminal.document import print_report
 
     done = compare(session, file, to, since=since)
-    show_pins(done, session)
+    print_report(pins_report(done, session))
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS

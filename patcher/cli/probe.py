@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patcher.watch.probe.probe import Write
 
 
 @click.command("probe", cls=Command)
@@ -40,11 +47,12 @@ def command(
     from patcher.errors import ExitCode, UsageError
     from patcher.i18n import phrase
     from patcher.remote.host import parse_target
-    from patcher.report.probe import agree, show_answers, show_questions
+    from patcher.report.probe import answers_report, questions_report
+    from patcher.terminal.document import print_report
     from patcher.watch.probe.probe import read, write
 
     if question is None:
-        show_questions(session.output)
+        print_report(questions_report(session.output))
         return ExitCode.CLEAN
     for one in targets:
         if parse_target(one).port is None:
@@ -53,10 +61,24 @@ def command(
     if not named:
         raise UsageError(phrase("no process is named"), advice=phrase("Name one with --pid PID or --target HOST:PORT."))
     if writes:
-        answers = write(question, named, session.python, argument, lambda action: yes or agree(action, named))
+        answers = write(question, named, session.python, argument, lambda action: yes or _confirm(action, named))
     else:
         answers = read(question, named, session.python, argument)
     if answers is None:
         return ExitCode.FINDINGS
-    show_answers(question, answers, session.output)
+    print_report(answers_report(question, answers, session.output))
     return ExitCode.WORLD if any(answer.error for answer in answers) else ExitCode.CLEAN
+
+
+def _confirm(action: Write, targets: Sequence[str]) -> bool:
+    """Say what would be done and its risk, and ask."""
+    from patcher.cli.confirm import confirmed
+    from patcher.i18n import language, phrase, show
+    from patcher.report.probe import risk_report
+    from patcher.terminal.document import Lines, print_report
+
+    print_report(risk_report(action, targets))
+    if confirmed(phrase("Do it?"), yes=False):
+        return True
+    print_report([Lines(show("Nothing was done. To agree beforehand: --yes", language()), err=True)])
+    return False

@@ -8,8 +8,8 @@ from patcher.cli.help import Command
 from patcher.cli.options import with_session
 from patcher.errors import ExitCode
 from patcher.remote.host import Profile
-from patcher.report.answers import show_json
 from patcher.session.session import Session
+from patcher.terminal.answers import show_json
 
 
 @click.command("render", cls=Command)
@@ -31,16 +31,17 @@ def command(
 ) -> int:
     """Print git_ignore.py, run_standard.sh, run_debug.sh or run_fast_load.sh as this machine or HOST needs it."""
     from patcher.profiles.rendering import render_file
-    from patcher.report.render import as_json, show_difference, show_text, show_written
+    from patcher.report.render import as_json, difference_report, text_report, written_report
+    from patcher.terminal.document import print_report
 
     shown = render_file(session, name, host, sets, profile, write=write)
     if session.output == "json":
         show_json(as_json(shown, wrote=write))
     elif write:
-        show_written(shown)
+        print_report(written_report(shown))
     elif diff:
-        show_difference(shown)
+        print_report(difference_report(shown))
     else:
-        show_text(shown)
+        print_report(text_report(shown))
     differs = shown.written.outcome in ("kept", "foreign") if write else diff and shown.written.outcome != "unchanged"
     return ExitCode.FINDINGS if differs else ExitCode.CLEAN

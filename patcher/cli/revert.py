@@ -34,7 +34,8 @@ def command(
 ) -> int:
     """Put files back as they were, byte for byte: of all records, or of the IDs named."""
     from patcher.patching.reverting import revert
-    from patcher.report.round import show_round
+    from patcher.report.apply_result import apply_exit_code, apply_report
+    from patcher.terminal.document import print_report
 
     if force and merge:
         raise click.UsageError("--force and --merge exclude each other")
@@ -43,4 +44,5 @@ def command(
     dry_run = dry_run or diff
     tampering: Tampering = "restore" if force else "merge" if merge else "refuse"
     done = revert(session, frozenset(ids), dry_run=dry_run, tampering=tampering)
-    return show_round(done, session, verb="revert", diff=diff or show_diff, dry_run=dry_run)
+    print_report(apply_report(done, session, verb="revert", diff=diff or show_diff, dry_run=dry_run))
+    return apply_exit_code(done, dry_run=dry_run)

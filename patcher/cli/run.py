@@ -43,21 +43,23 @@ def command(
     """
     from patcher.jobs.link import linked
     from patcher.jobs.run import RunRequest, follow_and_keep, launch
-    from patcher.report.jobs import Live, exit_code, show_job, show_started, show_unset, show_verdict
+    from patcher.report.jobs import exit_code, job_report, started_report, unset_report, verdict_report
+    from patcher.terminal.document import print_report
+    from patcher.terminal.live import Live
 
     host = ordered_host(session, name, given)
     if host.here and host.python is None and (script or host.script) is None:
         session.require_environment()  # A script of the fork's own is rendered for no versions.
-    show_unset(host)
+    print_report(unset_report(host))
     wanted = RunRequest(host, profile, overrides, only_rollout, share, script)
     with linked(host, session.tree.root) as link:
         job = launch(session, link, wanted)
-        show_started(host, job)
+        print_report(started_report(host, job))
         if detach:
-            show_job(host, job, session.output)
+            print_report(job_report(host, job, session.output))
             return 0
         live = Live()
         verdict = follow_and_keep(link, job, live.milestone, live.time, live.trouble)
         live.end()
-    show_verdict(host, verdict, session.output)
+    print_report(verdict_report(host, verdict, session.output))
     return exit_code(verdict)

@@ -20,9 +20,10 @@ def command(session: Session, everything: bool) -> int:
     """
     from patcher.check.untried import untried
     from patcher.patching.status import records_status
-    from patcher.report.status import show_status
+    from patcher.report.status import status_report
+    from patcher.terminal.document import print_report
 
     found, beyond = records_status(session), untried(session)
-    show_status(found, beyond, session, everything=everything)
+    print_report(status_report(found, beyond, session, everything=everything))
     clean = found.clean and session.environment.known and (beyond is None or beyond.clean)
     return ExitCode.CLEAN if clean else ExitCode.FINDINGS

@@ -7,8 +7,8 @@ import click
 from patcher.cli.completing import symptom_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.report.answers import show_json
 from patcher.session.session import Session
+from patcher.terminal.answers import show_json
 
 
 @click.command("symptoms", cls=Command)
@@ -19,13 +19,14 @@ def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
     """The decision tree over all symptom records, or one of them in full."""
     from patcher.diagnose.symptom_tree import choose_symptoms
     from patcher.i18n import language
-    from patcher.report.symptoms import show_card, show_symptom, show_tree, symptom_json
+    from patcher.report.symptoms import card_report, symptom_json, symptom_report, tree_report
+    from patcher.terminal.document import print_report
 
     symptoms = choose_symptoms(session, symptom_id)
     if session.output == "json":
         show_json({"symptoms": [symptom_json(symptom) for symptom in symptoms]})
     elif symptom_id is not None:
-        show_symptom(symptoms[0], language())
+        print_report(symptom_report(symptoms[0], language()))
     else:
-        (show_card if card else show_tree)(symptoms, language())
+        print_report((card_report if card else tree_report)(symptoms, language()))
     return 0

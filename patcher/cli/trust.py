@@ -19,13 +19,14 @@ def command(session: Session, forget: bool) -> int:
     Without that they are never started; --python and an activated environment count anyway. It is remembered in your
     state folder, not in the tree.
     """
-    from patcher.report.trust import show_trust
-    from patcher.trust import distrust, trust
+    from patcher.report.status import trust_report
+    from patcher.terminal.document import print_report
+    from patcher.trust import distrust, is_trusted, trust
 
     root = session.tree.root
     if forget:
         distrust(root)
     else:
         trust(root)
-    show_trust(root, session.output)
+    print_report(trust_report(root, session.output, trusted=is_trusted(root)))
     return ExitCode.CLEAN

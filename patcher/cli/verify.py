@@ -15,6 +15,10 @@ from patcher.i18n import phrase
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patcher.checks import Check
+    from patcher.patching.next_step import NextStep
     from patcher.preflight.preflight import PreflightOptions
 
 
@@ -62,21 +66,26 @@ def command(
         if name is not None:
             raise UsageError(phrase("--host and --ray do not go together"))
         return _on_nodes(session, address, level, PreflightOptions(data, model, budget), wait)
-    from patcher.report.checks import Report
+    from patcher.report.checks import ChecksReport
+    from patcher.terminal.document import print_report
 
     host = _host(session, name) if name is not None or level != "markers" else None
-    report = Report(session, level, host)
+    report = ChecksReport(session, level, host)
+    print_report(report.begin())
     if host is None:
         from patcher.patching.verifying import checks_here
 
         checks = checks_here(session)
         for check in checks:
-            report.take(check)
+            print_report(report.take(check))
     else:
         from patcher.migrate.verify import verify_host
 
-        checks = verify_host(session, level, host, PreflightOptions(data, model, budget), report.take)
-    report.end(checks)
+        checks = verify_host(
+            session, level, host, PreflightOptions(data, model, budget), lambda check: print_report(report.take(check))
+        )
+    step = _next_step(session, checks) if host is None or host.here else None
+    print_report(report.end(checks, step))
     return ExitCode.FINDINGS if any(check.status == "fail" for check in checks) else ExitCode.CLEAN
 
 
@@ -92,9 +101,22 @@ def _host(session: Session, name: str | None) -> Any:
 
 
 def _on_nodes(session: Session, address: str, level: Level, wish: PreflightOptions, wait: float | None) -> int:
+    from patcher.cli.nodes import NodeProgress
     from patcher.cluster.nodes import verify_nodes
-    from patcher.report.nodes import Progress, show_verified
+    from patcher.report.nodes import verified_exit_code, verified_report
+    from patcher.terminal.document import print_report
 
-    with Progress() as progress:
+    with NodeProgress() as progress:
         nodes = verify_nodes(session, address, level, wish, wait=wait, on_node=progress.take)
-    return show_verified(nodes, address, session.output)
+    print_report(verified_report(nodes, address, session.output))
+    return verified_exit_code(nodes, address)
+
+
+def _next_step(session: Session, checks: Sequence[Check]) -> NextStep | None:
+    """What to do about the edits in this tree, where they do not hold."""
+    from patcher.patching.next_step import after_status
+    from patcher.patching.status import records_status
+
+    if any(check.level == "markers" and check.status == "fail" for check in checks):
+        return after_status(session, records_status(session))
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.remote.host import Profile
+    from patcher.watch.run_state import RunState, RunStatus
+
+_LONGEST = 160
+"""Characters of a log line that are shown: two lines of a terminal of 80 columns."""
 
 
 @click.command("watch", cls=Command)
@@ -56,8 +61,10 @@ def command(
     """
     from contextlib import ExitStack
 
-    from patcher.diagnose.log_or_host import STANDARD_INPUT, explain_unknown_host, log_or_host
-    from patcher.report.watch import Watching, exit_code, show_report
+    from patcher.diagnose.log_files import explain_unknown_host, log_or_host
+    from patcher.diagnose.log_stream import STANDARD_INPUT
+    from patcher.report.watch import exit_code, watch_report
+    from patcher.terminal.document import print_report
     from patcher.watch.watch import WatchRequest, watch
 
     if (pid is None) == (not targets):
@@ -78,7 +85,7 @@ def command(
             raise UsageError(phrase("{name} is a log, and a log is watched alone", name=named))
     if wait is not None and log is None:
         raise UsageError(phrase("--wait is for a log on this machine"))
-    watching = Watching()
+    watching = _Watching()
     hosts = [one.host for one in meant if one.host is not None]
     asked = WatchRequest(
         Path(log) if log is not None else None, pid, hosts, job, profile, limit, native, once, ray, wait
@@ -88,5 +95,38 @@ def command(
             stack.enter_context(explain_unknown_host(session, one, "uky-patch watch"))
         report = watch(session, asked, watching.listener)
     watching.end()
-    show_report(report, session.output)
+    print_report(watch_report(report, session.output))
     return exit_code(report)
+
+
+class _Watching:
+    """What is told while it goes: phases and steps, the lines that matter, and when it becomes slow."""
+
+    def __init__(self) -> None:
+        from patcher.terminal.live import Live
+        from patcher.watch.watcher import Listener
+
+        self._live = Live(indent="")
+        self.listener = Listener(self._live.milestone, self._live.time, self._telling, self._status, self._live.trouble)
+
+    def end(self) -> None:
+        self._live.end()
+
+    def _telling(self, text: str) -> None:
+        self._say(f"  {text[:_LONGEST]}")
+
+    def _status(self, status: RunStatus, state: RunState) -> None:
+        from patcher.i18n import language, show
+        from patcher.report.watch import activity_line, phase_line
+
+        if status.pace != "normal":
+            for line in (phase_line(status, status.phase), activity_line(state.activity)):
+                if line:
+                    self._say(show(line, language()))
+
+    def _say(self, text: str) -> None:
+        from patcher.visible import visible_line
+
+        self._live.end()
+        sys.stderr.write(f"{visible_line(text)}\n")
+        sys.stderr.flush()

@@ -35,12 +35,11 @@ from patcher.remote.agent.interpreters import described
 from patcher.remote.agent.serving import Request, Server
 from patcher.remote.agent.variables import shown
 from patcher.tree import Change, Ledger, Tree
-from patcher.tree.ledger import dump, parse
-from patcher.tree.paths import FOLDER
-from patcher.tree.source import digest
 from patcher.worktree import disk
 from patcher.worktree.files import lies_in
-from patcher.worktree.hashing import digests
+from patcher.worktree.hashing import digest_of, digests
+from patcher.worktree.ledger import dump, parse
+from patcher.worktree.path_guard import FOLDER
 
 PACKAGES = ("verl", "recipe")
 """The packages of a fork that workers import: by their files two nodes' trees are compared."""
@@ -244,8 +243,8 @@ def commit(request: Request) -> dict[str, Any]:
 
     `planned_on` holds the digest of each file that the plan was made from ("" where there was none), `ledger_before`
     that of the ledger. Answers `changed` with the names of what is another now, and has written nothing then; else
-    `written`. `changes`, `ledger`, `originals` are what `patcher.tree.transaction` takes. `release` is a ledger, and
-    the release that its pre-images are of, to be kept before.
+    `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and `originals` are. `release` is a ledger,
+    and the release that its pre-images are of, to be kept before.
     """
     args = request.args
     tree = Tree.open(Path(args["root"]))
@@ -253,7 +252,7 @@ def commit(request: Request) -> dict[str, Any]:
     changes = [Change(path, expected, base64.b64decode(content)) for path, expected, content in args["changes"]]
     with tree.transaction("apply", wait=args["wait"]) as transaction:
         changed = [path for path, expected in args["planned_on"].items() if _digest(tree, path) != expected]
-        if digest(dump(transaction.ledger)) != args["ledger_before"]:
+        if digest_of(dump(transaction.ledger)) != args["ledger_before"]:
             changed.append(f"{FOLDER}/ledger.json")
         if changed:
             return {"changed": changed}

@@ -35,9 +35,9 @@ from patcher.remote.host import HERE, Host
 from patcher.remote.survey import parse_interpreter
 from patcher.session.session import Session
 from patcher.session.snapshot import record_file_names
-from patcher.tree.ledger import dump
-from patcher.tree.source import digest
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import dump
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Workspace:
 
     def _keep(self, sha: str, content: bytes) -> bool:
         """Whether this is the content with that digest; then it is kept."""
-        if digest(content) != sha:
+        if digest_of(content) != sha:
             return False
         place = self._folder / "contents" / sha
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -250,7 +250,7 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
             "planned_on": {
                 path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files
             },
-            "ledger_before": digest(dump(session.tree.ledger())),
+            "ledger_before": digest_of(dump(session.tree.ledger())),
             "ledger": dump(ledger).decode(),
             "originals": {sha: _as_text(content) for sha, content in found.originals.items()},
             "release": release,

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from patcher.diagnose.blocks import blocks
 from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.last_lines import is_noise
+from patcher.diagnose.line_meaning import is_noise
+from patcher.diagnose.log_stream import blocks
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 
 MOST = 10
-"""How many lines are told of each."""
+"""How many lines are told of each: what fits on a screen beside the verdict."""
 _SHAPES = 200_000
-"""Different lines of a log that are told apart."""
+"""Different lines of a log that are told apart. Set by hand, to bound the memory for a made-up log."""
 _VALUE = re.compile(
     r"0x[0-9a-f]+|[0-9a-f]{12,}|\d+(?:\.\d+)*(?:e[+-]?\d+)?|(?<![\w/])/[\w./@+-]{2,}|\s+|[█▏▎▍▌▋▊▉#]+", re.IGNORECASE
 )

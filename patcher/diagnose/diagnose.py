@@ -3,10 +3,10 @@
 The way of the data:
 
 1. `log_files` finds the logs that a path stands for, and groups those of one run; the newest run is read.
-2. `log_stream` opens each log, and `blocks` cuts it into blocks.
+2. `log_stream` opens each log, decodes it, and cuts it into blocks of whole lines.
 3. `scanner` finds the lines that hold a word of any pattern; `log_accumulator` collects what they say as `Evidence`,
-   with `tracebacks`, `line_meaning`, `progress`, `metrics` and `last_lines`.
-4. `merge_logs` puts the evidence of several logs together.
+   with `tracebacks`, `line_meaning`, `progress` and `metrics`.
+4. `evidence.merge_evidence` puts the evidence of several logs together.
 5. `verdict` ranks what may be the root cause, and judges. The versions that decide which fix counts are those of the
    log, else those that are installed here.
 6. `compare_logs` adds what a good run's log has besides, where one is named.
@@ -15,7 +15,6 @@ The way of the data:
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,14 +23,22 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
-from patcher.diagnose.log_files import RotatedLog, advise_logs_near, group_by_run, is_of_sources, logs_named, logs_near
-from patcher.diagnose.log_or_host import no_log_error
+from patcher.diagnose.evidence import LogOfRun, merge_evidence
+from patcher.diagnose.log_files import (
+    RotatedLog,
+    advise_logs_near,
+    group_by_run,
+    is_of_sources,
+    logs_named,
+    logs_near,
+    no_log_error,
+)
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
-from patcher.diagnose.merge_logs import LogOfRun, merge_evidence
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, judge
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
+from patcher.logs.agent.writers import writers
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
 from patcher.profiles.phase_durations import usual_seconds
@@ -46,34 +53,17 @@ if TYPE_CHECKING:
 def is_being_written(path: Path) -> bool | None:
     """Whether any process that may be looked into holds the file open for writing; None where that cannot be told."""
     try:
-        told = path.stat()
-        processes = [one for one in Path("/proc").iterdir() if one.name.isdigit()]
+        file = path.stat()
+        pids = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
     except OSError:
         return None
-    own = (told.st_dev, told.st_ino)
-    return any(_process_writes(process, own) for process in processes)
-
-
-def _process_writes(process: Path, own: tuple[int, int]) -> bool:
-    with contextlib.suppress(OSError):
-        return any(_descriptor_writes(process, held, own) for held in (process / "fd").iterdir())
-    return False
-
-
-def _descriptor_writes(process: Path, held: Path, own: tuple[int, int]) -> bool:
-    with contextlib.suppress(OSError):
-        told = held.stat()
-        if (told.st_dev, told.st_ino) != own:
-            return False
-        for line in (process / "fdinfo" / held.name).read_text(encoding="ascii").splitlines():
-            if line.startswith("flags:"):
-                return int(line.split()[1], 8) & os.O_ACCMODE in (os.O_WRONLY, os.O_RDWR)
-    return False
+    return any(True for _ in writers(file, pids))
 
 
 _COMMAND = "uky-patch diagnose"
 _UNKNOWN_PHASE = 600.0
-"""Seconds without a word after which a log of no known phase stands still."""
+"""Seconds without a word after which a log of no known phase stands still. Set by hand: as long as loading a large
+model from a network disk is silent."""
 
 
 def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosis:

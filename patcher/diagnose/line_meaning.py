@@ -1,16 +1,18 @@
-"""What one line says by itself: an exception by its name, an end of a process or of the run, a version of a package.
+"""What one line says by itself: an exception, an end of a process or of the run, a version, a complaint, or nothing.
 
-Each of the three has its words (`EXCEPTION_WORDS`, `ENDING_WORDS`, `VERSION_WORDS`), and a function that reads a line
+The first three have their words (`EXCEPTION_WORDS`, `ENDING_WORDS`, `VERSION_WORDS`), and a function that reads a line
 which holds one of them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from patcher.diagnose.evidence import Nature
+from patcher.diagnose.evidence import LogLine, Nature
+from patcher.logs.labels import strip_labels
 from patcher.records.rules import DISTRIBUTIONS
 
 ALONE = re.compile(
@@ -205,3 +207,47 @@ def versions_in(text: str, needle: str, before: list[str]) -> dict[str, str]:
 
 def _distribution_name(name: str) -> str:
     return name.lower().replace("_", "-")
+
+
+# The state of a progress bar: `Loading:  40%|####      | 4/10 [00:03<00:05,  1.2it/s]`.
+_BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
+# What ends many logs and tells nothing of why: `UserWarning: …` and the line of code below it, wandb's summary,
+# Python's `resource_tracker: There appear to be 6 leaked semaphore objects`, torch's reminders at the exit.
+_SAYS_NOTHING = re.compile(
+    r"\W*$|:(?:job_id|actor_name|task_name):"
+    r"|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
+    r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
+    r"|.*hostname of the client socket cannot be retrieved"
+)
+_HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
+"""NCCL hands an error up from call to call; the warning before it says which."""
+# An error that no exception is: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
+_COMPLAINT = re.compile(
+    r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
+    r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
+    re.IGNORECASE,
+)
+_LEVELS = ("ERROR", "CRITICAL", "FATAL")
+
+
+def is_noise(text: str) -> bool:
+    """Whether a line tells nothing of where the run stands: a bar, a warning."""
+    return bool(_BAR.search(text) or _SAYS_NOTHING.match(strip_labels(text).text))
+
+
+def is_passed_on(text: str) -> bool:
+    """Whether NCCL only passes an error on, of which an earlier line has told."""
+    return _HANDED_UP.search(text) is not None
+
+
+def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
+    """Those of the last lines that call themselves errors, but raylets'; NCCL's warnings where it gave up on one."""
+    found = []
+    gave_up = any(is_passed_on(place.text) for place in last)
+    for place in last:
+        told = strip_labels(place.text)
+        if "raylet" in place.speaker or "(raylet)" in told.label:
+            continue
+        if told.level in _LEVELS or _COMPLAINT.match(told.text) or (gave_up and " NCCL WARN " in place.text):
+            found.append(place)
+    return tuple(found)

@@ -1,31 +1,36 @@
 """Take the matched lines of one run in order, and collect the evidence: symptoms, exceptions, ends, versions, progress.
 
 Lines that only quote others count for nothing: samples that a trainer prints, and a server's answers to its clients.
+Of a log that ends without an end its last lines are kept: what it stands still at, or complains of.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from patcher.diagnose.blocks import Block, line_at
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.last_lines import LAST, WaitPatterns, complaints, last_lines
-from patcher.diagnose.line_meaning import ALONE, ending_of, nature, versions_in
-from patcher.diagnose.matched_line import MatchedLine
+from patcher.diagnose.line_meaning import ALONE, complaints, ending_of, is_noise, nature, versions_in
+from patcher.diagnose.log_stream import AROUND, Block, line_at
+from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
-from patcher.diagnose.symptom_patterns import Sign
+from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.tracebacks import follow_traceback, later_phase
+from patcher.logs.labels import strip_labels
+from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
+from patcher.records.symptoms import Symptom
 
 # verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
 _CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
 """What ends a sample, or cannot be part of one."""
+# What an OpenAI server answers a client that asked wrongly; the run goes on.
 _ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
 _FAR = 1 << 14
-"""Bytes that a sample is looked back over."""
+"""Bytes that a sample is looked back over: a response of some thousand tokens."""
 
 
 def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
@@ -41,8 +46,53 @@ def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
     return first.speaker == speaker and first.text.startswith("[")
 
 
+LAST = 40
+"""How many of the last lines are kept. Set by hand: eight ranks that end together say a few lines each."""
+
+
+class WaitPatterns:
+    """The lines after which logs stand still."""
+
+    def __init__(self, symptoms: Sequence[Symptom]) -> None:
+        self._waits = [(symptom, TimedPattern(wait.line)) for symptom in symptoms for wait in symptom.waits]
+
+    @property
+    def too_slow(self) -> list[tuple[Symptom, str]]:
+        """The patterns that have taken too long."""
+        return [(symptom, search.pattern) for symptom, search in self._waits if search.is_too_slow]
+
+    def found(self, last: Sequence[LogLine]) -> Hit | None:
+        """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
+        for place in reversed(last):
+            bare = strip_labels(place.text).text
+            for symptom, search in self._waits:
+                if search.finds(place.text) or search.finds(bare):
+                    return Hit(symptom, place, place, since=place, around=(place,))
+            if not is_noise(place.text):
+                return None
+        return None
+
+
+def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
+    """The last lines of a log's last block that are not empty; of a bar its last state."""
+    own = max(0, block.end - AROUND)
+    lines = block.content[own : block.end].split(b"\n")
+    number = block.number + block.lines
+    offset = block.offset + block.end - block.begin
+    found: list[LogLine] = []
+    for at, raw in enumerate(reversed(lines)):
+        offset -= len(raw) + (1 if at else 0)
+        state = raw.rstrip(b"\r").rpartition(b"\r")[2][-4000:]
+        told = strip_prefix(state.decode("utf-8", "replace"))
+        if told.text.strip():
+            found.append(LogLine(name, number - at, max(offset, 0), told.text[:500], told.actors, told.speaker))
+            if len(found) == LAST:
+                break
+    return tuple(reversed(found))
+
+
 MOST = 100
-"""How many of the first and of the last ones are kept."""
+"""How many different exceptions are kept, of the first and of the last: those that differ in numbers alone are one."""
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 
 
@@ -86,9 +136,9 @@ class Exceptions:
 
 
 _BEFORE, _BEHIND = 3, 4
-"""Lines about a sign that are kept."""
+"""Lines about a sign that are kept, to be shown with it."""
 _CONFIG = 150
-"""Lines before a version in which what it is of is looked for."""
+"""Lines before a version in which what it is of is looked for, as in a model's configuration printed as JSON."""
 _CODE = 40
 """Lines behind a line of code in which the exception itself is told."""
 

@@ -1,4 +1,4 @@
-"""Find log files: those of a folder, the parts of a rotated log, the logs of one run, and logs near a wrong path.
+"""Find log files: what LOG or LOG|HOST means, a folder's logs, rotated parts, the logs of one run, logs near a path.
 
 Logs are of one run where the times overlap in which they were written. The logs of its ranks, whose names or folders
 differ in a rank's number alone, are of one run too, and so are those of one name, as `slurm-7.out` and `slurm-7.err`. A
@@ -14,18 +14,23 @@ import re
 import shlex
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from patcher.diagnose.log_stream import open_log
+from patcher.diagnose.log_stream import STANDARD_INPUT, open_log
 from patcher.diagnose.scanner import Scanner
-from patcher.errors import UsageError
+from patcher.errors import UnknownHostError, UsageError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.logs.labels import time_of
 from patcher.records.symptoms import Symptom
+from patcher.remote.host import HERE, Host, parse_target
+from patcher.session.hosts import host_for_session
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
 
 _NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
 _DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
@@ -59,7 +64,7 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
     Raises UsageError for a folder without logs.
     """
     path = Path(log)
-    if log == "-" or not path.is_dir():
+    if log == STANDARD_INPUT or not path.is_dir():
         return [RotatedLog((log,))]
     top = path / _LATEST if (path / _LATEST).is_dir() else path
     top = top / "logs" if (top / "logs").is_dir() else top
@@ -103,9 +108,9 @@ def is_of_sources(folder: Path) -> bool:
 
 
 _PART = 1 << 16
-"""Bytes of a log's beginning, and of its end, in which times are looked for."""
+"""Bytes of a log's beginning, and of its end, in which times and signs of a run are looked for: some hundred lines."""
 _SLACK = 60.0
-"""Seconds between two logs of one run: a copy, or a worker that said its last word earlier."""
+"""Seconds between two logs of one run: a copy, or a worker that said its last word earlier. Set by hand."""
 _RANK = re.compile(r"((?:rank|worker|node|gpu|proc|process|actor|local|tp|dp|pp)[-_.=]?)\d+", re.IGNORECASE)
 _RANK_FOLDER = re.compile(r"(?<=/)\d{1,3}(?=/)")
 """torchrun's `attempt_0/3/stderr.log`."""
@@ -180,23 +185,28 @@ def _times_told(name: str, year: int) -> list[float]:
     """The times that a log's beginning and end tell. Those of another time zone are off by hours."""
     with open_log(name) as stream:
         try:
-            head = tail = stream.read(_PART)
-            while piece := stream.read(_PART):
-                tail = (tail + piece)[-_PART:]
+            lines = _both_ends(stream).decode("utf-8", "replace").splitlines()
         except UsageError:  # It is no text; whoever reads it says so.
             return []
-    lines = (head + b"\n" + tail).decode("utf-8", "replace").splitlines()
     return [told for line in lines if (told := time_of(line, year)) is not None]
+
+
+def _both_ends(stream: BinaryIO) -> bytes:
+    """The beginning and the end of a log. A packed one has to be read through for its end."""
+    head, tail = stream.read(_PART), b""
+    while piece := stream.read(1 << 20):
+        tail = (tail + piece)[-_PART:]
+    return head + b"\n" + tail
 
 
 Advice: TypeAlias = Phrase | Phrases | str
 
 SHOWN = 5
+"""Logs that an error names: more are no help."""
 _LOOKED_AT = 60
-"""Files that are opened, the newest first."""
+"""Files that are opened, the newest first: the error must come at once."""
 _SEEN = 50_000
-"""Names that are looked at below a folder."""
-_HEAD = 1 << 16
+"""Names that are looked at below a folder: a tree with data sets may have millions."""
 
 
 def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -> list[Path]:
@@ -217,13 +227,10 @@ def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
     """Whether the beginning or the end of a file holds anything of a training run."""
     try:
         with open_log(str(file)) as stream:
-            head = stream.read(_HEAD)
-            tail = b""
-            while piece := stream.read(1 << 20):
-                tail = (tail + piece)[-_HEAD:]
+            ends = _both_ends(stream)
     except UsageError:
         return False
-    return not scanner.scan([(str(file), BytesIO(head + b"\n" + tail))]).blank
+    return not scanner.scan([(str(file), BytesIO(ends))]).blank
 
 
 def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = "") -> Advice:
@@ -250,3 +257,80 @@ def _modified(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogOrHost:
+    """Either `log`, a path or `-`, or `host`."""
+
+    log: str | None = None
+    host: Host | None = None
+    guessed: bool = False
+    """Whether it is taken for a host only because no file is called so."""
+
+
+def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: str) -> LogOrHost:
+    """What `text` means. A host of uky-patch.toml, and `here`, come before a file of that name: write ./NAME for it.
+
+    `given` are options that describe a host, so a host is meant where there are any. `command` is what it was given
+    to, for the advice. A log that is named need not be there.
+
+    Raises UsageError for what can be neither, RecordError for a bad table of a host.
+    """
+    if text == STANDARD_INPUT:
+        return LogOrHost(log=text)
+    if not text or text.startswith("-"):
+        _refuse_option(text)
+    root = session.root_if_any
+    described = any(value is not None for value in given.values())
+    if text == HERE or described or (root is not None and text in session.config.hosts):
+        return LogOrHost(host=host_for_session(session, text, **given))
+    if os.path.lexists(text) or "/" in text or is_named_like_a_log(text):
+        return LogOrHost(log=text)
+    try:
+        parse_target(text)
+    except UsageError as error:
+        raise no_log_error(session, text, command, cause=Phrases((error.title, error.cause), ": ")) from error
+    if root is None:
+        cause = phrase("nor is there a verl tree here, from which a host is reached")
+        raise no_log_error(session, text, command, cause=cause)
+    return LogOrHost(host=host_for_session(session, text, **given), guessed=True)
+
+
+def _refuse_option(text: str) -> None:
+    """Raise UsageError for what begins like an option."""
+    try:
+        parse_target(text)
+    except UsageError as error:
+        if not os.path.lexists(text):
+            raise
+        raise UsageError(
+            error.title, cause=error.cause, advice=phrase("For the file: {path}", path=f"./{text}")
+        ) from error
+
+
+def no_log_error(
+    session: Session, text: str, command: str, *, cause: Phrase | Phrases | str = "", also: Phrase | None = None
+) -> UsageError:
+    """The error for a log that is not there, with the logs that are; `also` is advice that holds besides."""
+    path = Path(text)
+    if not cause and not path.parent.is_dir():
+        cause = phrase("there is no folder {folder}", folder=path.parent)
+    near = advise_logs_near(logs_near(session.symptoms, path), command)
+    advice = Phrases(tuple(one for one in (near, also) if one), "\n")
+    return UsageError(phrase("there is no log at {path}", path=path), cause=cause, advice=advice)
+
+
+@contextlib.contextmanager
+def explain_unknown_host(session: Session, meant: LogOrHost, command: str) -> Iterator[None]:
+    """Where a host was guessed and nobody knows one of that name, the error names both readings."""
+    try:
+        yield
+    except UnknownHostError as error:
+        if not meant.guessed or meant.host is None:
+            raise
+        raise UnknownHostError(
+            phrase("{name}: there is neither a log nor a host of this name", name=meant.host.name),
+            cause=error.cause,
+            advice=advise_logs_near(logs_near(session.symptoms, Path(meant.host.name)), command, error.advice),
+        ) from error

@@ -1,7 +1,9 @@
-"""Open a log as one stream of UTF-8 bytes, packed or not, whatever its encoding, with one error where that fails.
+"""Read a log, whatever its packing and encoding, as blocks of whole lines in UTF-8, with one error where that fails.
 
-`open_log` gives the bytes of a file or of standard input, unpacked. `Utf8Stream` turns UTF-16 and UTF-32 into UTF-8.
-`clean` takes out colours that stand in the middle of a word.
+`open_log` gives the bytes of a file or of standard input, unpacked, up to where the log ended when it was opened.
+`Utf8Stream` turns UTF-16 and UTF-32 into UTF-8. `blocks` cuts that into blocks: a log of 100 MB has about a million
+lines, of which a few hundred matter, so Python never looks at single lines first. `scanner` searches a block for words,
+and `Block.bounds` then cuts the line out around each place that was found.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from patcher.errors import UsageError
 from patcher.i18n import listed, phrase
+from patcher.logs.lines import Stripped, strip_prefix
 from patcher.worktree.files import open_stream
 
 _MARKS = (
@@ -31,7 +35,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ENCODING_HEAD = 512
-"""Bytes that tell a wide encoding without a mark."""
+"""Bytes by which a wide encoding without a mark is told: some lines of a log, and few to wait for at a pipe."""
 
 # `\x1b[33mWARN\x1b[0mING` must be found as WARNING. Ray's own colours stay, for no word is cut there:
 # `\x1b[36m(WorkerDict pid=1)\x1b[0m text`.
@@ -41,11 +45,6 @@ _COLOUR = re.compile(
     rb"(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
 """All but those around the names that Ray puts before a line, and around its count behind it: no word is cut there."""
-
-
-def coloured(content: bytes) -> bool:
-    """Whether there is anything that `clean` may take out."""
-    return b"\x1b" in content or b"\x00" in content
 
 
 def clean(content: bytes) -> bytes:
@@ -97,11 +96,6 @@ class Utf8Stream:
         return self._decoder.decode(piece).encode("utf-8", "replace")
 
 
-def is_wide(head: bytes) -> bool:
-    """Whether what a log begins with has two or four bytes a character."""
-    return _wide_encoding(head) is not None
-
-
 def _wide_encoding(head: bytes) -> str | None:
     # Windows PowerShell's `> train.log` writes UTF-16 with a mark; some redirections lose it. Without one, text of
     # which most characters are ASCII has a zero at every other byte; a binary file has zeros at even and odd places
@@ -122,10 +116,11 @@ def _wide_encoding(head: bytes) -> str | None:
 STANDARD_INPUT = "-"
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BINARY_HEAD = 1 << 12
+"""Bytes by which text is told from a binary file: a program or a checkpoint shows itself in its header."""
 _ODD = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
-"""Control characters that no log has."""
+"""Control characters that no log has. Bell, backspace, escape and the white space (7 to 13, 27) do occur in logs."""
 _FEW = 0.05
-"""The share of them from which on a file is no text."""
+"""The share of them from which on a file is no text. Set by hand: a log may hold some bytes of a broken terminal."""
 
 
 class NoTextError(UsageError):
@@ -200,7 +195,7 @@ def unreadable(name: str, error: Exception) -> UsageError:
 
 def _is_text(head: bytes) -> bool:
     solid = head.replace(b"\x00", b"")
-    return is_wide(head) or sum(byte in _ODD for byte in solid) <= _FEW * len(solid)
+    return _wide_encoding(head) is not None or sum(byte in _ODD for byte in solid) <= _FEW * len(solid)
 
 
 def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
@@ -227,3 +222,119 @@ def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
         cause="this Python has no module for zstd",
         advice=phrase("Unpack it on the way: zstd -dc {path} | uky-patch diagnose -", path=path),
     )
+
+
+SIZE = 1 << 21
+"""Bytes of a block: large enough that the work of each block is nothing beside the search, and small in memory."""
+AROUND = 1 << 16
+"""Bytes before and behind a line that its neighbours are looked for in: 800 lines of a traceback at 80 bytes each."""
+LINE_WINDOW = 1 << 12
+"""Bytes of a line that are looked at at once. Longer ones are dumps of data: `tensor([[0.1, 0.2, …`."""
+
+
+@dataclass(slots=True)
+class Block:
+    """`content[begin:end]` is this block's own; what is around it was or will be another's.
+
+    `offset` and `number` are the byte and the line, from 1, at which its own part begins. Offsets count the bytes that
+    are left when colours are out, so they grow along a log and need not be those of the file.
+    """
+
+    content: bytes
+    begin: int
+    end: int
+    offset: int
+    number: int
+    lines: int = -1
+    """Line ends of its own part; counted by who reads it, or afterwards."""
+
+    def bounds(self, at: int) -> tuple[int, int]:
+        """Where the line, or the state of a progress bar, begins and ends that the byte `at` lies in.
+
+        Of a line longer than `LINE_WINDOW` only a part around `at`, between words.
+        """
+        content = self.content
+        low = max(0, at - LINE_WINDOW)
+        begin = max(content.rfind(b"\n", low, at), content.rfind(b"\r", low, at)) + 1
+        if begin == 0 and low > 0:
+            begin = content.rfind(b" ", low, at) + 1 or low
+            begin = max(begin, content.find(b" ", at - (LINE_WINDOW >> 2), at) + 1)
+        high = begin + LINE_WINDOW
+        end = content.find(b"\n", at, high)
+        bar = content.find(b"\r", at, end if end >= 0 else high)
+        if bar >= 0:
+            return begin, bar
+        if end >= 0:
+            return begin, end
+        if high >= len(content):
+            return begin, len(content)
+        return begin, max(content.rfind(b" ", at + 1, high), at + 1) if b" " in content[at + 1 : high] else high
+
+    def before(self, at: int, most: int) -> list[str]:
+        """At most `most` lines before the line that begins at `at`, the last one last."""
+        low, begin = max(0, at - AROUND), at
+        for _ in range(most):
+            if begin <= low:
+                break
+            begin = self.content.rfind(b"\n", low, begin - 1) + 1 or low
+        return _decode_lines(self.content[begin:at].removesuffix(b"\n")) if begin < at else []
+
+    def behind(self, at: int, most: int) -> list[str]:
+        """The line that begins at `at`, and at most `most` lines behind it."""
+        high, end = min(len(self.content), at + AROUND), at
+        for _ in range(most + 1):
+            found = self.content.find(b"\n", end, high)
+            if found < 0:
+                return _decode_lines(self.content[at:high].removesuffix(b"\n"))
+            end = found + 1
+        return _decode_lines(self.content[at : end - 1])
+
+
+def _decode_lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").split("\n")
+
+
+def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = SIZE) -> Iterator[Block]:
+    """The blocks of one log. A block ends at a line end or, in a line that is longer, between words or anywhere."""
+    source = stream if isinstance(stream, Utf8Stream) else Utf8Stream(stream)
+    before, ahead = b"", source.read(size + AROUND)
+    number = 1
+    while ahead:
+        own = clean(ahead[: _block_end(ahead, size)])
+        ahead = ahead[_block_end(ahead, size) :]
+        block = Block(before + own + ahead[:AROUND], len(before), len(before) + len(own), offset, number)
+        yield block
+        if block.lines < 0:
+            block.lines = own.count(b"\n")
+        offset += len(own)
+        number += block.lines
+        before = (before + own)[-AROUND:] if len(own) < AROUND else own[-AROUND:]
+        if len(ahead) < size + AROUND:
+            ahead += source.read(size + AROUND - len(ahead))
+
+
+def _block_end(ahead: bytes, size: int) -> int:
+    """Where the block ends."""
+    if len(ahead) <= size:
+        return len(ahead)
+    if cut := ahead.rfind(b"\n", 0, size) + 1:
+        return cut
+    cut = ahead.rfind(b"\r", 0, size) + 1
+    if cut and ahead[cut : cut + 1] != b"\n":
+        return cut
+    return ahead.rfind(b" ", max(0, size - LINE_WINDOW), size) + 1 or size
+
+
+_PREFIX = 300
+"""Bytes of a line in which its prefixes stand: `(WorkerDict pid=7, ip=10.0.0.1) (EngineCore pid=9)`, and colours."""
+
+
+def line_at(block: Block, begin: int, end: int) -> Stripped:
+    """What stands between `begin` and `end`, which is a line or begins behind a carriage return."""
+    content = block.content
+    line = strip_prefix(content[begin:end].decode("utf-8", "replace"))
+    if line.speaker or content[begin - 1 : begin] != b"\r":
+        return line
+    start = content.rfind(b"\n", max(0, begin - LINE_WINDOW), begin) + 1
+    first = strip_prefix(content[start : min(begin, start + _PREFIX)].decode("utf-8", "replace"))
+    return Stripped(line.text, first.actors, first.speaker) if first.speaker else line

@@ -1,23 +1,79 @@
-"""A line of a log that holds words of patterns, and what each of these words is looked for."""
+"""A line of a log that holds words of patterns, what each of these words is looked for, and the signs it may be.
+
+A `Sign` is one match of one symptom: the pattern of its own line, and those of lines that must stand near it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from patcher.diagnose.blocks import Block, line_at
 from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.symptom_patterns import Sign
+from patcher.diagnose.log_stream import Block, line_at
+from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.logs.labels import LabelledLine, strip_labels, time_of
 from patcher.logs.lines import Stripped, strip_prefix
+from patcher.logs.required_words import needles, width
+from patcher.records.symptoms import Match, Symptom
 
 LENGTH = 500
-"""Characters of a line that are kept."""
+"""Characters of a line that are kept: what a terminal shows in a few lines, and an exception says at its beginning."""
 YEAR = datetime.now().year
+"""Of times without one, such as vLLM's `INFO 11-23 05:41:37`: only differences within one run count."""
 _UNTIMED = 40
-"""Lines before one without a time in which one is looked for."""
+"""Lines before one without a time in which one is looked for: the depth of most tracebacks, whose header has it."""
+
+
+_BEGINNING = re.compile(r"(?<![\[\\])\^")
+
+
+class Sign:
+    """One match of one symptom."""
+
+    def __init__(self, symptom: Symptom, match: Match) -> None:
+        self.symptom = symptom
+        self.match = match
+        self._line = TimedPattern(match.line)
+        self._near = tuple(TimedPattern(pattern) for pattern in match.near)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Of which each line that it is found in holds one, in lower case."""
+        return needles(self.match.line)
+
+    @cached_property
+    def weight(self) -> int:
+        """How particular it is."""
+        return width(self.match.line) + 20 * len(self.match.near)
+
+    def found(self, text: str, block: Block, start: int, steps: int) -> bool:
+        """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
+        if steps < self.match.after_steps:
+            return False
+        if not _matches_line(self._line, text):
+            return False
+        if not self._near:
+            return True
+        within = self.match.within
+        around = [strip_prefix(line).text for line in (*block.before(start, within), *block.behind(start, within))]
+        return all(any(_matches_line(pattern, line) for line in around) for pattern in self._near)
+
+    @property
+    def too_slow(self) -> list[str]:
+        """Its patterns that have taken too long."""
+        return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
+
+
+def _matches_line(search: TimedPattern, text: str) -> bool:
+    """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
+    if _BEGINNING.search(search.pattern) is None:
+        return search.finds(text)
+    if search.finds(strip_labels(text).text):
+        return True
+    return not search.pattern.startswith("^(?!") and search.finds(text)
 
 
 @dataclass(slots=True)

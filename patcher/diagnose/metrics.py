@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnose.evidence import Hit, LogLine
-from patcher.diagnose.symptom_patterns import TimedPattern
+from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.records.symptoms import Symptom, Trend
 
 _NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
 _NAMES = 20_000
-"""Names of metrics that nothing asks for that are kept."""
+"""Names of metrics that nothing asks for that are kept: verl prints some hundred, a made-up log any number."""
 _LONGEST_NAME = 300
+"""Characters of a name that are looked at: set by hand, names of metrics are far shorter."""
 # Set by hand: a metric counts that falls with some small steps back, and one that wobbles around its mean does not.
 _STEADY = 0.9
 """The correlation with the step from which on a metric counts as rising or falling."""

@@ -25,9 +25,9 @@ _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
 COUNTED = "loss"
 PROGRESS_WORDS = ("%|", COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
-"""Characters of a bar's name, and of a line, that are looked at."""
+"""Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""
 MOST_BARS = 50
-"""Bars that are told apart."""
+"""Bars that are told apart: runs have a few, and a made-up log could have any number."""
 
 
 class MovingBars:
@@ -71,7 +71,7 @@ _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<al
 _BEFORE = frozenset(b" \t)]m")
 """What may stand before a step, but for nothing."""
 _HEAD = 400
-"""Characters of a line in which a phase or a step is told."""
+"""Characters of a line in which a phase or a step is told, behind the labels of loggers and launchers."""
 
 
 class RunProgress:

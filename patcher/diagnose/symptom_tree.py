@@ -51,7 +51,7 @@ HEADINGS: Mapping[str, Phrase] = {
 """What the topics are called."""
 ANYWHERE = phrase("in any phase")
 _SEEN = 110
-"""Characters of a sign that are shown."""
+"""Characters of a sign that are shown: it stands in a table."""
 _LOGGER = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]+\] ")
 """What vLLM's logger puts before a line."""
 

@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from patcher.diagnose.blocks import AROUND, Block, line_at
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
+from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
 
+# Functions of verl's releases 0.5 to 0.8 in which a phase is at work, though no line of the log has told it yet.
 _FUNCTIONS: dict[str, Phase] = {
     "create_rl_dataset": "dataset",
     "create_rl_sampler": "dataset",
@@ -57,11 +58,11 @@ def later_phase(told: Phase | None, stood: Phase | None) -> Phase | None:
 
 HEADER = "traceback (most recent call last)"
 LINES = 800
-"""Lines that are gone through behind a header."""
+"""Lines that are gone through behind a header: eight processes may print tracebacks of 100 lines at once."""
 _BEHIND = 25
-"""Lines behind an exception in which a chain goes on."""
+"""Lines of the same speaker behind an exception in which a chain goes on: its message may have that many."""
 _FRAMES = 6
-"""Frames that are kept."""
+"""Frames that are kept: what a reader looks at, innermost last."""
 
 _HEADER = re.compile(re.escape(HEADER), re.IGNORECASE)
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.last_lines import is_noise, is_passed_on
+from patcher.diagnose.line_meaning import is_noise, is_passed_on
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
@@ -95,7 +95,8 @@ _SURVIVED = 1.5
 QUIET = 150
 """Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
 _WHILE = 40
-"""Lines behind a failure in which a phase may begin that others were about to enter anyway."""
+"""Lines behind a failure in which a phase may begin that others were about to enter anyway. Set by hand: the ranks of a
+node say that they enter it within some dozen lines."""
 _SILENT = 2.1
 """The rank from which on a sign tells of an end, and not of its cause."""
 _WRONG = re.compile(
@@ -103,7 +104,7 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 _MESSAGE = 12
-"""Lines of an exception's message that a symptom's sign may stand in."""
+"""Lines of an exception's message that a symptom's sign may stand in: CUDA's and pydantic's messages have up to ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +229,9 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
 
 # A stall is said last: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
 _END = 40
-"""Lines from the end in which the sign of a stall counts."""
+"""Lines from the end in which the sign of a stall counts: as many as are kept of a log's end (`LAST`)."""
 _COMPLAINT = 4
-"""Telling lines from the end in which an error that is no exception ends a run."""
+"""Telling lines from the end in which an error that is no exception ends a run: shells and srun add one or two more."""
 
 
 def judge(
@@ -302,9 +303,11 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
     telling = [place for place in evidence.last if not (is_noise(place.text) or is_passed_on(place.text))]
     telling = telling or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
-    said = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
-    if said and not evidence.step:
-        return [Candidate(1, said[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))]
+    message = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
+    if message and not evidence.step:
+        return [
+            Candidate(1, message[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))
+        ]
     if ended and telling:
         return [
             Candidate(1, telling[-1], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))

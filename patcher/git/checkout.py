@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from patcher.git.running import Git
     from patcher.tree import Tree
-    from patcher.tree.ledger import Ledger
     from patcher.tree.source import Source
+    from patcher.worktree.ledger import Ledger
 
 _HIDING = "hsS"
 """How `git ls-files -v` marks files whose changes git is told not to look at (assume-unchanged, skip-worktree)."""

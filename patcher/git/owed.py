@@ -17,9 +17,9 @@ from patcher.errors import TreeError
 from patcher.git.checkout import Checkout
 from patcher.git.series import Stored
 from patcher.i18n import phrase
-from patcher.tree.os_errors import tree_error
-from patcher.tree.source import digest
+from patcher.tree.errors import tree_error
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
@@ -82,7 +82,7 @@ def remove(checkout: Checkout) -> None:
 
 def _place(checkout: Checkout) -> Path:
     """One for each tree: several may lie in one checkout."""
-    suffix = f"-{digest(os.fsencode(checkout.prefix))[:12]}" if checkout.prefix else ""
+    suffix = f"-{digest_of(os.fsencode(checkout.prefix))[:12]}" if checkout.prefix else ""
     return checkout.repository.folder / f"uky-patch-commit{suffix}.json"
 
 

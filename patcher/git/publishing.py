@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, listed, names
 from patcher.i18n import Phrase, phrase
-from patcher.tree.os_errors import tree_error
+from patcher.tree.errors import tree_error
 from patcher.worktree import files
 
 if TYPE_CHECKING:

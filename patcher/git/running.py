@@ -25,7 +25,7 @@ from patcher.git import settings as git_settings
 from patcher.git.head import symbolic_ref
 from patcher.git.process import Process
 from patcher.i18n import phrase
-from patcher.tree.os_errors import tree_error
+from patcher.tree.errors import tree_error
 from patcher.worktree import files
 
 if TYPE_CHECKING:

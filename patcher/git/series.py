@@ -19,7 +19,7 @@ from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, listed, names
 from patcher.git.settings import filters, parse
 from patcher.i18n import phrase
-from patcher.tree.paths import resolve
+from patcher.tree import Tree
 from patcher.worktree import files
 
 
@@ -115,7 +115,7 @@ def require_stored(checkout: Checkout, blobs: Sequence[str]) -> None:
 
 def below_top(checkout: Checkout, path: str) -> str:
     """The file's path below the checkout's top. A symlink's own entry does not change, its target's does."""
-    return resolve(checkout.root, path).relative_to(checkout.head.top).as_posix()
+    return Tree(checkout.root).resolve(path).relative_to(checkout.head.top).as_posix()
 
 
 def _blobs(checkout: Checkout, paths: Sequence[str], env: Mapping[str, str]) -> dict[str, tuple[str, str]]:

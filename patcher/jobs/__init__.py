@@ -1,7 +1,7 @@
 """Training jobs on a host: they outlive the connection, their log is read from a byte on, and their end is judged."""
 
 from patcher.jobs.control import Stopped, all_jobs, look, running, save_working, script_of, start, stop, tail
-from patcher.jobs.follow_log import follow, report_trouble, verdict_now
+from patcher.jobs.follow_log import follow, report_problem, verdict_now
 from patcher.jobs.job import Job, Kind, Usage, Verdict
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "all_jobs",
     "follow",
     "look",
-    "report_trouble",
+    "report_problem",
     "running",
     "save_working",
     "script_of",

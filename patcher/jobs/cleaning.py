@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, Phrases
 from patcher.i18n.codec import decode
+from patcher.jobs.agent.stopping import GRACE
 from patcher.secrets.redacting import Redactor
 
 if TYPE_CHECKING:
     from patcher.remote.connection import Connection
-
-GRACE = 20.0
-"""Seconds that processes have to end by themselves, as for `job stop`."""
 
 
 @dataclass(frozen=True, slots=True)

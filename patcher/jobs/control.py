@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from patcher.jobs.agent.stopping import GRACE
 from patcher.jobs.job import Job, State, Usage, job_of
 from patcher.secrets.redacting import Redactor
 
@@ -89,9 +90,6 @@ def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:
     """A job by its id or an end of it, the newest where none is named, and what it uses now. Raises RefusedError."""
     told = connection.channel.ask("job_look", id=name).values
     return job_of(told), Usage(told["processes"], told["gpus"])
-
-
-GRACE = 20.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,20 +136,21 @@ def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:
 
 
 PAUSES = (0.5, 2.0, 5.0, 10.0, 30.0)
-"""Seconds before each further try to reach the host again; the last one from then on."""
+"""Seconds before each further try to reach the host again; the last one from then on: short for a network that changes
+over, long enough not to be banned by the host for many logins."""
 PATIENCE = 1800.0
-"""Seconds for which a host that was there is tried to be reached again."""
+"""Seconds for which a host that was there is tried to be reached again: it may be started anew meanwhile. A guess."""
 STEADY = 60.0
-"""Seconds after which a connection counts as a good one: what cuts it later is a new trouble, with patience anew."""
+"""Seconds after which a connection counts as a good one: what cuts it later is a new problem, with patience anew."""
 LAST = 3
-"""Lines that are shown of a log that does not tell why a job failed."""
+"""Lines that are shown of a log that does not tell why a job failed: what fits below its verdict."""
 
 
 def _nothing(_: object) -> None:
     pass
 
 
-def report_trouble(told: Phrase) -> None:
+def report_problem(told: Phrase) -> None:
     say(show(told, language()), err=True)
 
 
@@ -158,14 +159,14 @@ class JobListener:
     """Functions that are called with what is new of a job.
 
     `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
-    `trouble`: that the connection is lost; `line`: lines as they are, with the job's age at each;
+    `problem`: that the connection is lost; `line`: lines as they are, with the job's age at each;
     `piece`: the bytes that they come in, with its age.
     """
 
     text: Callable[[str], object] | None = None
     milestone: Callable[[Milestone], object] = _nothing
     time: Callable[[float], object] = _nothing
-    trouble: Callable[[Phrase], object] = report_trouble
+    problem: Callable[[Phrase], object] = report_problem
     line: Callable[[Line, float], object] | None = None
     piece: Callable[[bytes, float], object] | None = None
 
@@ -178,7 +179,7 @@ def follow(
     on_text: Callable[[str], object] | None = None,
     on_milestone: Callable[[Milestone], object] = _nothing,
     on_time: Callable[[float], object] = _nothing,
-    on_trouble: Callable[[Phrase], object] = report_trouble,
+    on_problem: Callable[[Phrase], object] = report_problem,
     on_end: Callable[[Connection, Verdict], object] | None = None,
     offset: int | None = None,
 ) -> Verdict:
@@ -193,9 +194,9 @@ def follow(
     Raises what `LastingConnection.do` raises, and RefusedError where the job is not there.
     """
     host = connection.host
-    reading = LogReader(job, host, JobListener(on_text, on_milestone, on_time, on_trouble), offset or 0)
+    reading = LogReader(job, host, JobListener(on_text, on_milestone, on_time, on_problem), offset or 0)
     lasting = LastingConnection(
-        reconnect, connection, on_trouble, back=f"uky-patch job attach {host.words} --id {job.id}"
+        reconnect, connection, on_problem, back=f"uky-patch job attach {host.words} --id {job.id}"
     )
     try:
         if on_text is None:
@@ -218,7 +219,7 @@ class LastingConnection:
         self,
         reconnect: Callable[[], Connection],
         connection: Connection,
-        on_trouble: Callable[[Phrase], object] = report_trouble,
+        on_problem: Callable[[Phrase], object] = report_problem,
         *,
         back: str = "",
     ) -> None:
@@ -226,7 +227,7 @@ class LastingConnection:
         self._reconnect = reconnect
         self.link: Connection | None = connection
         self._host: Host = connection.host
-        self._on_trouble = on_trouble
+        self._on_trouble = on_problem
         self._back = back
 
     def do(self, work: Callable[[Connection], T], progress: Callable[[], int] = lambda: 0) -> T:

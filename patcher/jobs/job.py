@@ -134,7 +134,7 @@ def job_of(told: Mapping[str, Any]) -> Job:
 
 
 FULL = 1 << 20
-"""Bytes below which a disk counts as full."""
+"""Bytes below which a disk counts as full: a log grows by more in a minute."""
 
 
 def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:

@@ -1,13 +1,14 @@
-"""The tree on a host, open on a connection that can be opened anew."""
+"""The connection to a host with its tree's folder open. After a cut both are opened anew, with the lock if any."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from patcher.errors import UsageError
+from patcher.i18n import phrase
 from patcher.remote.connection import Connection, connect
 from patcher.remote.tree_folder import open_tree_folder
 
@@ -18,38 +19,79 @@ if TYPE_CHECKING:
     from patcher.remote.survey import TreeFolder
 
 
-@dataclass(slots=True)
-class Link:
-    """`connection` is the one that is open, `place` the tree's folder."""
+class HostLink:
+    """One host, and the connection that is open to it now. Nothing is opened before `connect` or `open`."""
 
-    host: Host
-    name: str
-    """What the folder is called in the home, where the host names no path."""
-    connection: Connection | None = None
-    _stack: ExitStack = field(default_factory=ExitStack)
+    def __init__(self, host: Host, folder_name: str, purpose: str | None = None) -> None:
+        """`folder_name`: what the folder is called in the home, where the host names no path.
 
-    def open(self, purpose: str | None = None) -> tuple[Connection, TreeFolder]:
-        """Close the connection that there was, and open one. With a purpose the tree is locked for as long as it lasts.
-
-        Raises HostError, UsageError as `open_tree_folder` does.
+        With a `purpose` the tree is locked for as long as a connection lasts.
         """
-        self._stack.close()
-        self.connection = None
-        connection = self.connection = self._stack.enter_context(connect(self.host))
-        return connection, open_tree_folder(connection, self.name, purpose)
+        self.host = host
+        self.folder_name = folder_name
+        self._purpose = purpose
+        self._stack = ExitStack()
+        self._connection: Connection | None = None
+        self._folder: TreeFolder | None = None
 
-    def again(self) -> Connection:
-        """The same without a lock, for reading on."""
-        return self.open()[0]
+    @property
+    def connection(self) -> Connection:
+        """The connection that is open now."""
+        assert self._connection is not None
+        return self._connection
+
+    def connect(self) -> None:
+        """Close the connection that there was, and open one. Raises what `patcher.remote.connection.connect` raises."""
+        self.close()
+        self._connection = self._stack.enter_context(connect(self.host))
+
+    def open(self) -> tuple[Connection, TreeFolder]:
+        """Connect, and open the tree's folder. Raises what `connect` and `open_folder` raise."""
+        self.connect()
+        return self.connection, self.open_folder()
+
+    def open_folder(self) -> TreeFolder:
+        """Open the tree's folder on the host. Raises HostError and UsageError as `open_tree_folder` does."""
+        self._folder = open_tree_folder(self.connection, self.folder_name, self._purpose)
+        return self._folder
+
+    def reconnect(self) -> Connection:
+        """Open a new connection in place of one that was cut, and the folder again if it was open."""
+        self.connect()
+        if self._folder is not None:
+            self.open_folder()
+        return self.connection
+
+    @contextmanager
+    def locked(self, purpose: str) -> Iterator[None]:
+        """Lock the tree for a while on the connection that is open."""
+        open_tree_folder(self.connection, self.folder_name, purpose)
+        yield
+        open_tree_folder(self.connection, self.folder_name, None)
+
+    def note_tree_received(self) -> None:
+        """From now on a tree is in the folder."""
+        assert self._folder is not None
+        self._folder = replace(self._folder, exists=True, empty=False, manifest=True)
+
+    def require_tree(self, *, migrated: bool = False) -> None:
+        """Raise UsageError if no tree is in the folder yet; with `migrated` if no migration has brought it there."""
+        if self._folder is None or not (self._folder.manifest if migrated else self._folder.tree):
+            raise UsageError(
+                phrase("{host}: the tree is not there yet", host=self.host.name),
+                advice=phrase("Run it from the beginning: uky-patch migrate {host}", host=self.host.name),
+            )
 
     def close(self) -> None:
+        """Close the connection, which gives the lock back."""
         self._stack.close()
+        self._connection = None
 
 
-@contextlib.contextmanager
-def linked(host: Host, root: Path) -> Iterator[Link]:
+@contextmanager
+def linked(host: Host, root: Path, purpose: str | None = None) -> Iterator[HostLink]:
     """A link to the tree that is at `root` here; on this machine to that very folder."""
-    link = Link(replace(host, path=str(root)) if host.here else host, root.name)
+    link = HostLink(replace(host, path=str(root)) if host.here else host, root.name, purpose)
     try:
         yield link
     finally:

@@ -5,7 +5,7 @@ The way of the data:
 1. `launch` opens the tree on the host under its lock, renders the run scripts for the versions there, and starts the
    wanted one (`control.start`). The agent's `starting` makes the job's folder and starts `runner`, which outlives the
    connection.
-2. `follow_and_keep` reads the log from the host (`follow.LogReader`) and tells milestones, until the job has ended.
+2. `follow_and_keep` reads the log from the host (`follow_log.LogReader`) and tells milestones, until the job has ended.
 3. `job.judge` makes the verdict of the end and the milestones. The configuration of a job that worked is kept.
 """
 
@@ -16,18 +16,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patcher import jobs
-from patcher.errors import UsageError
-from patcher.i18n import phrase
 from patcher.profiles.rendered_file import write_files
 from patcher.profiles.rendering import render_all
 from patcher.remote.environment import environment_of
 from patcher.remote.survey import survey_host
-from patcher.remote.tree_folder import open_tree_folder
 
 if TYPE_CHECKING:
     from patcher.i18n import Phrase
     from patcher.jobs import Job, Verdict
-    from patcher.jobs.link import Link
+    from patcher.jobs.link import HostLink
     from patcher.logs.milestones import Milestone
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host, Profile
@@ -55,43 +52,37 @@ class RunRequest:
         return (*(ROLLOUT_ONLY if self.only_rollout else ()), *self.overrides)
 
 
-def launch(session: Session, link: Link, wanted: RunRequest) -> Job:
+def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
     """Render the host's scripts, as far as nobody has edited them there, and start the one that is wanted.
 
     Raises what `jobs.start` raises; UsageError where the tree is not on the host.
     """
-    connection, place = link.open()
-    if not place.tree:
-        raise UsageError(
-            phrase("{host}: the tree is not there yet", host=wanted.host.name),
-            advice=phrase("Run it from the beginning: uky-patch migrate {host}", host=wanted.host.name),
+    connection, _ = link.open()
+    link.require_tree()
+    with link.locked("run"):
+        found = survey_host(connection, wanted.host)
+        script = wanted.script or wanted.host.script
+        if script is None:
+            script = jobs.script_of(wanted.profile)
+            host = replace(wanted.host, profile=wanted.profile)
+            write_files(connection, render_all(host, found, _versions(session, found), session.tree.root))
+        return jobs.start(
+            connection,
+            wanted.host,
+            found,
+            profile=wanted.profile,
+            script=script,
+            share=wanted.share,
+            arguments=wanted.arguments,
         )
-    open_tree_folder(connection, link.name, "run")
-    found = survey_host(connection, wanted.host)
-    script = wanted.script or wanted.host.script
-    if script is None:
-        script = jobs.script_of(wanted.profile)
-        host = replace(wanted.host, profile=wanted.profile)
-        write_files(connection, render_all(host, found, _versions(session, found), session.tree.root))
-    job = jobs.start(
-        connection,
-        wanted.host,
-        found,
-        profile=wanted.profile,
-        script=script,
-        share=wanted.share,
-        arguments=wanted.arguments,
-    )
-    open_tree_folder(connection, link.name, None)
-    return job
 
 
 def follow_and_keep(
-    link: Link,
+    link: HostLink,
     job: Job,
     on_milestone: Callable[[Milestone], object],
     on_time: Callable[[float], object] = lambda _: None,
-    on_trouble: Callable[[Phrase], object] = jobs.report_trouble,
+    on_problem: Callable[[Phrase], object] = jobs.report_problem,
     *,
     keep: bool = True,
 ) -> Verdict:
@@ -105,12 +96,12 @@ def follow_and_keep(
             jobs.save_working(connection, verdict.job, {}, verdict)
 
     return jobs.follow(
-        link.again,
-        link.connection or link.again(),
+        link.reconnect,
+        link.connection,
         job,
         on_milestone=on_milestone,
         on_time=on_time,
-        on_trouble=on_trouble,
+        on_problem=on_problem,
         on_end=save,
     )
 

@@ -38,6 +38,7 @@ _LEVELS = re.compile(
 )
 _CHINESE = {"错误": "ERROR", "警告": "WARNING", "信息": "INFO"}
 _MOST = 10
+"""Labels that one line may have: launcher, pod, time, level, module and rank are six."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ _FORMS = (
     re.compile(rf"(?:^|\[|\]:?)[WEIF](?P<year>20\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}\.(?P<part>\d+) "),
 )
 _HEAD = 120
+"""Characters of a line's beginning in which its time is looked for: behind the labels of pods and launchers."""
 
 
 def time_of(text: str, year: int) -> float | None:

@@ -24,9 +24,9 @@ _WORDS = re.compile(r"[a-z]+|[^a-z]+")
 _LITERAL = re.compile(r"(?:[^\\.^$*+?{}\[\]|()\x80-\U0010ffff]|\\[^\w\s\x80-\U0010ffff])+")
 _ESCAPE = re.compile(r"\\(.)")
 _LEAST = 3
-"""Letters of the shortest word that is looked for."""
+"""Letters of the shortest word that is looked for: `nan` must do, and two letters stand in every line."""
 _MOST = 24
-"""Words of one set."""
+"""Words of one set: `(?:a|b)(?:c|d)…` multiplies, and each word makes the automaton larger. Set by hand."""
 
 
 @lru_cache(maxsize=4096)

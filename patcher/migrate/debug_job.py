@@ -7,7 +7,7 @@ from typing import Any
 
 from patcher import jobs
 from patcher.i18n import phrase
-from patcher.migrate.host_link import HostLink
+from patcher.jobs.link import HostLink
 from patcher.migrate.payload import Payload
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.profiles.rendered_file import Text
@@ -55,7 +55,7 @@ class DebugJob:
             job,
             on_milestone=self._listeners.milestone,
             on_time=self._listeners.time,
-            on_trouble=self._listeners.trouble,
+            on_problem=self._listeners.problem,
             on_end=keep,
         )
         self.state = verdict.as_json()

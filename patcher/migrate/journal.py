@@ -15,11 +15,12 @@ from patcher.i18n import phrase
 from patcher.migrate.order import Step, StepName
 from patcher.secrets.redacting import Redactor
 from patcher.terminal.report_file import write_whole
-from patcher.tree.ledger import now
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.ledger import now
 
 FORMAT = 1
+"""The form of the file; an entry of another one is not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from patcher.git.checkout import names
 from patcher.git.head import repository
 from patcher.git.running import Git, refuse_pipes
 from patcher.i18n import phrase
-from patcher.profiles.agent.rendered import is_rendered
+from patcher.profiles.agent.write_files import is_rendered
 from patcher.profiles.rendered_file import Text
 from patcher.profiles.rendering import NAMES
 from patcher.worktree import files, hashing

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
+from patcher.jobs.link import HostLink, linked
 from patcher.migrate import steps
 from patcher.migrate.debug_job import DebugJob
-from patcher.migrate.host_link import HostLink
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
 from patcher.migrate.order import MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload
@@ -27,7 +27,7 @@ from patcher.secrets.redacting import Redactor
 from patcher.session.session import Session
 
 RETRIES = 3
-"""How often a step is repeated after the connection was cut."""
+"""How often a step is repeated after the connection was cut; as many as there are pauses."""
 PAUSES = (1.0, 3.0, 9.0)
 """Seconds before each of these: a network that changes over (Wi-Fi, VPN) is back after a few. A guess."""
 INTERRUPTED = 130
@@ -72,7 +72,7 @@ def migrate(
             advice="Here, the records are applied with: uky-patch apply",
         )
     journal = journal_for(session.tree.root, order.host.name)
-    with HostLink(order.host, session.tree.root.name, None if order.dry else "migrate") as link:
+    with linked(order.host, session.tree.root, None if order.dry else "migrate") as link:
         run = _Run(session, order, listeners, on_step, link, journal)
         with suppress(_StepFailedError):
             run.run_steps()
@@ -212,7 +212,7 @@ class _Run:
                 if attempt:
                     self._link.reconnect()
                 if needs_tree:
-                    self._link.require_tree()
+                    self._link.require_tree(migrated=True)
                 return work()
             except (CutError, UnreachableError) as error:
                 if attempt == RETRIES:

@@ -26,12 +26,11 @@ from patcher.remote.survey import Survey
 from patcher.session.session import PlanTarget, Session
 from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import read_consistently
-from patcher.tree import notes
-from patcher.tree.ledger import AppliedRecord, Ledger, dump, now
-from patcher.tree.paths import FOLDER
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import NOTE, AppliedRecord, Ledger, dump, dump_note, now
 from patcher.worktree.manifest import Entry as ManifestEntry
 from patcher.worktree.manifest import Manifest
+from patcher.worktree.path_guard import FOLDER
 
 _LINKS = 16
 """How many symlinks one path may lead through; the kernel follows 40. More are a loop: a -> b -> a."""
@@ -220,7 +219,7 @@ def _with_plan(
         own[f"{FOLDER}/originals/{file.original}"] = (
             source.content if at_hand else session.tree.pre_image(file.original)
         )
-        own[f"{FOLDER}/originals/{file.original}{notes.SUFFIX}"] = notes.dump(file.original, ledger, Ledger())
+        own[f"{FOLDER}/originals/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())
     return items | {path: _item_of(path, content, 0o644) for path, content in own.items()}
 
 
@@ -238,7 +237,7 @@ def link_target(path: str, items: Mapping[str, Item]) -> str:
 
 
 def _item_of(path: str, content: bytes, mode: int) -> Item:
-    return Item(path, len(content), mode, digest(content), content=content)
+    return Item(path, len(content), mode, digest_of(content), content=content)
 
 
 def _entries(ledger: Ledger, versions: Mapping[str, str], applied: Mapping[str, Any]) -> dict[str, AppliedRecord]:

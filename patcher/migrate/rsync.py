@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from patcher.migrate.agent.rsync import installed
+from patcher.migrate.agent.receiving import installed_rsync
 from patcher.remote.connection import Ssh
 
 OnBytes: TypeAlias = Callable[[int], None]
@@ -20,8 +20,9 @@ OnBytes: TypeAlias = Callable[[int], None]
 OLDEST = (3, 1)
 """Has `--info=progress2` and protects its arguments from the remote shell."""
 SILENCE = 120
-"""Seconds without a byte after which rsync gives up."""
+"""Seconds without a byte after which rsync gives up. A guess: a busy network disk is silent for a minute."""
 _LONGEST_MESSAGE = 4000
+"""Characters of what rsync says that are kept: it names each file that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class RsyncEnd:
 
 def here() -> tuple[int, ...] | None:
     """The version of rsync on this machine; None where there is none that is as we know it."""
-    found = installed()
+    found = installed_rsync()
     return version(found) if found else None
 
 

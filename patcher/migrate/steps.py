@@ -33,7 +33,7 @@ from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
 from patcher.remote.survey import Gpu, Survey, TreeFolder, survey_host
 from patcher.session.session import Session
-from patcher.tree.ledger import now
+from patcher.worktree.ledger import now
 
 T = TypeVar("T")
 Confirm = Callable[[Phrase], bool]
@@ -51,7 +51,7 @@ class Listeners:
     """The age in seconds of the job that is followed, now and then."""
     cut: Callable[[UkyError, float], None]
     """The connection was cut; a new one is opened after so many seconds."""
-    trouble: Callable[[Phrase], None]
+    problem: Callable[[Phrase], None]
     """Why the job cannot be followed for the moment."""
     confirm: Confirm
 

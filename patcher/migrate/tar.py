@@ -19,7 +19,7 @@ from patcher.remote.channel import Channel
 from patcher.worktree import files
 
 PIECE = 4 << 20
-"""Bytes of content in one archive. Larger files come in pieces."""
+"""Bytes of content in one archive. Larger files come in pieces, so that neither side holds one whole."""
 
 
 def send(channel: Channel, items: Iterable[Item], *, number: int, packed: bool, on_bytes: OnBytes) -> None:
@@ -31,7 +31,7 @@ def send(channel: Channel, items: Iterable[Item], *, number: int, packed: bool, 
     """
     for archive in _archives(items):
         body = archive.bytes()
-        channel.ask("unpack", body=zlib.compress(body, 1) if packed else body, cargo=number, packed=packed)
+        channel.ask("unpack", body=zlib.compress(body, 1) if packed else body, comparison=number, packed=packed)
         on_bytes(archive.size)
 
 

@@ -28,9 +28,10 @@ from patcher.worktree.manifest import pack
 Progress: TypeAlias = Callable[[Phrase | str, int, int | None], None]
 """Told what is being done, how many bytes of content are there, and how many it will be in all."""
 SLOW = 0.005
-"""Seconds of a round trip from which on a line counts as slow, and what is sent is compressed."""
+"""Seconds of a round trip from which on a line counts as slow, and what is sent is compressed. Set by hand: within a
+cluster it takes less than one millisecond, over the internet ten."""
 LITTLE = 256 << 10
-"""Bytes up to which starting rsync takes longer than sending them."""
+"""Bytes up to which starting rsync takes longer than sending them. Set by hand: a start takes some round trips."""
 
 RSYNC_INTERRUPTED = 20
 """rsync's own exit code after a signal."""
@@ -92,7 +93,7 @@ def compare(connection: Connection, payload: Payload) -> Difference:
         retire=tuple(answer["retire"]),
         overwritten=tuple(answer["overwritten"]),
         modes=tuple(paths[number] for number in answer["modes"]),
-        number=answer["cargo"],
+        number=answer["comparison"],
     )
 
 
@@ -158,7 +159,7 @@ class _Transfer:
 
     def _waiting(self) -> set[str]:
         """What is whole in the folder for what comes in."""
-        self._prepared = self._connection.channel.ask("prepare", cargo=self._number, rsync=self._by_rsync)
+        self._prepared = self._connection.channel.ask("prepare", comparison=self._number, rsync=self._by_rsync)
         paths = sorted(self._payload.items)
         return {paths[number] for number in self._prepared["waiting"]}
 
@@ -241,7 +242,7 @@ class _Transfer:
     def _full(self, *, quota: bool) -> HostError:
         """The host clears what has come, and says how much room is missing."""
         try:
-            self._connection.channel.ask("discard", cargo=self._number, quota=quota)
+            self._connection.channel.ask("discard", comparison=self._number, quota=quota)
         except RefusedError as refused:
             return refused
         raise AssertionError("discard refuses")
@@ -274,7 +275,7 @@ def _receive(connection: Connection, payload: Payload, difference: Difference) -
         mismatches.extend(event.get("mismatch", ()))
 
     try:
-        return connection.channel.ask("receive", on_event=on_event, cargo=difference.number)
+        return connection.channel.ask("receive", on_event=on_event, comparison=difference.number)
     except RefusedError as error:
         changed = [path for path in mismatches if _has_changed(payload.items[path])]
         if not changed:

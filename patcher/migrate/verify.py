@@ -24,7 +24,7 @@ from patcher.remote.host import Host
 from patcher.remote.survey import Survey, survey_host
 from patcher.remote.tree_folder import open_tree_folder
 from patcher.session.session import Session
-from patcher.tree.notes import SUFFIX
+from patcher.worktree.ledger import NOTE
 from patcher.worktree.manifest import pack
 
 _LEDGER = ".uky-patch/ledger.json"
@@ -119,7 +119,7 @@ def _ledger_check(payload: Payload, found: Any, wrong: Mapping[str, Phrase], fix
     elif wanted is None:
         return Check("ledger", "markers", "skip", 0.0, phrase("no record is applied there"))
     else:
-        count = sum(path.startswith(_ORIGINALS) and not path.endswith(SUFFIX) for path in payload.items)
+        count = sum(path.startswith(_ORIGINALS) and not path.endswith(NOTE) for path in payload.items)
         whole = "{records} {records:record|records}, {count} {count:pre-image|pre-images} whole: revert works there"
         detail = phrase(whole, records=len(wanted), count=count)
         return Check("ledger", "markers", "ok", 0.0, detail)

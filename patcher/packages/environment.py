@@ -70,6 +70,7 @@ def probe(
         if version != ABSENT:
             packages[name] = Installed(name, version, None, None, "assumed")
     known = True
+    # A laptop without vllm and torch is no environment that trains, unless the user names it.
     if not any(name in packages or name in given for name in TRAINS):
         known = chosen_by in ("option", "settings")
         if known:

@@ -88,8 +88,10 @@ def _of_toml(text: str, file: Path) -> dict[str, str]:
     if isinstance(data, Mistake):
         raise _broken(file, data.sentence)
     match data:
+        # A table of `uky-patch.toml`, where a bare version means exactly that one.
         case {"pins": dict(pins)}:
             return {normalise(name): _specifier(version, file) for name, version in pins.items()}
+        # uv.lock and poetry.lock.
         case {"package": list(packages)}:
             named = (one for one in packages if isinstance(one, dict) and "name" in one and "version" in one)
             return {normalise(str(one["name"])): f"=={one['version']}" for one in named}
@@ -147,6 +149,7 @@ def _gathered(requirements: Iterable[Requirement]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for one in requirements:
         marker = one.marker
+        # `; sys_platform == "darwin"` is for another machine. A marker of an extra says nothing of the machine.
         if marker is not None and "extra" not in str(marker) and not marker.evaluate():
             continue
         wheel = _WHEEL.search(one.url) if one.url else None

@@ -17,6 +17,7 @@ Kind: TypeAlias = Literal["dependency", "tree"]
 """`tree` is verl's own version, as a fork's files state it; `dependency` is anything that is installed."""
 
 _BEYOND = 999_999
+"""A last part that is higher than that of any release."""
 _PLAIN_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\+[a-z0-9.]+)?")
 _PLAIN_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
 
@@ -67,10 +68,12 @@ def satisfies(version: str, specifier: str, *, kind: Kind) -> Verdict:
     if not found.is_prerelease:
         return Yes() if holds else No()
     fields = {"version": version, "release": str(release), "spec": specifier}
+    # A nightly of vLLM, 0.9.2.dev12, is cut after the change that the record is about, so it counts as 0.9.2.
     if kind == "dependency" or found.dev is None:
         reason = phrase("{version} is a pre-release and counts as {release}", **fields)
         return Yes(reason) if holds else No(reason)
     below = _just_below(release)
+    # A fork's verl 0.7.0.dev may look like 0.6.x or like 0.7.0: the specifier is tried with both.
     readings = [_holds(found, candidate, clauses) for candidate in (below, *_named_in(clauses, below))]
     if holds and readings[0]:
         return Yes(phrase("{version} lies just before {release}, and both sides of it are in {spec}", **fields))

@@ -30,14 +30,14 @@ from patcher.session.pre_images import PreImages
 from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
-from patcher.tree.account import Account
-from patcher.tree.ledger import AppliedRecord, PatchedFile, now
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import AppliedRecord, PatchedFile, now
+from patcher.worktree.storage import Account
 
 if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session.session import Session
-    from patcher.tree.reading import Reading
+    from patcher.worktree.transaction import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
             steps = steps_of(session, planned, found, {change.path for change in todo})
-            back = tuple(Change(each.path, digest(each.content), found.sources[each.path].content) for each in todo)
+            back = tuple(Change(each.path, digest_of(each.content), found.sources[each.path].content) for each in todo)
             effect = Effect(todo, ledger, found.originals)
             commits += commit_steps(place, transaction, steps, effect, Effect(back, transaction.ledger))
     written = tuple(change.path for change in todo)
@@ -151,7 +151,7 @@ def next_ledger(
             continue
         known, source = files.get(path), snapshot.sources[path]
         original = _original_of(path, snapshot)
-        patched = digest(planned_bytes(path, plan, snapshot))
+        patched = digest_of(planned_bytes(path, plan, snapshot))
         mode = known.mode if known is not None and known.mode is not None else source.mode
         release = snapshot.release or (known.release if known is not None else "")
         files[path] = PatchedFile(original, patched, planned.records, mode, release)
@@ -169,7 +169,7 @@ def next_ledger(
 def _original_of(path: str, snapshot: TreeSnapshot) -> str:
     """The digest of what the file is without any record."""
     if path in snapshot.merged:
-        return digest(snapshot.merged[path])
+        return digest_of(snapshot.merged[path])
     known, source = snapshot.ledger.files.get(path), snapshot.sources[path]
     return known.original if known is not None and known.patched == source.sha256 else source.sha256
 
@@ -199,7 +199,7 @@ def keep_other_release(session: Session, found: TreeSnapshot) -> str:
     """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
     if not found.forgotten:
         return ""
-    return session.tree.storage.keep_release(found.forgotten, found.replaced.before)
+    return session.tree.keep_release(found.forgotten, found.replaced.before)
 
 
 def apply_result(
@@ -222,4 +222,4 @@ def _texts_after(plan: Plan, found: TreeSnapshot) -> dict[str, str]:
 
 def _shas_after(found: TreeSnapshot, todo: tuple[Change, ...]) -> dict[str, str]:
     shas = {path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files}
-    return shas | {change.path: digest(change.content) for change in todo}
+    return shas | {change.path: digest_of(change.content) for change in todo}

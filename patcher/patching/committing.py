@@ -16,7 +16,7 @@ from patcher.git.series import Step, Stored, below_top, committed, require_store
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.session.tree_access import lock_timeout, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from patcher.plan.outcome import Plan
     from patcher.session.session import Session
     from patcher.session.snapshot import TreeSnapshot
-    from patcher.tree.transaction import Transaction
+    from patcher.worktree.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def commit_steps(
             made = series(place, stored)
             publication = held.enter_context(Publication(place, made))
         if made.commits:
-            owed.write(place, Owed(stored, {each.path: digest(each.content) for each in forth.changes}))
+            owed.write(place, Owed(stored, {each.path: digest_of(each.content) for each in forth.changes}))
         before = transaction.ledger
         try:
             transaction.commit(forth.changes, forth.ledger, originals=forth.originals)

@@ -24,7 +24,7 @@ from patcher.tree import Ledger
 if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session.snapshot import TreeSnapshot
-    from patcher.tree.account import Account
+    from patcher.worktree.storage import Account
 
 _FORM = 2
 """The form of the note; one of another form is not read."""

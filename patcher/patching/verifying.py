@@ -14,7 +14,7 @@ from patcher.patching.status import records_status
 from patcher.plan.outcome import RecordOutcome
 from patcher.session.pre_images import BEGIN_ANEW, MERGE
 from patcher.session.session import NAME_IT, Session
-from patcher.tree.ledger import PatchedFile
+from patcher.worktree.ledger import PatchedFile
 
 APPLY = "uky-patch apply"
 

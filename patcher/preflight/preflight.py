@@ -130,7 +130,7 @@ def _check(told: Mapping[str, Any]) -> Check:
 
 
 BUDGET = 300.0
-"""Seconds, unless the wish gives others."""
+"""Seconds, unless the wish gives others: what the documents give for a whole debug run."""
 
 
 class _SpentError(Exception):
@@ -159,7 +159,7 @@ def check_job(session: Session, host: Host, wish: PreflightOptions, before: Sequ
         try:
             verdict = follow_and_keep(link, job, lambda _: None, spend)
         except _SpentError:
-            verdict = jobs.verdict_now(link.again(), job)
+            verdict = jobs.verdict_now(link.reconnect(), job)
     seconds = time.monotonic() - started
     match verdict.kind:
         case "ok":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from patcher.profiles.agent.rendered import is_untouched
+from patcher.profiles.agent.write_files import is_untouched
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 

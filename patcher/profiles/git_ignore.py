@@ -14,8 +14,7 @@ from patcher.errors import RecordError
 from patcher.i18n import Phrase, phrase
 from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, plain_value, refers, tail
 from patcher.profiles.layout import Layout, derived, left_to_default
-from patcher.profiles.rendered_file import Rendered, Text, with_hash_line
-from patcher.profiles.templates import fill
+from patcher.profiles.rendered_file import Rendered, Text, fill, with_hash_line
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host
 from patcher.worktree.python import parse

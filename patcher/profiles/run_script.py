@@ -14,8 +14,7 @@ from patcher.profiles import hydra_overrides, version_settings
 from patcher.profiles.git_ignore import source_of
 from patcher.profiles.hydra_overrides import TrainerConfig, hydra_text, trainer_config
 from patcher.profiles.layout import TINY, TRAIN, VALIDATION, Layout
-from patcher.profiles.rendered_file import Rendered, Text, with_hash_line
-from patcher.profiles.templates import fill
+from patcher.profiles.rendered_file import Rendered, Text, fill, with_hash_line
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host, Profile
 from patcher.remote.survey import Survey

@@ -11,7 +11,7 @@ from pathlib import Path
 import patcher
 
 _FOLDER = Path(patcher.__file__).parent
-SENT = ("agent.py", "messages.py", "*/agent", "secrets", "worktree")
+SENT = ("__init__.py", "agent.py", "messages.py", "*/agent", "secrets", "worktree")
 """What is sent, below `patcher`: the standard library of Python 3.8 alone."""
 
 _LOADER = """

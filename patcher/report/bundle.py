@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -9,11 +10,11 @@ from patcher.bundle.collecting import as_text, missing_status
 from patcher.bundle.contents import Missing, Run, Section
 from patcher.errors import UkyError
 from patcher.i18n import Language, Phrase, language, phrase, show
-from patcher.report.answers import show_json
 from patcher.report.diagnose import lines
 from patcher.report.status import status_json
-from patcher.report.table import Cell, show_rows
-from patcher.terminal.printing import SEQUENCE, say
+from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.printing import SEQUENCE
+from patcher.terminal.table import Cell
 from patcher.visible import unbroken, visible
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ def report_sections(run: Run, session: Session) -> tuple[list[Section], list[Mis
     return sections, missing
 
 
-def show_listing(bundle: Bundle) -> None:
+def bundle_listing(bundle: Bundle) -> Iterator[Part]:
     """Each file with its size, what it holds, and what was replaced in it how often."""
     tongue = language()
-    show_rows(
+    yield Table(
         [
             (
                 Cell(file.name),
@@ -64,23 +65,23 @@ def show_listing(bundle: Bundle) -> None:
             for file in bundle.files
         ]
     )
-    say("")
+    yield Lines("")
     for missing in bundle.missing:
         how = f" ({show(missing.how, tongue)})" if missing.how else ""
-        say(show(phrase("missing: {what}", what=missing.what), tongue) + how)
+        yield Lines(show(phrase("missing: {what}", what=missing.what), tongue) + how)
     told = phrase(
         "environment: {shown} {shown:variable|variables} by a closed list; {left} {left:other|others} only counted",
         **_variables(bundle),
     )
-    say(show(told, tongue))
+    yield Lines(show(told, tongue))
     replaced = _counts(bundle.replaced, tongue)
     nothing = show(phrase("nothing"), tongue)
-    say(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
+    yield Lines(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
 
 
-def show_bundle(
+def bundle_report(
     bundle: Bundle, top: str, path: Path, size: int | None, output: Literal["text", "json"], *, dry: bool
-) -> None:
+) -> Iterator[Part]:
     """What became of it. `top` is its folder, `size` its bytes, None where none was written."""
     if output == "json":
         report = {
@@ -103,15 +104,17 @@ def show_bundle(
             "root": bundle.diagnosis.root.id if bundle.diagnosis is not None and bundle.diagnosis.root else None,
             "verdict": bundle.diagnosis.verdict if bundle.diagnosis is not None else None,
         }
-        show_json(report)
+        yield Json(report)
         return
     tongue = language()
     if size is not None:
-        say(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
+        yield Lines(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
     elif dry:
-        say(show(phrase("nothing was written. Without --dry-run it asks, with --yes it writes at once"), tongue))
+        yield Lines(
+            show(phrase("nothing was written. Without --dry-run it asks, with --yes it writes at once"), tongue)
+        )
     else:
-        say(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
+        yield Lines(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
 
 
 def _variables(bundle: Bundle) -> dict[str, int]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
-from patcher.report.answers import show_json
 from patcher.report.commands import command_line
+from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import NARROW, width, wrapped
-from patcher.terminal.printing import room, say, style
+from patcher.terminal.printing import style
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Finding, Report, Severity
+    from patcher.analysis.findings import Finding, Report, Severity
     from patcher.check.checking import Check
-    from patcher.check.drafts.proposing import Drafted
+    from patcher.check.drafts.drafting import Drafted
 
 By = Literal["file", "cause"]
 _COLUMNS = 100
@@ -26,24 +25,30 @@ _INDENT_NARROW = 6
 _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 
-def show_check(done: Check, *, by: By, everything: bool, of_tree: bool = True, page: Path | None = None) -> None:
+def check_report(
+    done: Check, *, by: By, everything: bool, of_tree: bool = True, page: Path | None = None, columns: int = 0
+) -> Iterator[Part]:
     """Print the contract's JSON, or what was found as text; what to do next where it is `of_tree`.
 
-    `page`: where its page was written.
+    `page`: where its page was written. `columns`: those of the terminal that it goes to, 0 for a file.
     """
     if done.session.output == "json":
-        show_json({**check_json(done), **page_json(page)})
+        yield Json({**check_json(done), **page_json(page)})
         return
     tongue = language()
     shown = [one for one in done.report.findings if everything or one.severity != "guarded"]
     lines = [heading(done, tongue)]
     for name, findings in _groups(shown, by):
-        lines += ["", _shortened(name, _COLUMNS), *(line for one in findings for line in _told(one, by, done, tongue))]
-    lines += ["", *_rest(done, everything, tongue)]
+        lines += [
+            "",
+            _shortened(name, _COLUMNS),
+            *(line for one in findings for line in _finding(one, by, done, tongue, columns)),
+        ]
+    lines += ["", *_rest(done, everything, tongue, columns)]
     if of_tree and (steps := Phrases(tuple(_steps(done)))):
         lines[-1] += f"{'' if tongue == 'zh' else ' '}{show(steps, tongue)}"
     lines += page_lines(page, tongue)
-    say(*lines)
+    yield Lines(*lines)
 
 
 def page_json(page: Path | None) -> dict[str, Any]:
@@ -65,7 +70,7 @@ def check_json(done: Check) -> dict[str, Any]:
         "findings": [finding_json(one) for one in report.findings],
         "root": str(done.session.tree.root),
         "after": [finding_json(one) for one in done.after.findings],
-        "standing": [finding_json(one) for one in done.standing],
+        "standing": [finding_json(one) for one in done.in_baseline],
         "accepted": [{**finding_json(one.finding), "reason": one.reason} for one in done.accepted],
         "undecided": [
             {"file": one.file, "line": one.line, "symbol": one.symbol, "reason": one.reason}
@@ -130,7 +135,7 @@ def _groups(findings: Iterable[Finding], by: By) -> Iterator[tuple[str, list[Fin
         yield from sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
-def _told(one: Finding, by: By, done: Check, tongue: Language) -> Iterator[str]:
+def _finding(one: Finding, by: By, done: Check, tongue: Language, columns: int) -> Iterator[str]:
     """One finding: what it is in one line, and what to do about it in further ones."""
     label = show(one.severity, tongue)
     label = style(label, fg=_STYLES[one.severity]) + " " * (8 - width(label))
@@ -142,7 +147,7 @@ def _told(one: Finding, by: By, done: Check, tongue: Language) -> Iterator[str]:
     else:
         yield f"  {label}  {_shortened(f'{one.file}:{one.line}', 60)}  {kind}{since}"
     for text in _answers(one, done, tongue):
-        yield from _wrapped(text)
+        yield from _wrapped(text, columns)
 
 
 def _answers(one: Finding, done: Check, tongue: Language) -> Iterator[str]:
@@ -157,21 +162,21 @@ def _answers(one: Finding, done: Check, tongue: Language) -> Iterator[str]:
         yield phrase("repaired by {id}", id=one.repaired_by).render(tongue)
 
 
-def _rest(done: Check, everything: bool, tongue: Language) -> Iterator[str]:
+def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iterator[str]:
     """What is not among the findings, and the last sentence."""
     guarded = len(done.report.of("guarded"))
     if everything:
         for one in done.report.unresolved:
             yield f"  {show('undecided', tongue)}  {one.file}:{one.line}  {_shortened(one.symbol, 50)}"
-            yield from _wrapped(one.reason)
+            yield from _wrapped(one.reason, columns)
     elif guarded or done.report.unresolved:
         text = "{guarded} guarded and {unresolved} not decidable: shown with --all"
         yield phrase(text, guarded=guarded, unresolved=len(done.report.unresolved)).render(tongue)
     for unreadable in done.unreadable:
         place = f"{unreadable.file}:{unreadable.line}"
         yield style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
-    if done.standing:
-        yield phrase("{count} more that the baseline shows already", count=len(done.standing)).render(tongue)
+    if done.in_baseline:
+        yield phrase("{count} more that the baseline shows already", count=len(done.in_baseline)).render(tongue)
     for accepted in done.accepted:
         place = f"{accepted.finding.file}:{accepted.finding.line}"
         yield phrase("{place}: accepted: {why}", place=place, why=accepted.reason).render(tongue)
@@ -220,8 +225,8 @@ def _shortened(text: str, most: int) -> str:
     return f"…{end[cut:]}"
 
 
-def _wrapped(text: str) -> list[str]:
-    """Indented below a finding; on a terminal `say` wraps it."""
-    if columns := room(sys.stdout):
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Indented below a finding; what goes to a terminal is broken when it is printed."""
+    if columns:
         return [" " * (_INDENT if columns >= NARROW else _INDENT_NARROW) + text]
     return wrapped(" " * _INDENT + text, _COLUMNS)

@@ -7,20 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.analysis.model import Finding, Severity
+from patcher.analysis.findings import Finding, Severity
 from patcher.git.head import head
 from patcher.i18n import Phrase, phrase
 from patcher.plan.outcome import FAILED
 from patcher.report import page
 from patcher.report.check import heading
+from patcher.report.commands import assumed, check_command, on_fork
 from patcher.report.header import header
-from patcher.report.page import Both, both
-from patcher.report.page_diff import diff_lines
-from patcher.report.pasting import assumed, check_command, on_fork
+from patcher.report.page import Both, both, diff_lines
 from patcher.report.records import conditions, text_of
 
 if TYPE_CHECKING:
-    from patcher.check.checking import Check, Order
+    from patcher.check.checking import Check, CheckRequest
     from patcher.session.session import Session
 
 _MEANINGS: Mapping[Severity, Phrase] = {
@@ -39,15 +38,7 @@ _MOST_OPEN = 30
 """Findings that are shown unfolded at first; with more of them the page is read from its file names."""
 
 
-def write_page(done: Check, session: Session, order: Order, place: Path, *, date: str) -> None:
-    """Write the page to where `page.place_of` says. Raises TreeError where the file cannot be written.
-
-    `session` and `order` are those that the check was asked for with.
-    """
-    page.write_page(place, render_page(done, session, order, place, date=date))
-
-
-def render_page(done: Check, session: Session, order: Order, place: Path, *, date: str) -> str:
+def check_page(done: Check, session: Session, order: CheckRequest, place: Path, *, date: str) -> str:
     """The page's text. It reads its templates, and the tree's git branch."""
     report = done.report
     groups = [one for severity in _MEANINGS if (one := _group(done, severity)) is not None]
@@ -85,7 +76,7 @@ def render_page(done: Check, session: Session, order: Order, place: Path, *, dat
     )
 
 
-def _tree(done: Check, order: Order) -> Both:
+def _tree(done: Check, order: CheckRequest) -> Both:
     if order.verl:
         return both(phrase("the release of verl, as it was published"))
     root = done.session.tree.root
@@ -131,7 +122,7 @@ def _verdict(done: Check, undecided: Sequence[Mapping[str, Any]]) -> dict[str, A
     return {"kind": kind, "title": both(title), "lines": [both(line) for line in lines]}
 
 
-def _commands(done: Check, session: Session, order: Order, place: Path) -> list[dict[str, Any]]:
+def _commands(done: Check, session: Session, order: CheckRequest, place: Path) -> list[dict[str, Any]]:
     """What to paste next, each with why."""
     found: list[tuple[Phrase, str]] = []
     assume, plan = assumed(session, order), done.repaired.plan
@@ -312,7 +303,7 @@ def _undecided(done: Check) -> list[dict[str, Any]]:
         ),
         (
             both("Shown by the baseline already"),
-            [_open(f"{one.file}:{one.line}", one.symbol, one.detail) for one in done.standing],
+            [_open(f"{one.file}:{one.line}", one.symbol, one.detail) for one in done.in_baseline],
         ),
     ]
     return [{"title": title, "lines": lines, "open": len(lines) <= 5} for title, lines in parts if lines]

@@ -1,18 +1,18 @@
-"""Checks for people and for programs. People see each line when it is there."""
+"""Checks for people and for programs, in parts that can be printed as soon as each check is done."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Language, Phrases, language, phrase, show
-from patcher.report.answers import show_json
 from patcher.report.commands import command_line, next_lines
 from patcher.report.header import header, problems
-from patcher.report.table import Cell, show_rows
+from patcher.terminal.document import Json, Lines, Part, Table
 from patcher.terminal.layout import width
-from patcher.terminal.printing import say, style
+from patcher.terminal.printing import style
+from patcher.terminal.table import Cell
 
 if TYPE_CHECKING:
     from patcher.checks import Check, Level, Status
@@ -25,7 +25,7 @@ _NAME = 13
 """Columns for the name of a check above the markers."""
 
 
-class Report:
+class ChecksReport:
     """One run of `verify`. The markers are listed where nothing else is asked for, else summed up in a line."""
 
     def __init__(self, session: Session, level: Level, host: Host | None) -> None:
@@ -34,51 +34,46 @@ class Report:
         self._markers: list[Check] = []
         self._tongue = language()
         self._here = host is None or host.here
-        if session.output == "text":
-            first = [f"{host.name}"] if host is not None and not self._here else []
-            lines = first or [header(session, self._tongue), *problems(session, self._tongue)]
-            say(*lines, "")
+        self._host = host
 
-    def take(self, check: Check) -> None:
-        """Show a check, or keep it until its level is complete."""
+    def begin(self) -> Iterator[Part]:
+        """The tree, or the host."""
+        if self._session.output == "text":
+            first = [f"{self._host.name}"] if self._host is not None and not self._here else []
+            lines = first or [header(self._session, self._tongue), *problems(self._session, self._tongue)]
+            yield Lines(*lines, "")
+
+    def take(self, check: Check) -> Iterator[Part]:
+        """A check, unless it is kept until its level is complete."""
         if self._session.output == "json":
             return
         if check.level == "markers":
             self._markers.append(check)
             return
-        self._flush()
-        say(self._line(check))
+        yield from self._flush()
+        yield Lines(self._line(check))
 
-    def end(self, checks: Sequence[Check]) -> None:
-        step = self._next(checks)
+    def end(self, checks: Sequence[Check], step: NextStep | None) -> Iterator[Part]:
+        """The sum, and the next command; or the contract's JSON."""
         if self._session.output == "json":
             command = command_line(self._session, *step.words) if step is not None else ""
-            show_json({"checks": [as_json(check) for check in checks], "nodes": [], "next": command})
+            yield Json({"checks": [as_json(check) for check in checks], "nodes": [], "next": command})
             return
-        self._flush()
+        yield from self._flush()
         shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
         counts = Counter(check.status for check in shown)
         told = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
-        say("", ", ".join(told), *next_lines(step, self._session, self._tongue))
+        yield Lines("", ", ".join(told), *next_lines(step, self._session, self._tongue))
 
-    def _next(self, checks: Sequence[Check]) -> NextStep | None:
-        """What to do about the edits in this tree, where they do not hold."""
-        if not self._here or not any(check.level == "markers" and check.status == "fail" for check in checks):
-            return None
-        from patcher.patching.next_step import after_status
-        from patcher.patching.status import records_status
-
-        return after_status(self._session, records_status(self._session))
-
-    def _flush(self) -> None:
-        """Show the markers that were kept."""
+    def _flush(self) -> Iterator[Part]:
+        """The markers that were kept."""
         kept, self._markers = self._markers, []
         if not kept:
             return
         wrong = [check for check in kept if check.status in ("warn", "fail")]
         shown = [check for check in kept if check.status != "skip"] if self._listed else wrong
         if not self._listed:
-            say(self._summary(kept))
+            yield Lines(self._summary(kept))
         rows = [
             (
                 Cell(show(check.status, self._tongue), _STYLES[check.status]),
@@ -87,7 +82,7 @@ class Report:
             )
             for check in shown
         ]
-        show_rows(rows)
+        yield Table(rows)
 
     def _summary(self, kept: Sequence[Check]) -> str:
         """All marker checks in one line."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from patcher.i18n import Language, Phrases, language, listed, phrase, show
-from patcher.report.answers import show_json
-from patcher.report.live import clock
-from patcher.report.table import Cell, Row, show_rows
-from patcher.terminal.printing import say
+from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.live import clock
+from patcher.terminal.table import Cell, Row
 
 if TYPE_CHECKING:
     from patcher.jobs.cleaning import Cleaned, Leftovers, Thing
@@ -28,18 +28,20 @@ _KINDS = {
 }
 
 
-def show_leftovers(found: Leftovers) -> None:
+def leftovers_report(found: Leftovers) -> Iterator[Part]:
     """Each thing with its owner, age, memory, and why it is thought to be the job's; then what is left alone."""
     tongue = language()
     if found.things:
-        say(show(phrase("left by job {id} ({state}):", id=found.job, state=listed(found.state)), tongue))
-        show_rows([_row(thing, tongue) for thing in found.things])
+        yield Lines(show(phrase("left by job {id} ({state}):", id=found.job, state=listed(found.state)), tongue))
+        yield Table([_row(thing, tongue) for thing in found.things])
     if found.alone:
-        say(show(phrase("left alone:"), tongue))
-        show_rows([_row(thing, tongue) for thing in found.alone])
+        yield Lines(show(phrase("left alone:"), tongue))
+        yield Table([_row(thing, tongue) for thing in found.alone])
 
 
-def show_cleaned(host: Host, found: Leftovers, done: Cleaned, output: Literal["text", "json"], *, dry: bool) -> None:
+def cleaned_report(
+    host: Host, found: Leftovers, done: Cleaned, output: Literal["text", "json"], *, dry: bool
+) -> Iterator[Part]:
     """What is gone, and what is not."""
     if output == "json":
         things = [
@@ -53,24 +55,26 @@ def show_cleaned(host: Host, found: Leftovers, done: Cleaned, output: Literal["t
         ]
         alone = [thing.as_json() for thing in found.alone]
         report = {"host": host.name, "job": found.job, "state": found.state, "things": things, "alone": alone}
-        show_json(report)
+        yield Json(report)
         return
     tongue = language()
     if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
         told = phrase("job {id} is at work: uky-patch job stop {host}, or --running", id=found.job, host=host.name)
-        say(show(told, tongue))
+        yield Lines(show(told, tongue))
         return
     if not found.things:
-        say(show(phrase("job {id} ({state}) has left nothing", id=found.job, state=listed(found.state)), tongue))
+        yield Lines(
+            show(phrase("job {id} ({state}) has left nothing", id=found.job, state=listed(found.state)), tongue)
+        )
         return
     for thing in found.things:
         if thing.key in done.left:
             told = phrase("{what}: left, {why}", what=thing.what, why=done.left[thing.key])
-            say(show(told, tongue), err=True)
+            yield Lines(show(told, tongue), err=True)
     if dry:
-        say(show(phrase("nothing was taken away (--dry-run)"), tongue))
+        yield Lines(show(phrase("nothing was taken away (--dry-run)"), tongue))
     elif not done.done and not done.left:
-        say(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
+        yield Lines(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
     else:
         killed = sum(how == "KILL" for how in done.done.values())
         told = phrase(
@@ -79,7 +83,7 @@ def show_cleaned(host: Host, found: Leftovers, done: Cleaned, output: Literal["t
             all=len(found.things),
             killed=killed,
         )
-        say(show(told, tongue))
+        yield Lines(show(told, tongue))
 
 
 def _row(thing: Thing, tongue: Language) -> Row:

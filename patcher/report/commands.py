@@ -1,16 +1,21 @@
-"""Commands of this tool, as they can be pasted."""
+"""Command lines of this tool that can be pasted, with the arguments that this call or this fork was given."""
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.check.targets import Against, AsInstalled, InFolder, NotInstalled, Released
+from patcher.homes import expanded
 from patcher.i18n import Language, phrase, show
 
 if TYPE_CHECKING:
+    from patcher.check.checking import CheckRequest
     from patcher.patching.next_step import NextStep
     from patcher.session.session import Session
 
@@ -38,3 +43,74 @@ def next_lines(step: NextStep | None, session: Session, language: Language) -> l
         return []
     about = [show(step.about, language)] if step.about else []
     return [*about, phrase("Next: {command}", command=command_line(session, *step.words)).render(language)]
+
+
+def on_fork(
+    session: Session,
+    *words: str,
+    assume: Mapping[str, str] | None = None,
+    rooted: bool = True,
+    patches: Sequence[Path] = (),
+) -> str:
+    """`uky-patch --root … --python … --assume … --patches … WORDS`; `rooted`: with the tree's own folder."""
+    given = ["--root", str(session.tree.root)] if rooted else []
+    if session.python is not None:
+        given += ["--python", _absolute(session.python)]
+    for name, version in (session.assume if assume is None else assume).items():
+        given += ["--assume", f"{name}=={version}"]
+    for folder in dict.fromkeys((*session.folders, *patches)):
+        given += ["--patches", _absolute(folder)]
+    return shlex.join(("uky-patch", *given, *words))
+
+
+def check_command(
+    session: Session, order: CheckRequest, place: Path, *, drafts: Path | None, with_drafts: bool = False
+) -> str:
+    """The check that was asked for, once more, writing its page to `place`. `with_drafts`: those count as records."""
+    words = ["check"]
+    words += ["--verl", order.verl] if order.verl else []
+    for one in order.against:
+        words += ["--against", written(one)]
+    for one in order.baseline:
+        words += ["--baseline", written(one)]
+    for pattern in order.scripts:
+        words += ["--scripts", pattern]
+    words += [] if order.since else ["--no-since"]
+    words += ["--draft", _absolute(drafts)] if drafts is not None and not with_drafts else []
+    words += ["--html", str(place)]
+    patches = (drafts,) if drafts is not None and with_drafts else ()
+    return on_fork(session, *words, rooted=not order.verl, patches=patches)
+
+
+def assumed(session: Session, order: CheckRequest) -> dict[str, str] | None:
+    """What `apply` has to assume to be for what was checked against; None where that is no release."""
+    found = dict(session.assume)
+    for one in order.against:
+        match one.source:
+            case Released(version=version):
+                found[one.known_as] = version
+            case NotInstalled():
+                found[one.known_as] = "none"
+            case InFolder():
+                return None
+            case AsInstalled():
+                pass
+    return found
+
+
+def written(one: Against) -> str:
+    """As it stands behind --against, with an absolute folder."""
+    match one.source:
+        case Released(version=version):
+            return f"{one.name}=={version}"
+        case InFolder(path=path):
+            return f"{one.name}={_absolute(path)}"
+        case NotInstalled():
+            return f"{one.name}==none"
+        case AsInstalled():
+            return one.name
+
+
+def _absolute(path: Path) -> str:
+    """Without following symlinks: an environment's `python` is one."""
+    return os.path.abspath(expanded(str(path)))  # noqa: PTH100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,9 +10,9 @@ from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.logs.milestones import phase_name
-from patcher.report.answers import show_json
+from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import width, wrapped
-from patcher.terminal.printing import say, style, to_paste
+from patcher.terminal.printing import style, to_paste
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
 _WORDS: dict[Verdict, Phrase] = {
@@ -30,33 +29,41 @@ _SHOWN = 8
 """Lines about the root, and names of a cascade."""
 
 
-def show_diagnosis(
-    found: Diagnosis, output: Literal["text", "json"], log: str = "", job: Mapping[str, Any] | None = None
-) -> None:
-    """`log` is what was diagnosed, by its name on the command line; `job` the host's job that wrote it, if one did."""
+def diagnosis_report(
+    found: Diagnosis,
+    output: Literal["text", "json"],
+    log: str = "",
+    job: Mapping[str, Any] | None = None,
+    *,
+    columns: int = 0,
+) -> Iterator[Part]:
+    """`log` is what was diagnosed, by its name on the command line; `job` the host's job that wrote it, if one did.
+
+    `columns`: those of the terminal that it goes to, 0 for a file.
+    """
     if output == "json":
-        show_json({**found.as_json(), "job": job})
+        yield Json({**found.as_json(), "job": job})
     else:
-        say(*lines(found, log, language()))
+        yield Lines(*lines(found, log, language(), columns))
 
 
-def lines(found: Diagnosis, log: str, tongue: Language) -> list[str]:
+def lines(found: Diagnosis, log: str, tongue: Language, columns: int = 0) -> list[str]:
     """The report, line by line."""
     report = [_head(found, log, tongue)]
     if reached := _phases(found, tongue):
-        report += _item(phrase("phases"), reached, tongue)
+        report += _item(phrase("phases"), reached, tongue, columns)
     if found.logs:
-        report += _item(phrase("logs"), show(_read_logs(found), tongue), tongue)
+        report += _item(phrase("logs"), show(_read_logs(found), tongue), tongue, columns)
     roots = [finding for finding in found.findings if finding.role == "root"]
     for root in roots:
-        report += _root(root, found, tongue)
+        report += _root(root, found, tongue, columns)
     if not roots and found.verdict != "ok":
         report += _listed(phrase("last words"), found.telling, tongue)
-    report += _cascade(found, tongue)
+    report += _cascade(found, tongue, columns)
     report += _listed(phrase("never came"), found.missing, tongue)
     report += _listed(phrase("only here"), found.added, tongue)
     for note in found.notes:
-        report += _item(phrase("note"), show(note, tongue), tongue)
+        report += _item(phrase("note"), show(note, tongue), tongue, columns)
     return report
 
 
@@ -99,21 +106,21 @@ def _phases(found: Diagnosis, tongue: Language) -> str:
     return " \u00b7 ".join(told)
 
 
-def _root(root: Finding, found: Diagnosis, tongue: Language) -> Iterator[str]:
+def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> Iterator[str]:
     symptom = root.symptom
     if symptom is None:
         unknown = phrase("not known: no record covers it; what was said around it:")
-        yield from _item(phrase("root"), show(unknown, tongue), tongue)
+        yield from _item(phrase("root"), show(unknown, tongue), tongue, columns)
     else:
         words = symptom.zh if tongue == "zh" else symptom
-        yield from _item(phrase("root"), f"{words.title}  [{symptom.id}]", tongue)
+        yield from _item(phrase("root"), f"{words.title}  [{symptom.id}]", tongue, columns)
     yield f"{' ' * (_COLUMN + 2)}{_where(root.place)}"
     yield from _quoted(_about(root, found), root.place)
     if symptom is not None:
-        yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue)
+        yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue, columns)
     for number, offer in enumerate(root.fixes, 1):
         label = phrase("fix {number}", number=number) if len(root.fixes) > 1 else phrase("fix")
-        yield from _fix(label, offer, tongue)
+        yield from _fix(label, offer, tongue, columns)
 
 
 def _where(place: LogLine) -> str:
@@ -157,18 +164,18 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]} \u2026"
 
 
-def _fix(label: Phrase, offer: Offer, tongue: Language) -> Iterator[str]:
-    yield from _item(label, offer.zh if tongue == "zh" else offer.text, tongue)
+def _fix(label: Phrase, offer: Offer, tongue: Language, columns: int) -> Iterator[str]:
+    yield from _item(label, offer.zh if tongue == "zh" else offer.text, tongue, columns)
     for command in offer.commands:
         yield f"{' ' * (_COLUMN + 6)}{to_paste(command)}"
     notes = [offer.note] if offer.note else []
     if offer.setting is not None:
         notes.append(phrase("run scripts take it from the setting {setting}", setting=offer.setting))
     for note in notes:
-        yield from (f"{' ' * (_COLUMN + 2)}{line}" for line in _wrapped(f"({show(note, tongue)})"))
+        yield from (f"{' ' * (_COLUMN + 2)}{line}" for line in _wrapped(f"({show(note, tongue)})", columns))
 
 
-def _cascade(found: Diagnosis, tongue: Language) -> Iterator[str]:
+def _cascade(found: Diagnosis, tongue: Language, columns: int) -> Iterator[str]:
     rest = [finding for finding in found.findings if finding.role == "cascade"]
     if not rest:
         return
@@ -180,12 +187,12 @@ def _cascade(found: Diagnosis, tongue: Language) -> Iterator[str]:
     if len(rest) > _SHOWN:
         named.append(show(phrase("and {count} more", count=len(rest) - _SHOWN), tongue))
     joined = ("\uff1b" if tongue == "zh" else "; ").join(named)
-    yield from _item(phrase("cascade"), joined, tongue)
+    yield from _item(phrase("cascade"), joined, tongue, columns)
 
 
-def _item(label: Phrase, text: str, tongue: Language) -> Iterator[str]:
+def _item(label: Phrase, text: str, tongue: Language, columns: int) -> Iterator[str]:
     head = _label(label, tongue)
-    for number, line in enumerate(_wrapped(text)):
+    for number, line in enumerate(_wrapped(text, columns)):
         yield f"{head if not number else ' ' * (_COLUMN + 2)}{line}"
 
 
@@ -194,9 +201,9 @@ def _label(label: Phrase, tongue: Language) -> str:
     return f"  {text}{' ' * max(1, _COLUMN - width(text))}"
 
 
-def _wrapped(text: str) -> list[str]:
-    """The text in lines for a file or pipe; on a terminal `say` wraps it."""
-    return [text] if sys.stdout.isatty() else wrapped(text, _WIDTH - _COLUMN)
+def _wrapped(text: str, columns: int) -> list[str]:
+    """The text in lines for a file or pipe; what goes to a terminal is broken when it is printed."""
+    return [text] if columns else wrapped(text, _WIDTH - _COLUMN)
 
 
 def _size(size: int) -> str:

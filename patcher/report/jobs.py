@@ -3,114 +3,89 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, listed, phrase, show
 from patcher.logs.milestones import phase_name
-from patcher.report.answers import show_json
-from patcher.report.live import Live, clock, show_milestone
-from patcher.terminal.output import require_reader
-from patcher.terminal.printing import say, show_job_log, style
+from patcher.terminal.document import Json, Lines, Part
+from patcher.terminal.live import clock
+from patcher.terminal.printing import style
 
 if TYPE_CHECKING:
     from patcher.jobs import Job, Stopped, Usage, Verdict
     from patcher.jobs.follow_log import Status
     from patcher.remote.host import Host
 
-__all__ = ["Live", "show_milestone"]
-
 Output = Literal["text", "json"]
 _STYLES = {"ok": "green", "failed": "red", "stopped": "yellow", "lost": "red", "running": "cyan"}
 _OTHERS = 5
-_MOST_TEXT = 1 << 20
 
 
-def show_text(text: str) -> None:
-    """The log's own text on standard output; on a terminal what would steer it is shown, colours apart.
-
-    Raises ReaderGoneError where nobody reads it any more: a log that is followed has no end of its own.
-    """
-    show_job_log(text)
-    require_reader()
-
-
-class LastLines:
-    """The last lines of a text that comes in pieces."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self.text = ""
-
-    def add(self, text: str) -> None:
-        lines = (self.text + text).splitlines(keepends=True)
-        self.text = "".join(lines[-self._count :] if self._count else [])[-_MOST_TEXT:]
-
-
-def show_log(host: Host, job: Job, text: str, verdict: Verdict | None) -> None:
+def log_report(host: Host, job: Job, text: str, verdict: Verdict | None) -> Iterator[Part]:
     """The log's last lines for a program; with how the job ended where it was followed."""
     told = verdict.as_json() if verdict is not None else job_json(job)
-    show_json({"host": host.name, "job": told, "text": text})
+    yield Json({"host": host.name, "job": told, "text": text})
 
 
-def show_unset(host: Host) -> None:
+def unset_report(host: Host) -> Iterator[Part]:
     """Tell on standard error which secrets the job goes without."""
     if host.unset:
         told = phrase(
             "named as secrets and not set here, so the job goes without: {names}", names=", ".join(host.unset)
         )
-        say(told.render(language()), err=True)
+        yield Lines(told.render(language()), err=True)
 
 
-def show_started(host: Host, job: Job) -> None:
+def started_report(host: Host, job: Job) -> Iterator[Part]:
     """That the job is there, and how to come back to it."""
     tongue = language()
     lines = [show(phrase("job {id}: {script}, detached", id=job.id, script=job.script), tongue)]
     if job.tmux:
         lines.append(show(phrase("its log in tmux: {command}", command=_tmux(host, job)), tongue))
-    say(*lines, err=True)
+    yield Lines(*lines, err=True)
 
 
-def show_job(host: Host, job: Job, output: Output) -> None:
+def job_report(host: Host, job: Job, output: Output) -> Iterator[Part]:
     """A job that was started and left."""
     if output == "json":
-        show_json({"host": host.name, "job": job_json(job)})
+        yield Json({"host": host.name, "job": job_json(job)})
     else:
-        say(*_back(host, job))
+        yield Lines(*_back(host, job))
 
 
-def show_verdict(host: Host, verdict: Verdict, output: Output) -> None:
+def verdict_report(host: Host, verdict: Verdict, output: Output) -> Iterator[Part]:
     """How it ended, and what tells why; of one that was left running, how to come back."""
     if output == "json":
-        show_json({"host": host.name, "job": verdict.as_json()})
+        yield Json({"host": host.name, "job": verdict.as_json()})
         return
     tongue = language()
     if verdict.kind == "running":
-        say(show(phrase("the job goes on"), tongue))
-        say(*_back(host, verdict.job))
+        yield Lines(show(phrase("the job goes on"), tongue))
+        yield Lines(*_back(host, verdict.job))
         return
-    say(f"{_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
+    yield Lines(f"{_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
     for line in verdict.lines:
-        say(f"  {show(line, tongue)}")
+        yield Lines(f"  {show(line, tongue)}")
     if verdict.kind != "ok":
-        say("  " + show(phrase("its log: {command}", command=_command(host, "logs", verdict.job)), tongue))
+        yield Lines("  " + show(phrase("its log: {command}", command=_command(host, "logs", verdict.job)), tongue))
 
 
-def show_end(host: Host, verdict: Verdict) -> None:
+def followed_report(host: Host, verdict: Verdict) -> Iterator[Part]:
     """How a job ended whose log was shown."""
     told = phrase("the job goes on") if verdict.kind == "running" else verdict.detail
-    say(f"{host.name}: {show(told, language())}", err=True)
+    yield Lines(f"{host.name}: {show(told, language())}", err=True)
 
 
-def show_status(host: Host, status: Status, output: Output) -> None:
+def job_status_report(host: Host, status: Status, output: Output) -> Iterator[Part]:
     """One job in full, the others in a line each."""
     if output == "json":
-        show_json(_status_json(host, status))
+        yield Json(_status_json(host, status))
         return
     tongue = language()
     verdict, job = status.verdict, status.verdict.job
-    say(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
+    yield Lines(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
     rows: list[tuple[Phrase, str]] = [(phrase("script"), job.script)]
     if verdict.spans:
         spans = " ▸ ".join(f"{show(phase_name(phase), tongue)} {took:.0f} s" for phase, took in verdict.spans.items())
@@ -130,43 +105,41 @@ def show_status(host: Host, status: Status, output: Output) -> None:
         rows.append((phrase("worked last"), f"{status.working['path']} ({status.working['job']})"))
     width = max(len(show(title, tongue)) for title, _ in rows)
     for title, text in rows:
-        say(f"  {show(title, tongue):<{width}}  {text}")
+        yield Lines(f"  {show(title, tongue):<{width}}  {text}")
     for other in status.others[: -_OTHERS - 1 : -1]:
-        say(f"{other.id}  {show(other.state, tongue)}  {clock(other.seconds)}  {other.script}")
+        yield Lines(f"{other.id}  {show(other.state, tongue)}  {clock(other.seconds)}  {other.script}")
 
 
-def show_stopping(processes: Sequence[Mapping[str, Any]]) -> None:
+def stopping_report(processes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     """What is about to be stopped."""
     if processes:
         told = ", ".join(f"{process['pid']} {process['name']}" for process in processes)
-        say(show(phrase("stopping {processes}", processes=told), language()), err=True)
+        yield Lines(show(phrase("stopping {processes}", processes=told), language()), err=True)
 
 
-def show_stopped(host: Host, stopped: Stopped, output: Output) -> int:
-    """What a stop came to; the exit code."""
-    code = ExitCode.FINDINGS if stopped.left else ExitCode.CLEAN
+def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Part]:
+    """What a stop came to."""
     if output == "json":
         report = {"was": stopped.was, "stopped": list(stopped.processes), "left": list(stopped.left)}
-        show_json({"host": host.name, "job": job_json(stopped.job), **report})
-        return code
+        yield Json({"host": host.name, "job": job_json(stopped.job), **report})
+        return
     tongue = language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
     if stopped.was not in ("running", "starting"):
         told = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
-        say(show(told, tongue))
+        yield Lines(show(told, tongue))
         if not stopped.processes:
-            return code
+            return
     told = phrase(
         "job {id}: {count} {count:process|processes} stopped, {killed} of them killed",
         id=job.id,
         count=len(stopped.processes),
         killed=killed,
     )
-    say(show(told, tongue))
+    yield Lines(show(told, tongue))
     for process in stopped.left:
         left = phrase("process {pid} ({name}) could not be stopped", pid=process["pid"], name=process["name"])
-        say(show(left, tongue), err=True)
-    return code
+        yield Lines(show(left, tongue), err=True)
 
 
 def exit_code(verdict: Verdict) -> int:

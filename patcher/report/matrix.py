@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patcher.check.matrix import Breaks, Cell, Matrix, Works, WorksWithRecords
 from patcher.i18n import Language, language, phrase, show
-from patcher.report import table
-from patcher.report.answers import show_json
 from patcher.report.check import finding_json, page_json, page_lines
-from patcher.terminal.printing import say
+from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.table import Cell as TableCell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,19 +34,19 @@ class Span:
         return self.first if self.first == self.last else f"{self.first} – {self.last}"
 
 
-def show_matrix(matrix: Matrix, session: Session, *, page: Path | None = None) -> None:
+def matrix_report(matrix: Matrix, session: Session, *, page: Path | None = None) -> Iterator[Part]:
     """Print the JSON, or a table with a line for each span of releases. `page`: where the page was written."""
     if session.output == "json":
-        show_json({**matrix_json(matrix), **page_json(page)})
+        yield Json({**matrix_json(matrix), **page_json(page)})
         return
     tongue = language()
-    head = [table.Cell(matrix.package), *(table.Cell(f"verl {verl}") for verl in matrix.verl)]
-    rows = [[table.Cell(span.shown), *(_cell(cell) for cell in span.cells)] for span in spans(matrix, mark)]
-    table.show_rows(rows, head=head)
-    say("", f"{legend(tongue)}")
+    head = [TableCell(matrix.package), *(TableCell(f"verl {verl}") for verl in matrix.verl)]
+    rows = [[TableCell(span.shown), *(_cell(cell) for cell in span.cells)] for span in spans(matrix, mark)]
+    yield Table(rows, head=head)
+    yield Lines("", f"{legend(tongue)}")
     for line in missing_lines(matrix, tongue):
-        say(line)
-    say(totals(matrix).render(tongue), *page_lines(page, tongue))
+        yield Lines(line)
+    yield Lines(totals(matrix).render(tongue), *page_lines(page, tongue))
 
 
 def legend(tongue: Language) -> str:
@@ -112,8 +111,8 @@ def _marks(cells: Sequence[Cell | None], marked: Callable[[Cell | None], str]) -
     return [marked(cell) for cell in cells]
 
 
-def _cell(cell: Cell | None) -> table.Cell:
-    return table.Cell(mark(cell), _STYLES[type(cell.state)] if cell is not None else "")
+def _cell(cell: Cell | None) -> TableCell:
+    return TableCell(mark(cell), _STYLES[type(cell.state)] if cell is not None else "")
 
 
 def matrix_json(matrix: Matrix) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, get_args
 
-from patcher.analysis.model import Finding, Severity
+from patcher.analysis.findings import Finding, Severity
 from patcher.check.matrix import Breaks, Cell, Matrix, WorksWithRecords
 from patcher.i18n import Language, Phrase, Phrases, phrase, show
 from patcher.records.model import Record
@@ -18,12 +17,7 @@ from patcher.report.records import text_of
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
-def write_page(matrix: Matrix, records: Iterable[Record], place: Path, *, command: str, date: str) -> None:
-    """Write the page to where `page.place_of` says. Raises TreeError where the file cannot be written."""
-    page.write_page(place, render_page(matrix, records, command=command, date=date))
-
-
-def render_page(
+def matrix_page(
     matrix: Matrix, records: Iterable[Record], *, command: str, date: str, lang: Language | None = None
 ) -> str:
     """The page's text. Pure but for reading its templates."""

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Language, Phrases, language, listed, phrase, show
 from patcher.migrate.order import READ_ONLY_STEPS, STEPS, Step
 from patcher.migrate.wording import printable, readable_size
-from patcher.report.answers import Report
-from patcher.report.asking import agreed
-from patcher.report.diffs import show_diff, unified
+from patcher.terminal.answers import Report
+from patcher.terminal.document import Diff, Lines, Part, unified
 from patcher.terminal.layout import width
-from patcher.terminal.printing import say, style
-from patcher.terminal.progress import progress
+from patcher.terminal.printing import style
 
 if TYPE_CHECKING:
-    from patcher.checks import Check
-    from patcher.errors import UkyError
-    from patcher.i18n import Phrase
     from patcher.migrate.migration import Migration
     from patcher.migrate.payload import Payload
-    from patcher.migrate.steps import Listeners
-    from patcher.report.jobs import Live
     from patcher.secrets.redacting import Redactor
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
 _LARGEST = 15
 
 
-def show_step(step: Step, redactor: Redactor) -> None:
+def step_report(step: Step, redactor: Redactor) -> Iterator[Part]:
     """One line for the step, and its notes under it, without secrets."""
-    progress("")
     tongue = language()
     names = max(width(show(name, tongue)) for name in STEPS)
     words = max(width(show(word, tongue)) for word in _STYLES)
@@ -41,51 +34,51 @@ def show_step(step: Step, redactor: Redactor) -> None:
     lines = [redactor.text(show(note, tongue)) for note in step.notes if note]
     if step.fix:
         lines.append(f"-> {redactor.text(show(step.fix, tongue))}")
-    say(head + redactor.text(show(step.detail, tongue)))
+    yield Lines(head + redactor.text(show(step.detail, tongue)))
     for line in lines:
-        say(*(indent + part for part in line.split("\n")))
+        yield Lines(*(indent + part for part in line.split("\n")))
 
 
-def show_preview(migration: Migration) -> None:
+def preview_report(migration: Migration) -> Iterator[Part]:
     """What a dry run found: files and bytes, largest first; what is left out; records; rendered files as diffs."""
     tongue = language()
     payload, difference = migration.findings.payload, migration.findings.difference
     if payload is None or difference is None:
         return
     if difference.send:
-        say("", f"{show('would be sent, largest first', tongue)}")
+        yield Lines("", f"{show('would be sent, largest first', tongue)}")
         ordered = sorted(difference.send, key=lambda path: -payload.items[path].size)
         for path in ordered[:_LARGEST]:
-            say(f"  {readable_size(payload.items[path].size):>9}  {printable(path)}")
+            yield Lines(f"  {readable_size(payload.items[path].size):>9}  {printable(path)}")
         if len(ordered) > _LARGEST:
             rest = sum(payload.items[path].size for path in ordered[_LARGEST:])
             more = phrase("and {count} more", count=len(ordered) - _LARGEST)
-            say(f"  {readable_size(rest):>9}  {show(more, tongue)}")
+            yield Lines(f"  {readable_size(rest):>9}  {show(more, tongue)}")
     for title, paths in (("would be moved aside", difference.retire), ("changed on the host", difference.overwritten)):
         if paths:
-            say("", f"{show(title, tongue)}")
-            say(*(f"  {printable(path)}" for path in paths))
-    _show_left_out(payload, tongue)
+            yield Lines("", f"{show(title, tongue)}")
+            yield Lines(*(f"  {printable(path)}" for path in paths))
+    yield from _left_out(payload, tongue)
     done = payload.result
     for path in done.would_change:
-        say("")
-        show_diff(unified(path, done.before[path], done.plan.files[path].text))
+        yield Lines("")
+        yield Diff(unified(path, done.before[path], done.plan.files[path].text))
     for put in migration.findings.rendered:
         if put.rendered is not None and put.outcome != "unchanged":
-            say("")
-            show_diff(unified(put.path, put.there or "", put.rendered.text))
+            yield Lines("")
+            yield Diff(unified(put.path, put.there or "", put.rendered.text))
 
 
-def _show_left_out(payload: Payload, tongue: Language) -> None:
+def _left_out(payload: Payload, tongue: Language) -> Iterator[Part]:
     if not payload.listing.left_out:
         return
-    say("", f"{show('left out', tongue)}")
+    yield Lines("", f"{show('left out', tongue)}")
     for item in payload.listing.left_out:
         amount = readable_size(item.size) if item.size is not None else ""
-        say(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
+        yield Lines(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
 
 
-def show_end(migration: Migration, *, dry: bool) -> None:
+def migration_end(migration: Migration, *, dry: bool) -> Iterator[Part]:
     """The last line: ready, or where it stopped and how to go on."""
     tongue = language()
     failed = next((step for step in migration.steps if step.status == "fail"), None)
@@ -100,7 +93,7 @@ def show_end(migration: Migration, *, dry: bool) -> None:
         text = phrase("ready: {host}", host=migration.host)
     else:
         text = phrase("in order on {host}: {steps}", host=migration.host, steps=_names(migration))
-    say("", f"{text.render(tongue)}")
+    yield Lines("", f"{text.render(tongue)}")
 
 
 def _names(migration: Migration) -> Phrases:
@@ -144,27 +137,3 @@ def as_json(migration: Migration, redactor: Redactor) -> Report:
             report["overwritten"] = [printable(path) for path in difference.overwritten]
     found: Report = redactor.value(report)
     return found
-
-
-def listeners() -> tuple[Listeners, Live]:
-    """What a person sees while a step runs, all of it on standard error; and the live line, to be ended."""
-    from patcher.migrate.steps import Listeners
-    from patcher.report.jobs import Live
-
-    live = Live()
-    return Listeners(progress, _show_check, live.milestone, live.time, _show_cut, live.trouble, confirm), live
-
-
-def _show_check(check: Check) -> None:
-    progress(phrase("{name}: {status}", name=check.name, status=show(check.status, language())))
-
-
-def _show_cut(error: UkyError, seconds: float) -> None:
-    text = phrase("{title}; trying again in {seconds} s", title=error.title, seconds=f"{seconds:.0f}")
-    progress("")
-    say(text.render(language()), err=True)
-
-
-def confirm(question: Phrase) -> bool:
-    """Ask the person at the terminal; no where there is none."""
-    return agreed(question, yes=False)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from patcher.checks import Check
 from patcher.cluster.comparing import Comparison, compare
 from patcher.cluster.machines import gpus, skews
-from patcher.cluster.model import Node, own_name, trees
+from patcher.cluster.model import Node, trees
 from patcher.cluster.nodes import Applied
 from patcher.cluster.software import tree_digest
 from patcher.cluster.verdicts import names
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrases, language, phrase, show
-from patcher.report.answers import show_json
 from patcher.report.checks import as_json
-from patcher.report.table import Cell, show_rows
-from patcher.terminal.printing import say
-from patcher.terminal.progress import progress
+from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.table import Cell
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _GIB = 1 << 30
@@ -31,64 +28,50 @@ _HEADINGS = (
 )
 
 
-class Progress:
-    """How many nodes have answered, on a terminal, while the others are waited for."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def take(self, node: Node) -> None:
-        self._count += 1
-        progress(
-            phrase(
-                "{count} {count:node|nodes} {count:has|have} answered; {node} was the last",
-                count=self._count,
-                node=own_name(node),
-            )
-        )
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        progress("")
-
-
-def show_verified(nodes: Sequence[Node], address: str, output: Literal["text", "json"]) -> int:
-    """The exit code: 1 where anything fails."""
+def verified_report(nodes: Sequence[Node], address: str, output: Literal["text", "json"]) -> Iterator[Part]:
+    """The nodes, and what differs between them."""
     found = compare(nodes, address)
     if output == "json":
-        show_json({"checks": _checks_json(found), "nodes": _nodes_json(nodes, found)})
+        yield Json({"checks": _checks_json(found), "nodes": _nodes_json(nodes, found)})
     else:
-        _show(nodes, found)
-    return ExitCode.FINDINGS if any(check.status == "fail" for check in found.checks) else ExitCode.CLEAN
+        yield from _table_and_checks(nodes, found)
 
 
-def show_applied(done: Applied, address: str, output: Literal["text", "json"], *, dry_run: bool) -> int:
-    """The exit code: 3 where nothing was written as records cannot be applied, 1 where a node is left behind."""
+def applied_report(done: Applied, address: str, output: Literal["text", "json"], *, dry_run: bool) -> Iterator[Part]:
+    """The nodes after an apply, what differs between them, and what was written."""
     found = compare(done.nodes, address)
     if output == "json":
-        show_json(_applied_json(done, found))
+        yield Json(_applied_json(done, found))
     else:
-        _show(done.nodes, found)
-        _tell_applied(done, dry_run=dry_run)
+        yield from _table_and_checks(done.nodes, found)
+        yield from _what_was_applied(done, dry_run=dry_run)
+
+
+def verified_exit_code(nodes: Sequence[Node], address: str) -> int:
+    """1 where anything fails."""
+    failed = any(check.status == "fail" for check in compare(nodes, address).checks)
+    return ExitCode.FINDINGS if failed else ExitCode.CLEAN
+
+
+def applied_exit_code(done: Applied, address: str, *, dry_run: bool) -> int:
+    """3 where nothing was written as records cannot be applied, 1 where a node is left behind."""
     if done.refused:
         return ExitCode.NOT_APPLIED
-    left = any(check.status == "fail" for check in found.checks)
+    left = any(check.status == "fail" for check in compare(done.nodes, address).checks)
     return ExitCode.FINDINGS if left or (dry_run and done.would_change) else ExitCode.CLEAN
 
 
-def _show(nodes: Sequence[Node], found: Comparison) -> None:
+def _table_and_checks(nodes: Sequence[Node], found: Comparison) -> Iterator[Part]:
     tongue = language()
     odd = found.odd()
     there = [node for node in nodes if node.facts is not None and not node.facts.error]
     ahead = skews(nodes)
     head = tuple(Cell(show(text, tongue)) for text in _HEADINGS)
     if there:
-        show_rows([_row(node, odd.get(node.name, ()), ahead) for node in there], head=head)
-        say("")
-    show_rows([_line(check, tongue) for check in found.checks])
-    _tell_shared(nodes, tongue)
+        yield Table([_row(node, odd.get(node.name, ()), ahead) for node in there], head=head)
+        yield Lines("")
+    yield Table([_line(check, tongue) for check in found.checks])
+    yield from _shared_trees(nodes, tongue)
 
 
 def _row(node: Node, odd: Sequence[str], ahead: Mapping[str, float]) -> tuple[Cell, ...]:
@@ -127,26 +110,28 @@ def _line(check: Check, tongue: Language) -> tuple[Cell, ...]:
     )
 
 
-def _tell_shared(nodes: Sequence[Node], tongue: Language) -> None:
+def _shared_trees(nodes: Sequence[Node], tongue: Language) -> Iterator[Part]:
     for group in trees(nodes):
         if len(group) > 1:
             told = phrase("one tree on shared storage: {nodes}", nodes=names(group, len(nodes)))
-            say(f"  {show(told, tongue)}")
+            yield Lines(f"  {show(told, tongue)}")
 
 
-def _tell_applied(done: Applied, *, dry_run: bool) -> None:
+def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
     tongue = language()
-    say("")
+    yield Lines("")
     if done.refused:
-        say(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
+        yield Lines(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
         for node in done.nodes:
             if node.facts is not None and node.facts.plan is not None:
                 for name, why in node.facts.plan.failed.items():
-                    say(f"  {node.name}  {name}  {show(why, tongue)}", err=True)
+                    yield Lines(f"  {node.name}  {name}  {show(why, tongue)}", err=True)
         return
     if dry_run:
         trees_left = {done.shares.get(node.id, node.id) for node in done.nodes if _would_change(node)}
-        say(show(phrase("{count} {count:tree|trees} would change; nothing was written", count=len(trees_left)), tongue))
+        yield Lines(
+            show(phrase("{count} {count:tree|trees} would change; nothing was written", count=len(trees_left)), tongue)
+        )
         return
     for count in sorted({len(files) for files in done.written.values() if files}):
         writers = [node for node in done.nodes if len(done.written.get(node.id, ())) == count]
@@ -155,9 +140,9 @@ def _tell_applied(done: Applied, *, dry_run: bool) -> None:
         shared = phrase(
             "{node}: {count} {count:file|files} changed, for {others} too", **told.fields, others=names(others, 0)
         )
-        say(f"  {show(shared if others else told, tongue)}")
+        yield Lines(f"  {show(shared if others else told, tongue)}")
     if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
-        say(show(phrase("nothing to do"), tongue))
+        yield Lines(show(phrase("nothing to do"), tongue))
 
 
 def _would_change(node: Node) -> bool:

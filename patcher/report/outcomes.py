@@ -8,7 +8,7 @@ from typing import Any
 
 from patcher.i18n import Language, show
 from patcher.plan.outcome import FAILED, Kind, RecordOutcome
-from patcher.report.table import Cell, Row
+from patcher.terminal.table import Cell, Row
 
 _ORDER: tuple[str, ...] = (
     "tampered",

@@ -1,20 +1,23 @@
-"""Pages: single files in English and Chinese that fetch nothing, and where they may be written."""
+"""Pages: single files in English and Chinese that fetch nothing; and the diffs of Python in them."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import keyword
+import tokenize
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from patcher import __version__
 from patcher.data import shipped
-from patcher.errors import UsageError, message_of
-from patcher.i18n import Language, language, phrase, show
+from patcher.i18n import Language, language, show
 from patcher.templating import environment
-from patcher.terminal.report_file import write_whole
 from patcher.visible import visible
-from patcher.worktree import files
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -25,47 +28,6 @@ Both: TypeAlias = tuple[str, str]
 
 def both(text: object) -> Both:
     return show(text, "en"), show(text, "zh")
-
-
-def place_of(file: Path) -> Path:
-    """Where a page that was asked for goes, absolute. Nothing is replaced there but an earlier page.
-
-    Raises:
-        UsageError: its folder is not there, or there is something else under that name.
-    """
-    folder = file.parent.resolve()
-    if not folder.is_dir():
-        raise UsageError(
-            phrase("--html {file}: there is no folder {folder}", file=file, folder=folder),
-            advice=phrase("Make the folder first, or name a file in one that is there."),
-        )
-    place = folder / file.name
-    if place.is_symlink():
-        raise UsageError(
-            phrase("--html {file} is a symlink, and nothing is written through one", file=file),
-            advice=phrase("Name the file itself, or another one."),
-        )
-    try:
-        text = files.read(place, files.DATA_BYTES)
-    except FileNotFoundError:
-        return place
-    except OSError as error:
-        raise UsageError(
-            phrase("--html {file} cannot be replaced", file=file),
-            cause=message_of(error),
-            advice=phrase("Name another file."),
-        ) from error
-    if text and not (text[:15].lower() == b"<!doctype html>" and b"uky-patch" in text):
-        raise UsageError(
-            phrase("--html {file} is there already, and is no page of uky-patch", file=file),
-            advice=phrase("Name another file, or move that one away."),
-        )
-    return place
-
-
-def write_page(place: Path, text: str) -> None:
-    """Write a page to where `place_of` says. Raises TreeError where that cannot be done."""
-    write_whole(place, text)
 
 
 def render_page(name: str, *, heading: Both, command: str, date: str, lang: Language | None = None, **data: Any) -> str:
@@ -124,3 +86,85 @@ def _inline(path: Path) -> str:
 def _hash(text: str) -> str:
     """What a content security policy calls an inline script or style by."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+Parts = tuple[tuple[str, str], ...]
+"""Stretches of a line, each with a class of the style sheet: k keyword, s string, c comment, n number, "" none."""
+
+
+def diff_lines(path: str, before: str, after: str) -> list[dict[str, Any]]:
+    """The lines of the diff, each with `kind`, `sign` and `parts`; none where the texts are equal."""
+    old, new = _split(before), _split(after)
+    groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3))
+    if not groups:
+        return []
+    found = [_line("head", "--- ", f"a/{path}"), _line("head", "+++ ", f"b/{path}")]
+    coloured = _coloured(before), _coloured(after)
+    for group in groups:
+        first, last = group[0], group[-1]
+        found.append(_line("hunk", "@@ ", f"-{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"))
+        for what, begin, end, there, until in group:
+            if what == "equal":
+                found += [_code("", " ", coloured[0], old, at) for at in range(begin, end)]
+                continue
+            found += [_code("removed", "-", coloured[0], old, at) for at in range(begin, end)]
+            found += [_code("added", "+", coloured[1], new, at) for at in range(there, until)]
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """Lines as Python counts them: a form feed ends none."""
+    return text.removesuffix("\n").replace("\r\n", "\n").split("\n")
+
+
+def _line(kind: str, sign: str, text: str) -> dict[str, Any]:
+    return {"kind": kind, "sign": sign, "parts": (("", text),)}
+
+
+def _code(kind: str, sign: str, coloured: Sequence[Parts], lines: Sequence[str], at: int) -> dict[str, Any]:
+    return {"kind": kind, "sign": sign, "parts": coloured[at] if at < len(coloured) else (("", lines[at]),)}
+
+
+def _range(begin: int, end: int) -> str:
+    """As `diff -u` writes it: `12`, `12,3`, and `11,0` for no lines after the eleventh."""
+    count = end - begin
+    return str(begin + 1) if count == 1 else f"{begin + (count > 0)},{count}"
+
+
+@lru_cache(maxsize=32)
+def _coloured(text: str) -> tuple[Parts, ...]:
+    """Each line in parts. What cannot be read as Python is in one part from there on."""
+    lines = _split(text)
+    cuts: list[list[tuple[int, int, str]]] = [[] for _ in lines]
+    for kind, (row, column), (last, end) in _tokens(text):
+        for at in range(row - 1, min(last, len(lines))):
+            cuts[at].append((column if at == row - 1 else 0, end if at == last - 1 else len(lines[at]), kind))
+    return tuple(tuple(_parts(line, marks)) for line, marks in zip(lines, cuts, strict=True))
+
+
+def _parts(line: str, marks: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, str]]:
+    at = 0
+    for begin, end, kind in marks:
+        if at < begin:
+            yield "", line[at:begin]
+        if max(at, begin) < end:
+            yield kind, line[max(at, begin) : end]
+        at = max(at, end)
+    if at < len(line) or not line:
+        yield "", line[at:]
+
+
+def _tokens(text: str) -> Iterator[tuple[str, tuple[int, int], tuple[int, int]]]:
+    kinds = {tokenize.COMMENT: "c", tokenize.STRING: "s", tokenize.NUMBER: "n"}
+    kinds |= {  # The parts of an f-string, each a token from Python 3.12 on.
+        number: "s" for number, name in tokenize.tok_name.items() if name.startswith("FSTRING")
+    }
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(_split(text)) + "\n").readline):
+            kind = kinds.get(token.type, "")
+            if token.type == tokenize.NAME and keyword.iskeyword(token.string):
+                kind = "k"
+            if kind:
+                yield kind, token.start, token.end
+    except (tokenize.TokenError, SyntaxError):
+        return

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, language, phrase, show
-from patcher.report.answers import show_json
 from patcher.report.check import check_json, finding_json
 from patcher.report.outcomes import as_json
-from patcher.report.table import Cell, show_rows
-from patcher.terminal.printing import say
+from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.table import Cell
 
 if TYPE_CHECKING:
     from patcher.check.pinning import Pins
@@ -20,22 +19,22 @@ if TYPE_CHECKING:
 _NAMED = 4
 
 
-def show_pins(done: Pins, session: Session) -> None:
+def pins_report(done: Pins, session: Session) -> Iterator[Part]:
     """Print JSON, or one screen."""
     if session.output == "json":
-        show_json(pins_json(done, session))
+        yield Json(pins_json(done, session))
         return
     tongue = language()
-    show_rows([_version_row(name, done, tongue) for name in done.proposed])
+    yield Table([_version_row(name, done, tongue) for name in done.proposed])
     rows = [
         *_record_rows("now needed", "yellow", done.needed, tongue),
         *_record_rows("no longer needed", "green", done.unneeded, tongue),
         *_record_rows("drifted", "red", done.drifted, tongue),
         *_break_rows(done, tongue),
     ]
-    say("", *_about_packages(done, tongue), "")
-    show_rows(rows)
-    say(*[""] * bool(rows), _sentence(done, tongue))
+    yield Lines("", *_about_packages(done, tongue), "")
+    yield Table(rows)
+    yield Lines(*[""] * bool(rows), _sentence(done, tongue))
 
 
 def pins_json(done: Pins, session: Session) -> dict[str, Any]:

@@ -3,60 +3,56 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from patcher.errors import message_of
 from patcher.i18n import language, phrase, show
-from patcher.report.answers import show_json
-from patcher.report.asking import agreed
-from patcher.report.table import Cell, show_rows
-from patcher.terminal.printing import say
+from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.table import Cell
 from patcher.watch.probe.probe import READS, WRITES, Answer, Write
 
 
-def show_questions(output: Literal["text", "json"]) -> None:
+def questions_report(output: Literal["text", "json"]) -> Iterator[Part]:
     """What can be asked, and what can be done with its risk."""
     if output == "json":
         reads = {name: str(one.title) for name, one in READS.items()}
         writes = {name: {"title": str(one.title), "risk": str(one.risk)} for name, one in WRITES.items()}
-        show_json({"reads": reads, "writes": writes})
+        yield Json({"reads": reads, "writes": writes})
         return
     tongue = language()
-    say(show("Questions, which change nothing: uky-patch probe WHAT --pid PID", tongue))
-    show_rows([[Cell(f"{name} {one.argument}".strip()), Cell(show(one.title, tongue))] for name, one in READS.items()])
-    say(show("Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID", tongue))
+    yield Lines(show("Questions, which change nothing: uky-patch probe WHAT --pid PID", tongue))
+    yield Table(
+        [[Cell(f"{name} {one.argument}".strip()), Cell(show(one.title, tongue))] for name, one in READS.items()]
+    )
+    yield Lines(show("Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID", tongue))
     for name, action in WRITES.items():
-        say(f"  {name} {action.argument}".rstrip() + f": {show(action.title, tongue)}")
-        say(f"      {show(action.risk, tongue)}")
+        yield Lines(f"  {name} {action.argument}".rstrip() + f": {show(action.title, tongue)}")
+        yield Lines(f"      {show(action.risk, tongue)}")
 
 
-def agree(action: Write, targets: Sequence[str]) -> bool:
-    """Say what would be done and its risk, and ask."""
+def risk_report(action: Write, targets: Sequence[str]) -> Iterator[Part]:
+    """What would be done to these processes, and its risk."""
     tongue = language()
-    say(show(phrase("{title} in {targets}", title=action.title, targets=", ".join(targets)), tongue), err=True)
-    say(show(action.risk, tongue), err=True)
-    if agreed(phrase("Do it?"), yes=False):
-        return True
-    say(show("Nothing was done. To agree beforehand: --yes", tongue), err=True)
-    return False
+    told = phrase("{title} in {targets}", title=action.title, targets=", ".join(targets))
+    yield Lines(show(told, tongue), show(action.risk, tongue), err=True)
 
 
-def show_answers(question: str, answers: Sequence[Answer], output: Literal["text", "json"]) -> None:
+def answers_report(question: str, answers: Sequence[Answer], output: Literal["text", "json"]) -> Iterator[Part]:
     """A table for each process, or why it gave none."""
     if output == "json":
-        show_json({"question": question, "answers": [_answer(one) for one in answers]})
+        yield Json({"question": question, "answers": [_answer(one) for one in answers]})
         return
     tongue = language()
     for answer in answers:
-        say(show(phrase("process {target}", target=answer.target), tongue))
+        yield Lines(show(phrase("process {target}", target=answer.target), tongue))
         if answer.error is not None:
-            say(*f"  {show(message_of(answer.error), tongue)}".split("\n"))
+            yield Lines(*f"  {show(message_of(answer.error), tongue)}".split("\n"))
         elif not answer.rows:
-            say("  " + show("nothing of the kind in this process", tongue))
+            yield Lines("  " + show("nothing of the kind in this process", tongue))
         else:
             head, *rows = _table(answer.rows)
-            show_rows(rows, head=head)
+            yield Table(rows, head=head)
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import language, phrase, show
-from patcher.report.diffs import show_diff, unified
-from patcher.terminal.printing import say, show_exactly
+from patcher.terminal.document import Diff, Exact, Lines, Part, unified
 
 if TYPE_CHECKING:
     from patcher.profiles.rendering import RenderedOnHost
 
-_SAID = {
+_OUTCOMES = {
     "written": "{path}: written",
     "updated": "{path}: updated",
     "unchanged": "{path}: unchanged",
@@ -41,28 +41,28 @@ def as_json(shown: RenderedOnHost, *, wrote: bool) -> dict[str, Any]:
     }
 
 
-def show_text(shown: RenderedOnHost) -> None:
+def text_report(shown: RenderedOnHost) -> Iterator[Part]:
     """The file itself to standard output, notes to standard error."""
-    _notes(shown)
-    show_exactly(shown.file.text)
+    yield from _notes(shown)
+    yield Exact(shown.file.text)
 
 
-def show_difference(shown: RenderedOnHost) -> None:
+def difference_report(shown: RenderedOnHost) -> Iterator[Part]:
     """What would change in the file that is there."""
-    _notes(shown)
-    show_diff(diff_of(shown))
+    yield from _notes(shown)
+    yield Diff(diff_of(shown))
 
 
-def show_written(shown: RenderedOnHost) -> None:
+def written_report(shown: RenderedOnHost) -> Iterator[Part]:
     """How writing ended; a file that stays is shown with what it differs in."""
-    _notes(shown)
+    yield from _notes(shown)
     tongue = language()
-    say(show(phrase(_SAID[shown.written.outcome], path=shown.file.path), tongue))
+    yield Lines(show(phrase(_OUTCOMES[shown.written.outcome], path=shown.file.path), tongue))
     if shown.written.outcome in ("kept", "foreign"):
-        show_diff(diff_of(shown))
+        yield Diff(diff_of(shown))
 
 
-def _notes(shown: RenderedOnHost) -> None:
+def _notes(shown: RenderedOnHost) -> Iterator[Part]:
     tongue = language()
     for note in shown.file.notes:
-        say(f"{show('note', tongue)}: {show(note, tongue)}", err=True)
+        yield Lines(f"{show('note', tongue)}: {show(note, tongue)}", err=True)

@@ -6,15 +6,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from patcher import __version__
-from patcher.analysis.model import FindingKind
-from patcher.terminal.report_file import write_whole
+from patcher.analysis.findings import FindingKind
 
 if TYPE_CHECKING:
-    from patcher.analysis.model import Finding, Severity
+    from patcher.analysis.findings import Finding, Severity
     from patcher.check.checking import Check
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -22,11 +20,11 @@ _LEVELS: Mapping[Severity, str] = {"break": "error", "optional": "warning", "ine
 _KINDS = get_args(FindingKind)
 
 
-def write_sarif(done: Check, file: Path) -> None:
-    """Write it. Raises TreeError where the file cannot be written."""
+def sarif_text(done: Check) -> str:
+    """The file's text, without secrets."""
     from patcher.secrets.redacting import here
 
-    write_whole(file, json.dumps(here().value(sarif(done)), indent=1, ensure_ascii=False) + "\n")
+    return json.dumps(here().value(sarif(done)), indent=1, ensure_ascii=False) + "\n"
 
 
 def sarif(done: Check) -> dict[str, Any]:

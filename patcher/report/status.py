@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.i18n import Language, language, phrase, show
 from patcher.patching.next_step import after_status
-from patcher.report.answers import show_json
 from patcher.report.commands import command_line
-from patcher.report.header import about_pre_images, header, problems
+from patcher.report.header import (
+    about_pre_images,
+    environment_json,
+    header,
+    problems,
+    unknown_environment,
+    untried_json,
+)
 from patcher.report.outcomes import as_json, nearest_lines, rows, tally
-from patcher.report.surroundings import environment_json, unknown_environment, untried_json
-from patcher.report.table import show_rows
 from patcher.session.session import NAME_IT
-from patcher.terminal.printing import say
+from patcher.terminal.document import Json, Lines, Part, Table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from patcher.check.untried import Untried
     from patcher.patching.next_step import NextStep
     from patcher.patching.status import RecordsStatus
     from patcher.session.session import Session
 
 
-def show_status(status: RecordsStatus, beyond: Untried | None, session: Session, *, everything: bool) -> None:
+def status_report(
+    status: RecordsStatus, beyond: Untried | None, session: Session, *, everything: bool
+) -> Iterator[Part]:
     """Print the contract's JSON, or a table with one row a record."""
     if session.output == "json":
-        show_json(status_json(status, beyond, session))
+        yield Json(status_json(status, beyond, session))
         return
     tongue = language()
     told = [*problems(session, tongue), *about_pre_images(status.pre_images, tongue)]
-    say(*unknown_environment(session, tongue), header(session, tongue), *told, "")
+    yield Lines(*unknown_environment(session, tongue), header(session, tongue), *told, "")
     shown = [one for one in status.outcomes if everything or one.skipped or one.kind != "not-needed"]
-    show_rows(rows(shown, tongue))
+    yield Table(rows(shown, tongue))
     for line in nearest_lines(status.outcomes, tongue):
-        say(f"  {line}")
+        yield Lines(f"  {line}")
     if status.unrecorded:
         places = ", ".join(f"{mark.file}:{mark.line}" for mark in status.unrecorded[:5])
         more = len(status.unrecorded) - 5
@@ -42,13 +51,13 @@ def show_status(status: RecordsStatus, beyond: Untried | None, session: Session,
             word=session.config.marker,
             places=places + (f" (+{more})" if more > 0 else ""),
         )
-        say(f"  {len(status.unrecorded)} {text.render(tongue)}")
+        yield Lines(f"  {len(status.unrecorded)} {text.render(tongue)}")
     if beyond is not None:
-        say("", beyond.told.render(tongue))
+        yield Lines("", beyond.told.render(tongue))
     step = after_status(session, status)
     if step is not None and step.about:
-        say(f"  {show(step.about, tongue)}")
-    say("", f"{tally(status.outcomes, tongue)}{_ending(step, status, beyond, session, tongue)}")
+        yield Lines(f"  {show(step.about, tongue)}")
+    yield Lines("", f"{tally(status.outcomes, tongue)}{_ending(step, status, beyond, session, tongue)}")
 
 
 def status_json(status: RecordsStatus, beyond: Untried | None, session: Session) -> dict[str, Any]:
@@ -79,3 +88,14 @@ def _ending(
     if beyond is not None and not beyond.clean:
         return phrase(". Next: {step}", step=beyond.next).render(tongue)
     return show(". Nothing to do", tongue)
+
+
+def trust_report(root: Path, output: Literal["text", "json"], *, trusted: bool) -> Iterator[Part]:
+    """Whether a tree is trusted."""
+    if output == "json":
+        yield Json({"root": str(root), "trusted": trusted})
+    elif trusted:
+        told = phrase("{root}: trusted; what it names as its interpreter may be started", root=root)
+        yield Lines(show(told, language()))
+    else:
+        yield Lines(show(phrase("{root}: not trusted; no program that it names is started", root=root), language()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from patcher.diagnose.diagnosis import Offer
@@ -11,46 +11,47 @@ from patcher.diagnose.verdict import FixContext, fixes_for
 from patcher.i18n import Language, show
 from patcher.logs.milestones import phase_name
 from patcher.records.symptoms import Fix, Symptom, Words
-from patcher.report.table import Cell, Row, show_rows
-from patcher.terminal.printing import say, to_paste
+from patcher.terminal.document import Lines, Part, Table
+from patcher.terminal.printing import to_paste
+from patcher.terminal.table import Cell, Row
 
 
-def show_tree(symptoms: Sequence[Symptom], tongue: Language) -> None:
+def tree_report(symptoms: Sequence[Symptom], tongue: Language) -> Iterator[Part]:
     """The decision tree, a symptom a line."""
     for number, branch in enumerate(symptom_tree(symptoms)):
-        say(*[""] * bool(number), show(branch.answer, tongue))
+        yield Lines(*[""] * bool(number), show(branch.answer, tongue))
         for group in branch.groups:
-            say(f"  {show(group.heading, tongue)}")
-            show_rows([_leaf(symptom, tongue) for symptom in group.symptoms], indent=4)
-    say("", show("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.", tongue))
+            yield Lines(f"  {show(group.heading, tongue)}")
+            yield Table([_leaf(symptom, tongue) for symptom in group.symptoms], indent=4)
+    yield Lines("", show("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.", tongue))
 
 
-def show_card(symptoms: Sequence[Symptom], tongue: Language) -> None:
+def card_report(symptoms: Sequence[Symptom], tongue: Language) -> Iterator[Part]:
     """For each symptom the line to look for and the first thing to do."""
     for symptom in symptoms:
-        say(sample_line(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
+        yield Lines(sample_line(symptom), f"  {words(symptom, tongue).title}  [{symptom.id}]")
         for _, offer in fixes(symptom)[:1]:
-            say("  " + said_by(offer, tongue), *("    " + to_paste(line) for line in offer.commands))
+            yield Lines("  " + fix_text(offer, tongue), *("    " + to_paste(line) for line in offer.commands))
 
 
-def show_symptom(symptom: Symptom, tongue: Language) -> None:
+def symptom_report(symptom: Symptom, tongue: Language) -> Iterator[Part]:
     """One record: what it looks like, its cause, every fix with its conditions."""
     text = words(symptom, tongue)
-    say(f"{symptom.id}: {text.title}", f"  {text.cause}")
+    yield Lines(f"{symptom.id}: {text.title}", f"  {text.cause}")
     if symptom.phase:
         named = show(", ", tongue).join(show(phase_name(phase), tongue) for phase in symptom.phase)
-        say(f"  {show('phase', tongue)}: {named}")
+        yield Lines(f"  {show('phase', tongue)}: {named}")
     if sign := sample_line(symptom):
-        say(f"  {show('looks like', tongue)}: {sign}")
+        yield Lines(f"  {show('looks like', tongue)}: {sign}")
     for number, (fix, offer) in enumerate(fixes(symptom), 1):
-        when = conditions(fix, tongue)
-        say(f"  {number}. {said_by(offer, tongue)}" + (f" ({when})" if when else ""))
+        when = fix_conditions(fix, tongue)
+        yield Lines(f"  {number}. {fix_text(offer, tongue)}" + (f" ({when})" if when else ""))
         for line in offer.commands:
-            say(f"       {to_paste(line)}")
+            yield Lines(f"       {to_paste(line)}")
     if symptom.source:
-        say(f"  {show('text from', tongue)}: {symptom.source}")
+        yield Lines(f"  {show('text from', tongue)}: {symptom.source}")
     if symptom.path is not None:
-        say(f"  {show('record', tongue)}: {symptom.path}")
+        yield Lines(f"  {show('record', tongue)}: {symptom.path}")
 
 
 def symptom_json(symptom: Symptom) -> dict[str, Any]:
@@ -79,11 +80,11 @@ def fixes(symptom: Symptom) -> tuple[tuple[Fix, Offer], ...]:
     return tuple(zip(symptom.fixes, fixes_for(symptom, FixContext()), strict=True))
 
 
-def said_by(offer: Offer, tongue: Language) -> str:
+def fix_text(offer: Offer, tongue: Language) -> str:
     return offer.zh if tongue == "zh" else offer.text
 
 
-def conditions(fix: Fix, tongue: Language) -> str:
+def fix_conditions(fix: Fix, tongue: Language) -> str:
     """The versions that a fix is for; empty where it is for all."""
     return show(", ", tongue).join(f"{package} {specifier}" for package, specifier in fix.when.items())
 

@@ -1,23 +1,21 @@
-"""A watched run: as it goes, on standard error; what it came to, on standard output."""
+"""The result of a watched run, and where the processes of the job stand."""
 
 from __future__ import annotations
 
-import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from patcher.errors import ExitCode
-from patcher.i18n import Phrase, Phrases, language, phrase, show
+from patcher.i18n import NOTHING, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import Phase, phase_name
-from patcher.report.answers import show_json
 from patcher.report.diagnose import lines
-from patcher.report.jobs import Live
-from patcher.report.stacks import stack_lines
-from patcher.terminal.printing import say, style
-from patcher.visible import visible_line
-from patcher.watch.activity import Activity
-from patcher.watch.result import WatchResult
-from patcher.watch.run_state import Reason, RunState, RunStatus
-from patcher.watch.watcher import Listener
+from patcher.terminal.document import Json, Lines, Part
+from patcher.terminal.printing import style
+from patcher.watch.result import Snapshot, WatchResult
+from patcher.watch.run_state import Activity, Reason, RunStatus
+from patcher.watch.stacks.grouping import Group
+from patcher.watch.stacks.processes import Process, Role
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan"}
 _REASONS: dict[Reason, Phrase] = {
@@ -29,58 +27,31 @@ _REASONS: dict[Reason, Phrase] = {
 _LONGEST = 160
 
 
-class Watching:
-    """What is told while it goes: phases and steps, the lines that matter, and when it becomes slow."""
-
-    def __init__(self) -> None:
-        self._live = Live(indent="")
-        self.listener = Listener(
-            self._live.milestone, self._live.time, self._telling, self._standing, self._live.trouble
-        )
-
-    def end(self) -> None:
-        self._live.end()
-
-    def _telling(self, text: str) -> None:
-        self._say(f"  {text[:_LONGEST]}")
-
-    def _standing(self, status: RunStatus, state: RunState) -> None:
-        if status.pace != "normal":
-            for line in (_phase_line(status, status.phase), _activity(state.activity)):
-                if line:
-                    self._say(show(line, language()))
-
-    def _say(self, text: str) -> None:
-        self._live.end()
-        sys.stderr.write(f"{visible_line(text)}\n")
-        sys.stderr.flush()
-
-
-def show_report(report: WatchResult, output: Literal["text", "json"]) -> None:
+def watch_report(report: WatchResult, output: Literal["text", "json"]) -> Iterator[Part]:
     """How it stood, where its processes stand, and what is known of that."""
     if output == "json":
-        show_json(report.as_json())
+        yield Json(report.as_json())
         return
     tongue = language()
     if report.left:
-        say(show(phrase("the job goes on"), tongue))
+        yield Lines(show(phrase("the job goes on"), tongue))
         return
     word = style(show(report.verdict, tongue), fg=_STYLES[report.verdict], bold=True)
-    say(f"{word}  {show(_phase_line(report.status, report.phase), tongue)}")
+    yield Lines(f"{word}  {show(phase_line(report.status, report.phase), tongue)}")
     if report.verdict == "stalled" and report.status.reason is not None:
-        say(f"  {show(_REASONS[report.status.reason], tongue)}")
+        yield Lines(f"  {show(_REASONS[report.status.reason], tongue)}")
     if report.detail:
-        say(f"  {show(report.detail, tongue)}")
-    if report.verdict in ("stalled", "running") and (told := _activity(report.activity)):
-        say(f"  {show(told, tongue)}")
+        yield Lines(f"  {show(report.detail, tongue)}")
+    if report.verdict in ("stalled", "running") and (told := activity_line(report.activity)):
+        yield Lines(f"  {show(told, tongue)}")
     if report.snapshot is not None:
         if report.snapshot.phase not in (None, report.phase):
             phase = phase_name(report.snapshot.phase)
-            say(f"  {show(phrase('its frames are of the phase {phase}', phase=phase), tongue)}")
+            yield Lines(f"  {show(phrase('its frames are of the phase {phase}', phase=phase), tongue)}")
         for line in stack_lines(report.snapshot):
-            say(f"  {show(line, tongue)}")
+            yield Lines(f"  {show(line, tongue)}")
     if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
-        say(*lines(report.diagnosis, "", tongue)[1:])
+        yield Lines(*lines(report.diagnosis, "", tongue)[1:])
 
 
 def exit_code(report: WatchResult) -> int:
@@ -100,7 +71,7 @@ def duration(seconds: float) -> Phrase:
     return phrase("{hours} h {minutes} min", hours=whole // 3600, minutes=f"{whole % 3600 // 60:02}")
 
 
-def _phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
+def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
     low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in status.usual)
     spans = {"low": low, "high": high, "silent": duration(status.silent)}
     told = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
@@ -112,7 +83,7 @@ def _phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
     return phrase("{phase}, {seconds} ({told})", **fields)
 
 
-def _activity(activity: Activity) -> Phrases | None:
+def activity_line(activity: Activity) -> Phrases | None:
     """What the job uses now, in short; nothing where it is not known."""
     if not activity.seconds or not activity.processes:
         return None
@@ -137,3 +108,121 @@ def _activity(activity: Activity) -> Phrases | None:
         for gpu in activity.gpus
     ]
     return Phrases(tuple(parts))
+
+
+_ROLES: dict[Role, tuple[Phrase, Phrase]] = {
+    "driver": (phrase("driver"), phrase("drivers")),
+    "rank": (phrase("rank"), phrase("ranks")),
+    "engine": (phrase("engine process"), phrase("engine processes")),
+    "loader": (phrase("data loader"), phrase("data loaders")),
+    "worker": (phrase("other process"), phrase("other processes")),
+    "helper": (phrase("program"), phrase("programs")),
+    "system": (phrase("process of Ray"), phrase("processes of Ray")),
+}
+_CLOSED: dict[str, tuple[Phrase, Phrase]] = {
+    "user": (
+        phrase("they belong to another user"),
+        phrase("Run uky-patch watch as that user, or as root."),
+    ),
+    "capabilities": (
+        phrase("they may do more than this command may"),
+        phrase("Run uky-patch watch as root, or give its container SYS_PTRACE."),
+    ),
+    "yama": (
+        phrase("kernel.yama.ptrace_scope forbids it"),
+        phrase("Run uky-patch watch as root, or once: sysctl kernel.yama.ptrace_scope=0"),
+    ),
+    "closed": (
+        phrase("they have closed themselves to others"),
+        phrase("Run uky-patch watch as root."),
+    ),
+    "": (
+        phrase("py-spy is not there"),
+        phrase("Install it beside the job's interpreter: pip install py-spy. Jobs that uky-patch starts need none."),
+    ),
+}
+_SHOWN = 12
+_PIDS = 2
+
+
+def stack_lines(snapshot: Snapshot) -> list[Phrase | Phrases | str]:
+    """Groups, odd ones marked, ranks that are absent, locks, and what could not be looked into."""
+    shown = [group for group in snapshot.grouped.groups if group.role not in ("helper", "system") or group.odd]
+    shown.sort(key=lambda group: not group.odd)
+    lines: list[Phrase | Phrases | str] = [_group(group) for group in shown[:_SHOWN]]
+    if snapshot.grouped.absent:
+        absent = ", ".join(map(str, snapshot.grouped.absent))
+        lines.append(phrase("rank {ranks} of {size} is not there", ranks=absent, size=snapshot.grouped.size))
+    lines += _locks(snapshot)
+    lines += _unread(snapshot.processes)
+    if not snapshot.processes:
+        lines.append(phrase("no process of it is seen here"))
+    hosts = [one.host for one in snapshot.taken]
+    if len(hosts) > 1 or any("ray" in process.title for process in snapshot.processes if process.role == "system"):
+        lines.append(phrase("looked at: {hosts}; no other node", hosts=", ".join(hosts)))
+    return lines
+
+
+def _group(group: Group) -> Phrase:
+    count = len(group.processes)
+    hosts = sorted({process.host for process in group.processes})
+    where = phrase(" on {hosts}", hosts=", ".join(hosts)) if hosts != ["here"] else ""
+    fields = {"role": _ROLES[group.role][count > 1], "ranks": _ranks(group), "hosts": where}
+    who = (
+        phrase("{count} {role}{ranks}{hosts}", count=count, **fields)
+        if count > 1
+        else phrase("{role}{ranks}{hosts}", **fields)
+    )
+    path = " < ".join(f"{one.place}:{one.line}" if one.line else one.place for one in group.frames[:3])
+    told = Phrases(tuple(part for part in (path, group.told) if part), ", ") or phrase("cannot be looked into")
+    if group.odd:
+        return phrase("odd: {who}: {told}; {why}", who=who, told=told, why=group.odd)
+    return phrase("{who}: {told}", who=who, told=told)
+
+
+def _ranks(group: Group) -> Phrase:
+    pids = ", ".join(map(str, group.pids[:_PIDS]))
+    if not group.ranks:
+        return phrase(" (pid {pids})", pids=pids)
+    if group.role == "loader":
+        return phrase(" of rank {ranks} (pid {pids})", ranks=_runs(group.ranks), pids=pids)
+    if len(group.pids) > _PIDS:
+        return phrase(" {ranks}", ranks=_runs(group.ranks))
+    return phrase(" {ranks} (pid {pids})", ranks=_runs(group.ranks), pids=pids)
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """`0–4, 6`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+def _locks(snapshot: Snapshot) -> list[Phrase]:
+    found = []
+    for taken in snapshot.taken:
+        for lock in taken.locks:
+            if lock.waiters:
+                holders = ", ".join(f"{pid} ({name})" for pid, name in lock.holders.items())
+                waiters = ", ".join(map(str, lock.waiters))
+                told = "file lock {path}: held by process {holders}, waited for by {waiters}"
+                found.append(phrase(told, waiters=waiters, path=lock.path or "?", holders=holders))
+    return found
+
+
+def _unread(processes: Sequence[Process]) -> list[Phrase]:
+    """Why some could not be looked into, and what would help."""
+    python = [one for one in processes if one.role not in ("helper", "system") and not one.threads and not one.stopped]
+    found = []
+    for why, count in Counter(one.closed for one in python).items():
+        reason, help_ = _CLOSED[why]
+        detail = next((text for one in python if one.closed == why for _, text in one.failed), "")
+        if why == "" and detail:
+            reason, help_ = phrase("py-spy said: {text}", text=detail), NOTHING  # type: ignore[assignment]
+        told = "{count} {count:process|processes} told by the kernel alone: {reason}. {help}"
+        found.append(phrase(told, count=count, reason=reason, help=help_))
+    return found

@@ -8,14 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, phrase
+from patcher.i18n.codec import decode
+from patcher.messages import english
 from patcher.packages.environment import verl_tree
-from patcher.tree.account import Account
-from patcher.tree.paths import FOLDER
+from patcher.worktree.path_guard import FOLDER
+from patcher.worktree.storage import Account
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
     from patcher.tree import Ledger
-    from patcher.tree.ledger import PatchedFile
+    from patcher.worktree.ledger import PatchedFile
 
 _NAMED = 5
 BEGIN_ANEW = "uky-patch apply"
@@ -61,7 +63,7 @@ class PreImages:
     def as_json(self) -> dict[str, Any]:
         account, other = self.account, self.replaced
         return {
-            "state": str(account.damage or ("behind" if account.restored else "ok")),
+            "state": english(account.damage) if account.damage else "behind" if account.restored else "ok",
             "restored": list(account.restored),
             "strays": list(account.strays),
             "unknown": list(account.unknown),
@@ -135,7 +137,7 @@ def _of_account(account: Account) -> Iterator[tuple[Phrase, str]]:
             "{count:file|files} {count:is known from its pre-image|are known from their pre-images} ({files}); "
             "uky-patch apply writes it anew, uky-patch revert puts the files back",
             path=ledger,
-            damage=account.damage or phrase("behind"),
+            damage=decode(account.damage) if account.damage else phrase("behind"),
             count=len(account.restored),
             files=_named(account.restored),
         )

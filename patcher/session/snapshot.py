@@ -25,7 +25,8 @@ from patcher.rewrite.outcome import Unparseable
 from patcher.session.pre_images import Replaced, find_replaced, release_of
 from patcher.session.session import PlanTarget, Session
 from patcher.tree import Ledger, Source
-from patcher.tree.source import Codec, Undecodable, decode, digest, encode
+from patcher.tree.source import Codec, Undecodable, decode, encode
+from patcher.worktree.hashing import digest_of
 
 Tampering = Literal["refuse", "restore", "merge"]
 
@@ -54,7 +55,7 @@ class TreeSnapshot:
     @property
     def originals(self) -> dict[str, bytes]:
         """The merged contents by digest: they become pre-images."""
-        return {digest(content): content for content in self.merged.values()}
+        return {digest_of(content): content for content in self.merged.values()}
 
     def encode(self, path: str, text: str) -> bytes:
         return encode(text, self.codecs[path], path)
@@ -185,7 +186,7 @@ def merge_without_records(
     for path in paths:
         source = session.tree.read(path)
         known = ledger.files[path]
-        if source is None or digest(patched.get(path, b"")) != known.patched:
+        if source is None or digest_of(patched.get(path, b"")) != known.patched:
             raise TreeError(
                 phrase("{file}: cannot be merged; nothing was written", file=path),
                 cause=phrase("what the records made of it cannot be made again from its pre-image"),

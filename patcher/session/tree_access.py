@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from patcher.i18n import language, phrase
+from patcher.i18n.codec import decode
 from patcher.terminal.printing import say
+from patcher.tree.errors import from_refusal
 
 if TYPE_CHECKING:
     from patcher.tree import Tree
-    from patcher.tree.lock import Owner
-    from patcher.tree.reading import Reading
+    from patcher.worktree.transaction import Reading
+    from patcher.worktree.tree_lock import Owner
 
 T = TypeVar("T")
 _READS = 5
@@ -35,7 +37,7 @@ def read_consistently(tree: Tree, read: Callable[[Reading], T]) -> T:
     for attempt in range(1, _READS + 1):
         with tree.reading(wait=lock_timeout(), on_wait=report_lock_owner) as reading:
             if reading.unfinished is not None:
-                raise reading.unfinished
+                raise from_refusal(reading.unfinished)
             report_recovery(reading.recovered)
             result = read(reading)
             if not reading.disturbed() or attempt == _READS:
@@ -45,13 +47,13 @@ def read_consistently(tree: Tree, read: Callable[[Reading], T]) -> T:
 
 def report_lock_owner(owner: Owner | None) -> None:
     """Tell the user on standard error which command the tree's lock is waited for."""
-    text = phrase("waiting for {owner}", owner=owner.told if owner is not None else phrase("another run"))
+    text = phrase("waiting for {owner}", owner=decode(owner.message) if owner is not None else phrase("another run"))
     say(text.render(language()), err=True)
 
 
 def report_recovery(recovered: object) -> None:
     """Tell the user on standard error how an interrupted command was finished or taken back."""
-    from patcher.tree.journal import Recovery
+    from patcher.worktree.journal import Recovery
 
     if isinstance(recovered, Recovery):
         finished = recovered.direction == "finished"

@@ -154,6 +154,11 @@ def room(stream: TextIO) -> int:
         return 80
 
 
+def terminal_columns() -> int:
+    """The columns of the terminal that standard output is, 0 where it is a file or pipe."""
+    return room(sys.stdout)
+
+
 def settled(line: str, stream: TextIO) -> str:
     """A line as it will be shown, so that it can be measured: without secrets, controls written out, in few signs.
 

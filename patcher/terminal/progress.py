@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from patcher.i18n import language, phrase, show
-from patcher.terminal.printing import end_passing, is_dumb, is_silent, say, show_passing
+from patcher.i18n import language, show
+from patcher.terminal.layout import NARROW, shortened, width
+from patcher.terminal.printing import end_passing, is_dumb, is_silent, room, say, show_passing
 
 if TYPE_CHECKING:
+    import rich.progress
+
     from patcher.i18n import Phrase
 
 _LONG = 5.0
 """Seconds after which a step is told on a terminal where no line may pass."""
+
+
+_SHORTEST = 10
+"""Columns of the message that stay before its amount is cut instead."""
+
+
+class _Transfer:
+    """What is being transferred: its message, and what rich knows of its speed."""
+
+    message = ""
+    display: rich.progress.Progress | None = None
 
 
 class _Step:
@@ -37,14 +52,41 @@ def progress(message: Phrase | str, done: int = 0, total: int | None = None) -> 
     elif not message:
         end_passing()
     else:
-        show_passing(f"{show(message, language())}{_amount(done, total)}")
+        show_passing(_with_amount(show(message, language()), done, total))
 
 
-def _amount(done: int, total: int | None) -> str:
-    if total:
-        parts = phrase("{done} of {total} MB", done=f"{done / 1e6:.0f}", total=f"{total / 1e6:.0f}")
-        return f"  {show(parts, language())}"
-    return f"  {done / 1e6:.0f} MB" if done else ""
+def _with_amount(message: str, done: int, total: int | None) -> str:
+    """The message with bytes, speed and the time that is left, in one line; from 100 columns on with a bar.
+
+    rich draws the amount and is imported with the first bytes alone. `show_passing` shows the line: rich's own display
+    would write past the guard of the streams, which takes secrets out, and would go on while ssh asks for a password.
+    """
+    if not done and not total:
+        return message
+    if not total:
+        from rich.filesize import decimal
+
+        return f"{message}  {decimal(done)}"
+    columns = room(sys.stderr)
+    if _Transfer.message != message or _Transfer.display is None:
+        _Transfer.message, _Transfer.display = message, _new_display(with_bar=columns >= NARROW)
+        _Transfer.display.add_task("", total=total)
+    display = _Transfer.display
+    display.update(display.task_ids[0], completed=done, total=total)
+    with display.console.capture() as shown:
+        display.console.print(display.get_renderable())
+    amount = shown.get().strip()
+    return f"{shortened(message, max(columns - width(amount) - 3, _SHORTEST))}  {amount}"
+
+
+def _new_display(*, with_bar: bool) -> rich.progress.Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    bar = [BarColumn(bar_width=20)] if with_bar else []
+    console = Console(file=io.StringIO(), width=NARROW, color_system=None, legacy_windows=False)
+    columns = (*bar, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, auto_refresh=False)
 
 
 def _tell_once(message: Phrase | str) -> None:

@@ -1,7 +1,8 @@
-"""A verl tree on the disk here: what is patched in it, and the transactions that change it through the engine."""
+"""A verl tree on the disk here: finding it, reading its files as text, and changing it through `patcher.worktree`."""
 
-from patcher.tree.ledger import Ledger
-from patcher.tree.source import Change, Source
+from patcher.tree.source import Source
 from patcher.tree.tree import Tree
+from patcher.worktree.ledger import Ledger
+from patcher.worktree.transaction import Change
 
 __all__ = ["Change", "Ledger", "Source", "Tree"]

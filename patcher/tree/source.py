@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from hashlib import sha256
 
 from patcher.errors import TreeError
 from patcher.i18n import phrase
-
-
-def digest(content: bytes) -> str:
-    """The SHA-256 of `content`, in hexadecimal."""
-    return sha256(content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +17,6 @@ class Source:
     content: bytes
     sha256: str
     mode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a caller asks of a transaction: new content for a file that is there now with the digest `expect_sha`."""
-
-    path: str
-    expect_sha: str
-    content: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.tree import scan
-from patcher.tree.os_errors import tree_error
-from patcher.tree.paths import parts, resolve
-from patcher.tree.reading import Reading, reading
-from patcher.tree.source import Source, digest
-from patcher.tree.storage import Storage
-from patcher.worktree import backup, disk
-
-if TYPE_CHECKING:
-    from patcher.tree.ledger import Ledger
-    from patcher.tree.lock import OnWait, Owner
-    from patcher.tree.transaction import Transaction
+from patcher.tree.errors import tree_error, tree_errors
+from patcher.tree.source import Source
+from patcher.worktree import backup, disk, transaction
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import Ledger
+from patcher.worktree.path_guard import parts, resolve
+from patcher.worktree.storage import Storage, account
+from patcher.worktree.transaction import Reading, Transaction
+from patcher.worktree.tree_lock import OnWait, Owner
 
 State: TypeAlias = Literal["as-applied", "original", "tampered", "missing"]
 """A file against the ledger: what was written, what was there before, neither, or gone."""
@@ -86,30 +84,38 @@ class Tree:
         """Folders in the root that are verl trees of their own: a checkout within a checkout, by mistake or not."""
         return _inner(self.root)
 
+    def resolve(self, path: str) -> Path:
+        """The real place of a path below the root, symlinks inside the tree followed.
+
+        Raises:
+            TreeError: the path is malformed, leads out of the tree, or into `.git` or the tool's own folder.
+        """
+        with tree_errors():
+            return resolve(self.root, path)
+
     def read(self, path: str) -> Source | None:
         """A file by its path below the root; None when there is none. A symlink inside the tree is followed.
 
         Raises:
             TreeError: the path leads out of the tree, or what is there is no file or may not be read.
         """
-        place = resolve(self.root, path)
+        place = self.resolve(path)
         try:
             content, found = disk.read(place)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise tree_error(error, phrase("{path}: cannot be read", path=path)) from error
-        return Source(path, content, digest(content), stat.S_IMODE(found.st_mode))
+        return Source(path, content, digest_of(content), stat.S_IMODE(found.st_mode))
 
     def ledger(self) -> Ledger:
-        """The ledger as it holds, without a lock; an empty one when nothing is applied. See `patcher.tree.account`.
+        """The ledger as it holds, without a lock; an empty one when nothing is applied.
 
         Raises:
             TreeError: it is lost with all that is known of the pre-images, or written by a newer version.
         """
-        from patcher.tree.account import account
-
-        return account(self.storage).ledger
+        with tree_errors():
+            return account(self.storage).ledger
 
     def pre_image(self, sha256: str) -> bytes:
         """The bytes of a patched file before the first record, by their digest in the ledger; verified.
@@ -117,7 +123,8 @@ class Tree:
         Raises:
             TreeError: missing or damaged.
         """
-        return self.storage.pre_image(sha256)
+        with tree_errors():
+            return self.storage.pre_image(sha256)
 
     def keep(self, path: str, content: bytes) -> str:
         """Lay by what a file holds now, before it is replaced; see `patcher.worktree.backup`. Returns where.
@@ -125,12 +132,22 @@ class Tree:
         Raises:
             TreeError: it cannot be written.
         """
-        parts(path)
+        with tree_errors():
+            parts(path)
         try:
             return backup.keep_copy(self.root, path, content)
         except OSError as error:
             title = phrase("{path}: its changes cannot be kept, so nothing was changed", path=path)
             raise tree_error(error, title) from error
+
+    def keep_release(self, ledger: Ledger, release: str) -> str:
+        """Keep `ledger` and its pre-images, of another verl version; see `patcher.worktree.storage`. Returns where.
+
+        Raises:
+            TreeError: they cannot be written.
+        """
+        with tree_errors():
+            return self.storage.keep_release(ledger, release)
 
     def state(self, ledger: Ledger) -> dict[str, State]:
         """Each file that the ledger names against what is there now.
@@ -149,17 +166,27 @@ class Tree:
                 states[path] = "original" if source.sha256 == entry.original else "tampered"
         return states
 
+    @contextlib.contextmanager
     def transaction(
         self, purpose: str, *, wait: float = 0.0, on_wait: OnWait = _wait_silently
-    ) -> AbstractContextManager[Transaction]:
-        """Be the only writer; see `patcher.tree.transaction`. `wait` is in seconds."""
-        from patcher.tree.transaction import transaction
+    ) -> Iterator[Transaction]:
+        """Be the only writer; see `patcher.worktree.transaction`. `wait` is in seconds.
 
-        return transaction(self.storage, purpose, wait=wait, on_wait=on_wait)
+        Raises:
+            TreeError: as `patcher.worktree.transaction.transaction` and `Transaction.commit` raise Refusal.
+        """
+        with tree_errors(), transaction.transaction(self.storage, purpose, wait=wait, on_wait=on_wait) as under_way:
+            yield under_way
 
-    def reading(self, *, wait: float = 30.0, on_wait: OnWait = _wait_silently) -> AbstractContextManager[Reading]:
-        """Hold off writers while looking; see `patcher.tree.reading`. `wait` is in seconds."""
-        return reading(self.storage, wait=wait, on_wait=on_wait)
+    @contextlib.contextmanager
+    def reading(self, *, wait: float = 30.0, on_wait: OnWait = _wait_silently) -> Iterator[Reading]:
+        """Hold off writers while looking; see `patcher.worktree.transaction`. `wait` is in seconds.
+
+        Raises:
+            TreeError: as `patcher.worktree.transaction.reading` raises Refusal.
+        """
+        with tree_errors(), transaction.reading(self.storage, wait=wait, on_wait=on_wait) as found:
+            yield found
 
     def text_files(self) -> Iterator[scan.Found]:
         """The source, script and settings files that may hold marked lines."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from patcher.errors import HostError
 from patcher.jobs.control import tail
 from patcher.jobs.follow_log import JobListener, LastingConnection, LogReader
-from patcher.watch.run_state import RunState, open_end
-from patcher.watch.source import End
+from patcher.watch.run_state import End, RunState, open_end
 
 if TYPE_CHECKING:
     from patcher.jobs.job import Job, Verdict
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
     from patcher.remote.host import Host
 
 LARGEST = 64 << 20
-"""Bytes of the end of a log that are fetched to be diagnosed."""
+"""Bytes of the end of a log that are fetched to be diagnosed: some six seconds over a line of 100 Mbit/s."""
 LAST = 40
+"""Lines of the end that are taken for its last words; as many as `diagnose` keeps of a log's end."""
 
 
 class HostLog:

@@ -6,7 +6,6 @@ Of what is there already only the lines that matter are read; when they were wri
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,21 +14,21 @@ from typing import Any, BinaryIO
 from patcher.jobs.agent.folder import read as read_json
 from patcher.jobs.agent.log_reading import Times, find_lines
 from patcher.jobs.agent.processes import TICKS
-from patcher.logs.lines import Line, Lines
+from patcher.logs.agent.writers import descriptors
+from patcher.logs.labels import time_of
+from patcher.logs.lines import Line, Lines, strip_prefix
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.resources import mount
-from patcher.watch.agent.members import descriptors
-from patcher.watch.run_state import RunState, open_end
-from patcher.watch.source import End
+from patcher.watch.run_state import End, RunState, open_end
 from patcher.worktree.files import open_binary
 
 REACH = 1 << 16
 """Bytes before a line in which a time is looked for."""
-_STAMP = re.compile(
-    rb"(?P<date>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)|\b(?P<day>\d\d-\d\d) (?P<clock>\d\d:\d\d:\d\d)\b"
-)
 _HALF_HOUR = 1800.0
+"""Seconds: the offsets of time zones are multiples of it, as those of India and Newfoundland."""
 _NEAR = 60.0
+"""Seconds by which the last time told and the last write may differ beyond whole half hours: a run says something
+about once a minute."""
 
 
 class Stamps:
@@ -51,24 +50,16 @@ class Stamps:
 
     def _found(self, end: int, *, last: bool) -> float | None:
         begin = max(0, end - REACH)
-        piece = os.pread(self._log.fileno(), end - begin, begin)
-        found = [stamp for match in _STAMP.finditer(piece) if (stamp := _seconds(match, self._wrote)) is not None]
-        if not found:
-            return None
-        return found[-1] if last else found[0]
+        lines = os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace").splitlines()
+        told = (self._time(line) for line in (reversed(lines) if last else lines))
+        return next((stamp for stamp in told if stamp is not None), None)
 
-
-def _seconds(match: re.Match[bytes], wrote: float) -> float | None:
-    year = time.localtime(wrote).tm_year
-    date = match["date"] or f"{year}-".encode() + match["day"]
-    text = (date + b" " + (match["time"] or match["clock"])).decode("ascii")
-    try:
-        found = time.mktime(time.strptime(text, "%Y-%m-%d %H:%M:%S"))
-        if not match["date"] and found > wrote + 86400:
-            found = time.mktime(time.strptime(f"{year - 1}{text[4:]}", "%Y-%m-%d %H:%M:%S"))
-    except (ValueError, OverflowError):
-        return None
-    return found
+    def _time(self, line: str) -> float | None:
+        """The time that a line tells; one without a year is of the year before where it were in the future else."""
+        line = strip_prefix(line).text
+        year = time.localtime(self._wrote).tm_year
+        found = time_of(line, year)
+        return found if found is None or found <= self._wrote + 86400 else time_of(line, year - 1)
 
 
 def _shift(last: float, wrote: float) -> float:
@@ -78,18 +69,23 @@ def _shift(last: float, wrote: float) -> float:
 
 
 NAP = 0.25
+"""Seconds between looks for more of the log."""
 CHUNK = 1 << 20
+"""Bytes that are read at once, to bound the memory."""
 LAST = 1 << 16
 """Bytes from the log's end on in which its last words are."""
 ABANDONED = 10.0
-"""Seconds of silence after which a log that nobody has open is taken for one that nobody writes."""
+"""Seconds of silence after which a log that nobody has open is taken for one that nobody writes.
+
+A guess: a program that opens its log for each line is not seen to hold it.
+"""
 SHARED = (
     *("nfs", "nfs4", "lustre", "cifs", "smb3", "ceph", "gpfs", "beegfs", "9p", "virtiofs", "wekafs", "glusterfs"),
     *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
 )
 """File systems that other machines may write as well."""
 LARGEST = 64 << 20
-"""Bytes of the end of a log that are diagnosed."""
+"""Bytes of the end of a log that are diagnosed, as of one on a host."""
 
 
 class LocalLog:

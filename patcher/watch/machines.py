@@ -80,9 +80,9 @@ _BEGIN, _PULSE, _STACKS = 60.0, 5.0, 60.0
 class NodeMachine:
     """One node. What it does not answer in time is left out, and told once."""
 
-    def __init__(self, cluster: Cluster, node: Node, order: Order, trouble: Callable[[Phrase], object]) -> None:
+    def __init__(self, cluster: Cluster, node: Node, order: Order, problem: Callable[[Phrase], object]) -> None:
         self.name = node.name
-        self._cluster, self._node, self._order, self._trouble = cluster, node, order, trouble
+        self._cluster, self._node, self._order, self._trouble = cluster, node, order, problem
         self._silent = False
 
     def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
@@ -105,7 +105,7 @@ class NodeMachine:
 
 
 def other_nodes(
-    session: Session, address: str, mark: str | None, trouble: Callable[[Phrase], object], stack: ExitStack
+    session: Session, address: str, mark: str | None, problem: Callable[[Phrase], object], stack: ExitStack
 ) -> tuple[str, list[NodeMachine]]:
     """The cluster's address as its raylets say it, and the nodes that see other processes than this machine does.
 
@@ -119,13 +119,13 @@ def other_nodes(
         cluster = stack.enter_context(joined(address, interpreter(session)))
         found = cluster.see("where", {}, _BEGIN)
     except UkyError as error:
-        trouble(phrase("other nodes are not looked at: {why}", why=error.title))
+        problem(phrase("other nodes are not looked at: {why}", why=error.title))
         return address, []
     for name, node in cluster.looked_at.items():
         if name not in found:
-            trouble(phrase("{node} gives no answer: it is watched without", node=node.name))
+            problem(phrase("{node} gives no answer: it is watched without", node=node.name))
     order = {"ray": cluster.gcs, "mark": mark}
     others = {place: node for node, place in found.values() if place != process_namespace()}
     kept = {node.id for node in others.values()}
     cluster.see("where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
-    return cluster.gcs, [NodeMachine(cluster, node, order, trouble) for node in others.values()]
+    return cluster.gcs, [NodeMachine(cluster, node, order, problem) for node in others.values()]

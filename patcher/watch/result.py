@@ -9,9 +9,7 @@ from typing import Any
 from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.logs.milestones import Milestone, Phase
-from patcher.watch.activity import Activity
-from patcher.watch.run_state import RunStatus
-from patcher.watch.source import End
+from patcher.watch.run_state import Activity, End, RunStatus
 from patcher.watch.stacks.grouping import Group, ProcessGroups
 from patcher.watch.stacks.processes import MachineStacks, Process
 

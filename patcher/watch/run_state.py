@@ -3,6 +3,8 @@
 When a phase is slow, and from when on it may hang, follows from what it usually takes in this profile. Usual is up to
 three minutes and hung from ten on, as experience with small runs has it; a phase that may usually take longer has the
 same factor. A progress bar that has not moved for two minutes stands still, unless something is read.
+
+`Source` is what the lines come from: a log on this machine (`local_log`) or on a host (`host_log`).
 """
 
 from __future__ import annotations
@@ -10,25 +12,117 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
 
 from patcher.logs.lines import Line, strip_prefix
 from patcher.logs.milestones import Milestone, Milestones, Phase
 from patcher.profiles.phase_durations import usual_seconds
 from patcher.remote.host import Profile
-from patcher.watch.activity import Activity, UsageHistory
+
+Name: TypeAlias = tuple[str, int]
+"""A process by its host and its number."""
+WINDOW = 9.0
+"""Seconds over which work is counted: what was done before a run came to stand must not pass for work of now."""
+BUSY = 10.0
+"""Percent of a core from which on a process computes. Set by hand: one that only polls stays below."""
+DISK_BYTES = 256 << 10
+"""Bytes a second from or to disks that are work. Set by hand, as the next two are: logs and metrics write less."""
+CALLED_BYTES = 4 << 20
+"""Bytes a second that were read by calls, from whatever: the page cache included."""
+GROWN_BYTES = 8 << 20
+"""Bytes of memory a second that were taken: what is mapped and then touched is not read by calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Per second, over the last seconds. None of it is known (`seconds` 0) after a single look."""
+
+    seconds: float = 0.0
+    cpu: Mapping[Name, float] = field(default_factory=dict)
+    """Percent of a core by process, Ray's own left out."""
+    wanted: Mapping[Name, float] = field(default_factory=dict)
+    """The same with the time for which it could have run, and others did."""
+    disk: float = 0.0
+    called: float = 0.0
+    grown: float = 0.0
+    memory: int = 0
+    processes: int = 0
+    gpus: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def reads(self) -> bool:
+        """Whether something is read or written: a load that goes on."""
+        return self.disk >= DISK_BYTES or self.called >= CALLED_BYTES or self.grown >= GROWN_BYTES
+
+    @property
+    def busy(self) -> tuple[Name, ...]:
+        """The processes that compute, or wait by looking again and again."""
+        return tuple(name for name, share in self.wanted.items() if share >= BUSY)
+
+    @property
+    def still(self) -> bool:
+        return self.seconds > 0 and not self.reads and not self.busy
+
+
+class UsageHistory:
+    """Takes what `pulse` answers, in order, each process with its `host`."""
+
+    def __init__(self) -> None:
+        self._looks: deque[Mapping[str, Any]] = deque()
+        self.still_since: float | None = None
+        """Since when nothing has worked, by the clock of the looks."""
+        self.gpus: Sequence[Mapping[str, Any]] = ()
+
+    def take(self, look: Mapping[str, Any]) -> Activity:
+        self.gpus = look.get("gpus") or self.gpus
+        while len(self._looks) > 1 and self._looks[1]["at"] < look["at"] - WINDOW:
+            self._looks.popleft()
+        self._looks.append(look)
+        now = self.now()
+        if len(self._looks) > 1 and not between(self._looks[-2], look).still:
+            self.still_since = None
+        elif self.still_since is None:
+            self.still_since = look["at"]
+        return now
+
+    def now(self) -> Activity:
+        """What has been done since the oldest look that is kept."""
+        if len(self._looks) < 2:
+            return Activity()
+        return between(self._looks[0], self._looks[-1], self.gpus)
+
+
+def between(first: Mapping[str, Any], last: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]] = ()) -> Activity:
+    """What was done from one look to the other. What is new since then counts from its beginning."""
+    seconds = max(last["at"] - first["at"], 0.1)
+    before = {(one["host"], one["pid"], one["start"]): one for one in first["processes"]}
+    cpu: dict[Name, float] = {}
+    wanted: dict[Name, float] = {}
+    total = {"disk": 0.0, "called": 0.0, "memory": 0.0}
+    own = [one for one in last["processes"] if not one["system"]]
+    for one in own:
+        earlier = before.get((one["host"], one["pid"], one["start"]), {})
+        name = one["host"], one["pid"]
+        cpu[name] = max(0.0, one["cpu"] - earlier.get("cpu", 0.0)) / seconds * 100
+        wanted[name] = cpu[name] + max(0.0, one.get("ready", 0.0) - earlier.get("ready", 0.0)) / seconds * 100
+        for kind in total:
+            total[kind] += max(0.0, one.get(kind, 0) - earlier.get(kind, 0)) / seconds
+    memory = sum(one["memory"] for one in own)
+    return Activity(seconds, cpu, wanted, total["disk"], total["called"], total["memory"], memory, len(own), gpus)
+
 
 FACTOR = 10 / 3
-"""Of the usual highest time."""
+"""Of the usual highest time, as ten minutes are of three."""
 FLOOR = 120.0
 """Seconds below which nothing is taken to hang; also those of a progress bar that does not move."""
 STILL = 180.0
-"""Seconds without a line and without any work of the job's processes, whatever the phase."""
+"""Seconds without a line and without any work of the job's processes, whatever the phase. Set by hand: the usual three
+minutes once more, as a process that waits for a network disk does nothing either."""
 SILENT = 60.0
-"""Seconds without a new line that a phase over its limit must have had to be taken to hang."""
+"""Seconds without a new line that a phase over its limit must have had to be taken to hang. Set by hand."""
 RECENT = 20
-"""Steps whose times count for the next one."""
+"""Steps whose times count for the next one: responses grow longer in a training, so the first steps tell little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +164,9 @@ _TELLS = re.compile(
     r"^(?:Initializing|Starting|Loading) ",
 )
 _LONGEST = 500
+"""Bytes of an open line that are looked at: the state of a progress bar."""
 _SAME = 64
-"""How many of the last different lines a line is compared with."""
+"""How many of the last different lines a line is compared with: retries of several workers take turns."""
 
 
 def open_end(piece: bytes) -> str:
@@ -101,10 +196,10 @@ class LogActivity:
             return False
         is_bar = _BAR.search(text) is not None
         self.last = text
-        said = text if is_bar else _TIMES.sub("", text)
-        new = said not in self._seen
+        message = text if is_bar else _TIMES.sub("", text)
+        new = message not in self._seen
         if new:
-            self._seen.append(said)
+            self._seen.append(message)
         if is_bar and not text.startswith(_TRAINING):
             if new or self.bar is None:
                 self.moved = at
@@ -118,10 +213,10 @@ class LogActivity:
 
     def is_worth_showing(self, text: str) -> bool:
         """Whether a line is worth showing to who watches, once."""
-        said = _TIMES.sub("", text.strip())
-        if not _TELLS.search(text) or said in self._told:
+        message = _TIMES.sub("", text.strip())
+        if not _TELLS.search(text) or message in self._told:
             return False
-        self._told.append(said)
+        self._told.append(message)
         return True
 
 
@@ -237,3 +332,43 @@ class RunState:
         if self.milestones.begun and seconds > held.hung and silent >= SILENT:
             return "limit"
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """That it is over: the exit code where somebody noted it, and whether the job was told to stop."""
+
+    code: int | None = None
+    stopped: bool = False
+    lost: bool = False
+    """It is gone, and nobody noted how it ended."""
+    unseen: bool = False
+    """Nobody was seen to write its log: it had ended before, or nobody ever did."""
+
+
+class Source(Protocol):
+    """A log and the job that writes it."""
+
+    name: str
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether no process is seen that writes the log, and none was."""
+
+    def begin(self, state: RunState) -> None:
+        """Tell what there is already."""
+
+    def read(self, state: RunState, seconds: float) -> None:
+        """Tell what comes, for so long."""
+
+    def now(self) -> float:
+        """Seconds since the job's start."""
+
+    def update_members(self, look: Mapping[str, Any]) -> None:
+        """Take the processes that were seen, as `UsageMeter.look` tells them."""
+
+    def end(self) -> End | None:
+        """How it ended; None as long as it runs, as far as can be told."""
+
+    def content(self) -> list[tuple[str, BinaryIO]]:
+        """The log, opened to be read from its beginning, or as much of its end as is kept; by name."""

@@ -13,7 +13,6 @@ The way of the data:
 from __future__ import annotations
 
 import contextlib
-import re
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,18 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from patcher.diagnose.diagnose import no_run_error
-from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
-from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.log_files import advise_logs_near, logs_near
-from patcher.diagnose.log_or_host import no_log_error
+from patcher.diagnose.diagnosis import Diagnosis, Verdict
+from patcher.diagnose.log_files import advise_logs_near, logs_near, no_log_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import FixContext, fixes_for, judge
+from patcher.diagnose.verdict import FixContext, judge
 from patcher.errors import UsageError
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.jobs.agent import processes
-from patcher.jobs.agent.folder import look
-from patcher.jobs.agent.stacks_hook import FOLDER
+from patcher.jobs.agent.folder import STACKS, look
 from patcher.jobs.follow_log import LastingConnection
 from patcher.jobs.job import job_of
 from patcher.jobs.link import linked
@@ -48,18 +44,13 @@ from patcher.watch.host_log import HostLog
 from patcher.watch.local_log import LocalLog
 from patcher.watch.machines import HostMachine, Machine, ThisMachine, other_nodes
 from patcher.watch.result import WatchResult
-from patcher.watch.run_state import RunState
-from patcher.watch.source import End, Source
-from patcher.watch.stacks.processes import Process
-from patcher.watch.stacks.symptoms import StackSymptom, find_in_stacks
+from patcher.watch.run_state import End, RunState, Source
+from patcher.watch.stacks.symptoms import add_stack_symptoms
 from patcher.watch.watcher import Listener, Outcome, Watcher
 
 if TYPE_CHECKING:
     from patcher.remote.host import Host
     from patcher.session.session import Session
-
-NOWHERE = -1
-"""The offset of what no log says, but a stack."""
 
 
 def diagnose_log(
@@ -78,33 +69,6 @@ def diagnose_log(
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
     found = judge(evidence, FixContext({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
     return replace(found, notes=scanner.notes)
-
-
-def add_stack_symptoms(
-    found: Diagnosis, symptoms: Sequence[Symptom], processes: Sequence[Process], odd: Sequence[int]
-) -> Diagnosis:
-    """The diagnosis of a stalled run with what its stacks show: they say better than its last words why it stands."""
-    signs = find_in_stacks(symptoms, processes, odd, found.versions)
-    known = {sign.symptom.id for sign in signs}
-    rest = [finding for finding in found.findings if finding.id not in known]
-    fitting = FixContext(found.versions)
-    shown = [_finding(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
-    if shown:
-        rest = [replace(finding, role="cascade") for finding in rest]
-    return replace(found, findings=(*shown, *rest))
-
-
-def _finding(sign: StackSymptom, role: str, fitting: FixContext) -> Finding:
-    rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
-    line = sign.frame.line if sign.frame is not None else 0
-    place = LogLine(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
-    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, fitting))
-    return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
-
-
-def _name_process(offer: Offer, process: Process) -> Offer:
-    """A fix whose commands name the process that showed the symptom where they say PID."""
-    return replace(offer, commands=tuple(re.sub(r"\bPID\b", str(process.pid), one) for one in offer.commands))
 
 
 HERE = "here"
@@ -253,7 +217,7 @@ def _target_of_process(
                 cause="neither it nor what it has started is Python, and it writes no log",
                 advice="Name the process of the training, or its log.",
             )
-        listener.trouble(phrase("no log of process {pid} is found: it is watched without", pid=pid))
+        listener.problem(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = LocalLog(log, local_log.started_at(process.start))
     ray, others = _nodes(session, asked, None, listener, stack)
     places = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
@@ -270,7 +234,7 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
     source = LocalLog(log)
     order: dict[str, Any] = {"log": str(log)}
     if source.profile is not None:
-        order |= {"job": look(str(log.parent)), "stacks": str(log.parent / FOLDER)}
+        order |= {"job": look(str(log.parent)), "stacks": str(log.parent / STACKS)}
     mark = order["job"]["id"] if "job" in order else None
     ray, others = _nodes(session, asked, mark, listener, stack)
     places = [ThisMachine({**order, "ray": ray}, HERE), *others]
@@ -313,7 +277,7 @@ def _await(session: Session, log: Path, wait: float | None, listener: Listener) 
         command = shlex.join(["uky-patch", "watch", str(log), "--wait", "600"])
         later = phrase("To wait for one that is yet to come: {command}", command=command)
         raise no_log_error(session, str(log), _COMMAND, also=later)
-    listener.trouble(phrase("waiting for {path}, {seconds} s at most", path=log, seconds=f"{wait:g}"))
+    listener.problem(phrase("waiting for {path}, {seconds} s at most", path=log, seconds=f"{wait:g}"))
     deadline = time.monotonic() + wait
     while not log.exists():
         if time.monotonic() >= deadline:
@@ -328,7 +292,7 @@ def _nodes(
     """The address of the cluster that is named, as its raylets say it, and the other nodes of it."""
     if asked.ray is None:
         return None, ()
-    return other_nodes(session, asked.ray, mark, listener.trouble, stack)
+    return other_nodes(session, asked.ray, mark, listener.problem, stack)
 
 
 def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
@@ -339,7 +303,7 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
     for host in asked.hosts:
         link = stack.enter_context(linked(host, session.tree.root))
         connection, place = link.open()
-        lasting = LastingConnection(link.again, connection, listener.trouble, back=back)
+        lasting = LastingConnection(link.reconnect, connection, listener.problem, back=back)
         if source is None:
             told = lasting.ask("job_look", id=asked.job).values
             job, versions = job_of(told), dict(told.get("facts", {}).get("versions", {}))

@@ -13,11 +13,9 @@ from typing import Any
 
 from patcher.i18n import Phrase
 from patcher.logs.milestones import Milestone
-from patcher.watch.activity import Name
 from patcher.watch.machines import Machine
 from patcher.watch.result import Snapshot
-from patcher.watch.run_state import RunState, RunStatus
-from patcher.watch.source import End, Source
+from patcher.watch.run_state import End, Name, RunState, RunStatus, Source
 from patcher.watch.stacks.frame_meaning import meaning_of, phase_of_processes
 from patcher.watch.stacks.grouping import group_processes
 from patcher.watch.stacks.processes import Process
@@ -56,19 +54,22 @@ def _calls(process: Process) -> tuple[str, ...]:
 
 
 SLICE = 1.0
-"""Seconds of reading between decisions."""
+"""Seconds of reading between decisions: what a person takes for at once."""
 PULSE = 3.0
-"""Seconds between looks at the processes."""
+"""Seconds between looks at the processes: three of them make up `run_state.WINDOW`."""
 APART, LOOKS = 4.0, 5
 """Seconds for which stacks are looked at again, and how often, to see whether something moves."""
 COMPUTING = 2.0
-"""Times the limit for which a process that computes in one and the same place is waited for."""
+"""Times the limit for which a process that computes in one and the same place is waited for.
+
+Set by hand: a compiler or a large `torch.load` is in one place for long.
+"""
 MOVING = 10.0
-"""Times the limit for which one is waited for that is seen in ever other places, and has nothing to say."""
+"""Times the limit for which one is waited for that is seen in ever other places, and says nothing. Set by hand."""
 EVERY = 10.0
-"""Seconds between looks at whether a log that nobody is seen to write tells of its end."""
+"""Seconds between looks at whether a log that nobody is seen to write tells of its end: a look reads all of it."""
 AGAIN = 30.0
-"""Seconds before what moved after all is suspected again."""
+"""Seconds before what moved after all is suspected again: stacks cost the training a little."""
 
 
 def _nothing(*_: object) -> None:
@@ -84,7 +85,7 @@ class Listener:
     time: Callable[[float], object] = _nothing
     telling: Callable[[str], object] = _nothing
     status: Callable[[RunStatus, RunState], object] = _nothing
-    trouble: Callable[[Phrase], object] = _nothing
+    problem: Callable[[Phrase], object] = _nothing
 
 
 @dataclass(frozen=True, slots=True)

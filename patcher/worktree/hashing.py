@@ -42,6 +42,11 @@ def digest(path: str) -> Digest:
         os.close(fd)
 
 
+def digest_of(content: bytes) -> str:
+    """The SHA-256 of `content`, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def of_link(target: str) -> str:
     """The digest that stands for a symlink: of its target."""
     return hashlib.sha256(os.fsencode(target)).hexdigest()

@@ -87,6 +87,11 @@ def cause_and_advice(error: OSError) -> tuple[Message, Message | None]:
     return (phrase("{path}: {why}", path=where, why=reason), advice) if where else (reason, advice)
 
 
+def refused(error: OSError, title: Message) -> Refusal:
+    """The refusal that says what could not be done (`title`), where and why, and what to do next."""
+    return Refusal(kind(error), title, *cause_and_advice(error))
+
+
 def refusal(error: OSError, root: str, needed: int) -> Refusal:
     """The refusal of a host, of whose tree nothing has changed. `needed`: the bytes that there should be room for."""
     title = phrase("the files cannot be written on the host; the tree there is as it was")

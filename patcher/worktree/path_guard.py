@@ -1,31 +1,79 @@
-"""Whether a path that came over the connection stays inside the tree: judged again where it is written to."""
+"""Whether a path stays inside the tree: one of a record, ledger or journal, or one that came over a connection.
+
+Whoever sends a path may have judged it too; it is judged again on the machine where it is written to.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 from patcher.messages import Message, Refusal, phrase
 from patcher.worktree import backup, disk
+from patcher.worktree.os_errors import refused
 
-OWN = ".uky-patch"
-HOST = ".uky-patch/host"
+FOLDER = ".uky-patch"
+"""The folder in the tree's root that holds the ledger, the lock and the pre-images."""
+HOST = FOLDER + "/host"
 INCOMING = HOST + "/incoming"
 PARTIAL = HOST + "/partial"
 _OURS_ALONE = frozenset(("host", "lock", "journal.json", "staged"))
+_RESERVED = (FOLDER, ".git")
+
+
+def parts(path: str) -> tuple[str, ...]:
+    """The parts of a path that is relative, uses forward slashes and stays below where it starts.
+
+    Raises:
+        Refusal: any other path.
+    """
+    found = tuple(path.split("/"))
+    if "\0" in path or "\\" in path:
+        raise _not_inside(path, phrase("a path has forward slashes only, and no NUL"))
+    if path.startswith("/") or (len(found[0]) == 2 and found[0][1] == ":"):
+        raise _not_inside(path, phrase("a path is relative to the tree's root"))
+    if any(part in ("", ".", "..") for part in found):
+        raise _not_inside(path, phrase("a path has no empty part, no '.' and no '..'"))
+    if not path.isprintable():
+        raise _not_inside(path, phrase("a path has printable characters only"))
+    return found
+
+
+def resolve(root: Path, path: str) -> Path:
+    """The real place of `path` below `root` (itself a real path), symlinks inside the tree followed.
+
+    Raises:
+        Refusal: the path is malformed, leads out of the tree, or into `.git` or the tool's own folder.
+    """
+    try:
+        place = Path(os.path.realpath(root.joinpath(*parts(path))))
+    except OSError as error:
+        raise refused(error, phrase("{path}: cannot be looked up", path=path)) from error
+    if root not in place.parents:
+        raise _not_inside(path, phrase("a symlink leads out of the tree, to {place}", place=place))
+    if any(part.lower() in _RESERVED for part in place.relative_to(root).parts):
+        own, git = _RESERVED
+        raise _not_inside(path, phrase("nothing is read or written there in {own} and {git}", own=own, git=git))
+    return place
+
+
+def _not_inside(path: str, cause: Message) -> Refusal:
+    advice = phrase("Correct the path, or replace the symlink by what it points to.")
+    return Refusal("path", phrase("{path}: no path inside the tree", path=ascii(path)), cause, advice)
 
 
 def check(path: str) -> None:
     """Raise Refusal for a path that is not below the root, or lies where nothing is sent to."""
-    parts = path.split("/")
-    if "\0" in path or not path or any(part in ("", ".", "..") for part in parts):
+    found = path.split("/")
+    if "\0" in path or not path or any(part in ("", ".", "..") for part in found):
         raise _outside(path, phrase("it is not below the tree's root"))
-    names = [part.lower() for part in parts]
+    names = [part.lower() for part in found]
     if ".git" in names or names[0] == backup.FOLDER:
         raise _outside(path, phrase("nothing is sent there"))
-    if OWN in names and not (names[0] == OWN and len(parts) > 1 and OWN not in names[1:]):
+    if FOLDER in names and not (names[0] == FOLDER and len(found) > 1 and FOLDER not in names[1:]):
         raise _outside(path, phrase("nothing is sent there"))
-    if names[0] == OWN and names[1] in _OURS_ALONE:
+    if names[0] == FOLDER and names[1] in _OURS_ALONE:
         raise _outside(path, phrase("nothing is sent there"))
 
 

@@ -2,7 +2,7 @@
 
 What is kept gets its second name, and new folders are made, before the journal is written. After it there are renames
 only, each of which is done or not. So a process that is killed leaves each file whole, and whoever opens the tree next
-finishes the work. The tree here has its own journal (`patcher.tree.journal`), because an apply can also be taken back.
+finishes the work. An apply has its own journal (`patcher.worktree.journal`), because it can also be taken back.
 
 `.uky-patch/host/incoming/`     the files that came in          `journal.json`    what is under way
 `.uky-patch/host/aside/`        second names of what is kept    `manifest.next`   becomes `manifest.json` at the end
@@ -42,7 +42,7 @@ def locked(root: str, *, wait: float) -> Iterator[None]:
         OSError: the file cannot be made.
     """
     try:
-        lock = locks.take(os.path.join(root, path_guard.OWN, "lock"), locks.signature("migrate"), wait=wait)
+        lock = locks.take(os.path.join(root, path_guard.FOLDER, "lock"), locks.signature("migrate"), wait=wait)
     except locks.LockUnsupportedError:
         yield
         return

@@ -158,7 +158,7 @@ def test_what_has_a_second_name_elsewhere_does_not_change_there(root: Path, ther
 
 
 def test_notes_of_an_apply_there_do_not_outlive_the_files_they_speak_of(root: Path, there: Path) -> None:
-    notes = [f"{path_guard.OWN}/{name}" for name in ("ledger.json", "originals/abc", "journal.json", "staged/1.new")]
+    notes = [f"{path_guard.FOLDER}/{name}" for name in ("ledger.json", "originals/abc", "journal.json", "staged/1.new")]
     write(there, dict.fromkeys(notes, "{}"))
     found = bring(root, there)
     assert set(notes[:2]) <= set(found.retire)

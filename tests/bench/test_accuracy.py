@@ -14,7 +14,7 @@ from bench.accuracy.figures import Score, scores
 from bench.accuracy.labels import FOLDER, Label, labels
 from bench.accuracy.ours import Checker, judged, pairs
 from bench.accuracy.uses import uses
-from patcher.analysis.model import Finding, Unresolved
+from patcher.analysis.findings import Finding, Unresolved
 from patcher.i18n import phrase
 from patcher.packages.releases import sources
 

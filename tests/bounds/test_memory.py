@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from bench import wide
-from patcher.analysis.forest import Forest, Known
-from patcher.analysis.model import Report
+from patcher.analysis.findings import Report
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 
 
-def _checked(root: Path, vllm: Path, most: int | None) -> tuple[Report, Known]:
+def _checked(root: Path, vllm: Path, most: int | None) -> tuple[Report, ReadingCache]:
     target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(vllm)}, {"vllm": "0.20.2"})
-    known = Known(most=most)
+    known = ReadingCache(most=most)
     told: list[tuple[int, int]] = []
-    forest = Forest(root, known=known, words=target.words)
-    report = check_pair(forest, target, verl="0.6.1", tell=lambda done, total: told.append((done, total)))
+    project = Project(root, known=known, words=target.words)
+    report = check_pair(project, target, verl="0.6.1", tell=lambda done, total: told.append((done, total)))
     assert [done for done, _ in told] == list(range(told[0][1]))
     return report, known
 
@@ -28,7 +28,7 @@ def _checked(root: Path, vllm: Path, most: int | None) -> tuple[Report, Known]:
 @pytest.mark.parametrize(
     "most", [pytest.param(0, marks=pytest.mark.slow), 5_000, pytest.param(40_000, marks=pytest.mark.slow)]
 )
-def test_findings_are_those_of_a_forest_that_keeps_everything(tmp_path: Path, vllm: Path, most: int) -> None:
+def test_findings_are_those_of_a_project_that_keeps_everything(tmp_path: Path, vllm: Path, most: int) -> None:
     wide.write(tmp_path / "wide", 130)
     kept, everything = _checked(tmp_path / "wide", vllm, None)
     report, known = _checked(tmp_path / "wide", vllm, most)
@@ -43,12 +43,12 @@ def test_findings_are_those_of_a_forest_that_keeps_everything(tmp_path: Path, vl
 def test_a_variant_lets_go_too(tmp_path: Path, vllm: Path) -> None:
     wide.write(tmp_path / "wide", 40)
     target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(vllm)}, {"vllm": "0.20.2"})
-    forest = Forest(tmp_path / "wide", known=Known(most=2_000), words=target.words)
+    project = Project(tmp_path / "wide", known=ReadingCache(most=2_000), words=target.words)
     file = "verl/wide/part_0/m_7.py"
-    before = check_pair(forest, target, verl="0.6.1", files=(file,))
+    before = check_pair(project, target, verl="0.6.1", files=(file,))
     text = (tmp_path / "wide" / file).read_text().replace("from vllm.utils import FlexibleArgumentParser", "")
-    after = check_pair(forest.with_texts({file: text}), target, verl="0.6.1", files=(file,))
-    again = check_pair(forest, target, verl="0.6.1", files=(file,))
+    after = check_pair(project.with_texts({file: text}), target, verl="0.6.1", files=(file,))
+    again = check_pair(project, target, verl="0.6.1", files=(file,))
     assert len(after.findings) < len(before.findings)
     assert replace(again, broken=()) == replace(before, broken=())
 

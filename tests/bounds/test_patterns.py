@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose.symptom_patterns import MOST_SECONDS, TimedPattern, split_pattern
+from patcher.diagnose.timed_pattern import MOST_SECONDS, TimedPattern, split_pattern
 from patcher.records.symptom_parse import load_symptoms
 from tests.bounds.conftest import Done
 from tests.bounds.hostile_lines import hostile

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patcher.analysis.composition import compose
-from patcher.analysis.yaml_text import documents, load
+from patcher.analysis.configuration import compose, documents, load
 from patcher.check.scripts import script_uses
 from patcher.errors import HostError, ReleaseError
 from patcher.packages.releases import unpack

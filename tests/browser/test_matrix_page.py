@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from patcher.records.load import load
-from patcher.report.matrix_page import render_page
+from patcher.report.matrix_page import matrix_page
 from tests.browser.conftest import Opened
 from tests.browser.looks import SCHEMES, contrast, faint, sideways, sized, without_scripts
 from tests.report.matrices import HOSTILE, HOSTILE_SYMBOL, VERL, VLLM, sample, wide
@@ -25,12 +25,12 @@ Open = Callable[..., Opened]
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return render_page(sample(), load(), command="uky-patch check --matrix", date="2026-11-20", lang="en")
+    return matrix_page(sample(), load(), command="uky-patch check --matrix", date="2026-11-20", lang="en")
 
 
 @pytest.fixture(scope="module")
 def wide_text() -> str:
-    return render_page(wide(), load(), command="uky-patch check --matrix", date="2026-11-20", lang="en")
+    return matrix_page(wide(), load(), command="uky-patch check --matrix", date="2026-11-20", lang="en")
 
 
 def cell(page: Opened, verl: str, vllm: str) -> WebElement:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.locate import package_in_folder
+from patcher.check.targets import package_in_folder
 from patcher.errors import UsageError
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.analysis.model import Finding, Report
+from patcher.analysis.findings import Finding, Report
 from patcher.check.matrix import Breaks, Matrix, Works, WorksWithRecords, cell_of, with_since
 from tests.report.matrices import CONFIG, GUARDED, HELPER, LORA, METHOD, cell, sample
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from patcher.analysis.model import Finding, Report, Severity
+from patcher.analysis.findings import Finding, Report, Severity
 from patcher.check.repairs import Step, attribute
 from patcher.i18n import phrase
 

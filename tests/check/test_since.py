@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 import pytest
 
-from patcher.check.since import Bisection
+from patcher.check.history import Bisection
 
 RELEASES = [str(number) for number in range(64)]
 

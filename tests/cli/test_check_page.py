@@ -233,7 +233,7 @@ def test_a_fork_with_400_findings_has_a_small_page(page_of: Callable[..., tuple[
 
 
 def test_a_matrix_has_its_own_page(uky: Uky, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.check.pairs.survey_releases", lambda *_: sample())
+    monkeypatch.setattr("patcher.check.matrix_run.survey_releases", lambda *_: sample())
     monkeypatch.chdir(tmp_path)
     answer = uky("check", "--matrix", "--html", "matrix.html")
     assert answer.code == 1

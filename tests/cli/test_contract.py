@@ -296,7 +296,7 @@ def test_a_bug_where_nothing_can_be_raised(place: Place, when: str) -> None:
     one_line_of_a_bug(place, place.run("list", code=f"{RAISING.format(BUGS['ValueError'])}\n{late}"))
 
 
-@pytest.mark.parametrize("module", ["patcher.cli.list", "patcher.session.session", "click", "patcher.report.answers"])
+@pytest.mark.parametrize("module", ["patcher.cli.list", "patcher.session.session", "click", "patcher.terminal.answers"])
 def test_a_module_that_cannot_be_imported(place: Place, module: str) -> None:
     code = f"import sys\nsys.modules[{module!r}] = None"
     one_line_of_a_bug(place, place.run("list", code=code))
@@ -396,8 +396,8 @@ def test_names_that_are_no_utf_8(place: Place) -> None:
 def test_the_reader_of_a_log_that_is_followed_may_go(place: Place) -> None:
     """`job logs -f | head -1` ends; without an end of its own it would go on as long as the job."""
     follow = (
-        "import click, time\nfrom patcher.report.jobs import show_text\n"
-        "def follow(*_):\n    while True:\n        show_text('x' * 9000 + '\\n')\nclick.Command.invoke = follow"
+        "import click, time\nfrom patcher.cli.job import show_log_text\n"
+        "def follow(*_):\n    while True:\n        show_log_text('x' * 9000 + '\\n')\nclick.Command.invoke = follow"
     )
     done = place.run("list", code=follow, fault=Fault(shell='"$@" | head -c 10; exit ${PIPESTATUS[0]}'))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"x" * 10, b"")

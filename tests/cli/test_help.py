@@ -15,7 +15,7 @@ import pytest
 from patcher.cli.app import COMMANDS, HEADINGS, run
 from patcher.cli.examples import EXAMPLES
 from patcher.i18n import Language, language
-from patcher.report.table import width
+from patcher.terminal.table import width
 from tests.cli.test_chinese import english_in
 from tests.commands import commands, mistake_in, parameters
 from tests.packages.venvs import Venv

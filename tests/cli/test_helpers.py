@@ -230,7 +230,7 @@ def test_what_does_not_fit_into_memory_is_left_out(tmp_path: Path, monkeypatch: 
 
     folder = model(tmp_path / "m", 1, 3_000_000)
     (folder / "small.safetensors").write_bytes(b"x" * 1000)
-    monkeypatch.setattr(models.cgroups, "available", lambda: 1_000_000)
+    monkeypatch.setattr(models.resources, "available", lambda: 1_000_000)
     monkeypatch.setattr(models, "resident", lambda *_: None)
     found = models.warm(Asked(bases=[str(folder)]))  # type: ignore[arg-type]
     assert [file["path"] for file in found["skipped"]] == [str(folder / "a.safetensors")]

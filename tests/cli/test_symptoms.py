@@ -9,7 +9,8 @@ import pytest
 from patcher.cli.app import run
 from patcher.i18n import Language
 from patcher.records.symptom_parse import load_symptoms
-from patcher.report.symptoms import show_symptom, words
+from patcher.report.symptoms import symptom_report, words
+from patcher.terminal.document import print_report
 
 SYMPTOMS = load_symptoms()
 
@@ -24,7 +25,7 @@ def test_the_tree_names_every_symptom(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("tongue", ["en", "zh"])
 def test_every_symptom_can_be_shown_in_full(tongue: Language, capsys: pytest.CaptureFixture[str]) -> None:
     for symptom in SYMPTOMS:
-        show_symptom(symptom, tongue)
+        print_report(symptom_report(symptom, tongue))
         shown = capsys.readouterr().out
         text = words(symptom, tongue)
         assert text.title in shown

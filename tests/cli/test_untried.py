@@ -14,7 +14,7 @@ from patcher.check.untried import tried
 from patcher.cli.app import run
 from patcher.errors import ReleaseError
 from patcher.records.load import load
-from patcher.report.matrix_document import asked_in
+from patcher.report.documents import asked_in
 from tests.cli.conftest import Answer, write_tree
 from tests.cli.test_which_environment import environment
 

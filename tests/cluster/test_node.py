@@ -20,8 +20,8 @@ from patcher.i18n.codec import decode
 from patcher.remote.agent import frames
 from patcher.remote.agent_program import BOOTSTRAP, files_of, program_of, sources_of
 from patcher.tree import Ledger, Tree
-from patcher.tree.ledger import AppliedRecord, PatchedFile, dump
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import AppliedRecord, PatchedFile, dump
 from tests.cluster.conftest import bytes_of, plain_tree
 from tests.cluster.processes import marked, wait_for
 
@@ -56,12 +56,12 @@ def look(root: Path | None, *files: str) -> tuple[str, dict[str, Any]]:
 
 def commit(root: Path, planned_on: bytes, wait: float = 1.0) -> tuple[str, dict[str, Any]]:
     """Write SERVER into a tree, as planned on these bytes."""
-    path, before, after = "verl/server.py", digest(planned_on), digest(SERVER)
+    path, before, after = "verl/server.py", digest_of(planned_on), digest_of(SERVER)
     ledger = Ledger({path: PatchedFile(before, after, ("one",))}, {"one": AppliedRecord("text", {}, "now")})
     args = {
         "changes": [(path, before, base64.b64encode(SERVER).decode())],
         "planned_on": {path: before, "verl/none.py": ""},
-        "ledger_before": digest(dump(Ledger())),
+        "ledger_before": digest_of(dump(Ledger())),
         "ledger": dump(ledger).decode(),
         "originals": {},
         "release": None,
@@ -93,10 +93,10 @@ def test_it_tells_of_the_tree_and_of_the_files_that_a_plan_reads(there: Path) ->
     (message,) = replies(look(there, "verl/link.py", "verl/none.py"))
     tree = message["result"]["tree"]
     content = (there / "verl/server.py").read_bytes()
-    assert tree["plan"]["verl/server.py"] == tree["plan"]["verl/link.py"] == [digest(content), 0o644]
+    assert tree["plan"]["verl/server.py"] == tree["plan"]["verl/link.py"] == [digest_of(content), 0o644]
     assert {"uky-patch.toml", "verl/version/version"} <= set(tree["plan"])
     assert "verl/none.py" not in tree["plan"]
-    assert tree["contents"]["verl/server.py"] == digest(content)[:16]
+    assert tree["contents"]["verl/server.py"] == digest_of(content)[:16]
 
 
 def test_without_a_tree_it_says_so_and_tells_of_the_machine() -> None:
@@ -126,7 +126,7 @@ def test_a_commit_writes_the_files_the_ledger_and_the_pre_images(there: Path) ->
     (message,) = replies(commit(there, before))
     assert message["result"] == {"written": ["verl/server.py"]}
     assert (there / "verl/server.py").read_bytes() == SERVER
-    assert (there / ".uky-patch/originals" / digest(before)).read_bytes() == before
+    assert (there / ".uky-patch/originals" / digest_of(before)).read_bytes() == before
     assert set(Tree.open(there).ledger().records) == {"one"}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.cluster.model import Node, TreePlan
 from patcher.cluster.nodes import Applied
-from patcher.report.nodes import show_applied, show_verified
+from patcher.report.nodes import applied_exit_code, applied_report, verified_exit_code, verified_report
+from patcher.terminal.document import print_report
 from tests.cluster.made import alike, facts, identity, node
 
 if TYPE_CHECKING:
@@ -19,8 +20,18 @@ DONE = TreePlan({}, ())
 TODO = TreePlan({}, ("verl/a.py",))
 
 
+def _show_verified(nodes: tuple[Node, ...], address: str, output: Literal["text", "json"]) -> int:
+    print_report(verified_report(nodes, address, output))
+    return verified_exit_code(nodes, address)
+
+
+def _show_applied(done: Applied, address: str, output: Literal["text", "json"], *, dry_run: bool) -> int:
+    print_report(applied_report(done, address, output, dry_run=dry_run))
+    return applied_exit_code(done, address, dry_run=dry_run)
+
+
 def verified(nodes: tuple[Node, ...], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    code = show_verified(nodes, ADDRESS, "text")
+    code = _show_verified(nodes, ADDRESS, "text")
     return code, capsys.readouterr().out
 
 
@@ -68,7 +79,7 @@ def test_a_warning_alone_is_no_finding(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_json_of_verify(capsys: pytest.CaptureFixture[str]) -> None:
     nodes = (*alike("head", "n1", odd=facts(variables={})), node("gone", state="failed", detail="crashed"))
-    code, told = as_json(show_verified(nodes, ADDRESS, "json"), capsys)
+    code, told = as_json(_show_verified(nodes, ADDRESS, "json"), capsys)
     assert code == 1
     assert set(told) == {"checks", "nodes"}
     assert all(set(c) == {"name", "level", "status", "seconds", "detail", "fix", "nodes"} for c in told["checks"])
@@ -91,14 +102,14 @@ def test_the_json_of_apply(capsys: pytest.CaptureFixture[str]) -> None:
         {head.id: ("verl/a.py",), own.id: ("verl/a.py",)},
         {sharer.id: head.id},
     )
-    code, told = as_json(show_applied(done, ADDRESS, "json", dry_run=False), capsys)
+    code, told = as_json(_show_applied(done, ADDRESS, "json", dry_run=False), capsys)
     assert code == 0
     assert [(one["name"], one["written"], one["shares"]) for one in told["nodes"]] == [
         ("head", ["verl/a.py"], ["n1"]),
         ("n1", [], ["head"]),
         ("n2", ["verl/a.py"], []),
     ]
-    show_applied(done, ADDRESS, "text", dry_run=False)
+    _show_applied(done, ADDRESS, "text", dry_run=False)
     out = capsys.readouterr().out
     assert "head, n2: 1 file changed, for n1 too\n" in out
 
@@ -106,11 +117,11 @@ def test_the_json_of_apply(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_refused_apply_ends_with_three_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     drifted = facts(plan=TreePlan({"one": "fewer places than expected"}, ()))
     done = Applied(alike("head", n1=drifted), {}, {}, refused=True)
-    assert show_applied(done, ADDRESS, "text", dry_run=False) == 3
+    assert _show_applied(done, ADDRESS, "text", dry_run=False) == 3
     captured = capsys.readouterr()
     assert "nothing was written on any node" in captured.err
     assert "n1  one  fewer places than expected" in captured.err
-    code, told = as_json(show_applied(done, ADDRESS, "json", dry_run=False), capsys)
+    code, told = as_json(_show_applied(done, ADDRESS, "json", dry_run=False), capsys)
     assert code == 3
     assert [one["failed"] for one in told["nodes"]] == [{}, {"one": "fewer places than expected"}]
 
@@ -119,7 +130,7 @@ def test_a_dry_run_counts_trees_and_not_nodes(capsys: pytest.CaptureFixture[str]
     shared = facts(plan=TODO, records={"one": "pending"})
     nodes = alike(head=shared, n1=shared, n2=shared)
     done = Applied(nodes, {}, {nodes[1].id: nodes[0].id})
-    assert show_applied(done, ADDRESS, "text", dry_run=True) == 1
+    assert _show_applied(done, ADDRESS, "text", dry_run=True) == 1
     assert "2 trees would change; nothing was written" in capsys.readouterr().out
 
 
@@ -127,7 +138,7 @@ def test_an_apply_that_left_a_node_behind_does_not_say_that_there_was_nothing_to
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     done = Applied((*alike(head=facts(plan=DONE)), node("gone", state="died")), {}, {})
-    assert show_applied(done, ADDRESS, "text", dry_run=False) == 1
+    assert _show_applied(done, ADDRESS, "text", dry_run=False) == 1
     assert "nothing to do" not in capsys.readouterr().out
-    assert show_applied(Applied(alike(head=facts(plan=DONE)), {}, {}), ADDRESS, "text", dry_run=False) == 0
+    assert _show_applied(Applied(alike(head=facts(plan=DONE)), {}, {}), ADDRESS, "text", dry_run=False) == 0
     assert "nothing to do" in capsys.readouterr().out

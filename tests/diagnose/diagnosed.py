@@ -6,8 +6,8 @@ import io
 from functools import lru_cache
 from pathlib import Path
 
-from patcher.diagnose.blocks import SIZE
 from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.log_stream import SIZE
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, judge
 from patcher.records.symptom_parse import parse_symptom

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patcher.diagnose.blocks import AUTOMATON_BYTES, KEPT_AT_EDGE, KEPT_LATER, WordFinder
+from patcher.diagnose.scanner import AUTOMATON_BYTES, KEPT_AT_EDGE, KEPT_LATER, WordFinder
 from patcher.logs.required_words import needles, width
 from patcher.records.symptom_parse import load_symptoms
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from patcher.diagnose.blocks import blocks
+from patcher.diagnose.log_stream import blocks
 from patcher.diagnose.tracebacks import Chain, follow_traceback
 from tests.diagnose.diagnosed import TRACEBACK
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from tests.golden import machine
+from tests.golden import doors, machine
 from tests.golden.entries import Entry, file_name, samples, write_in_full
 
 PARTS = ("commands", "diagnoses", "findings", "plans", "renderings")
@@ -60,6 +60,7 @@ def outputs(wanted: Sequence[str], jobs: int) -> tuple[dict[str, list[Entry]], l
     seconds: dict[str, float] = defaultdict(float)
     trouble = []
     with machine.place() as place:
+        doors.training_environment(place / "envs/train", "0.20.2")
         todo: list[tuple[str, Any, Path]] = []
         for part in wanted:
             module = import_module(f"tests.golden.{part}")

@@ -105,7 +105,6 @@ def tasks() -> Sequence[Task]:
 
 
 def prepare(place: Path) -> None:
-    doors.training_environment(place / "envs/train", "0.20.2")
     doors.stale_fork(place / "forks/stale")
     (place / "failed.log").write_text(_FAILED)
     shutil.copyfile(REPOSITORY / "tests/data/train-0.8.0.log", place / "ended.log")

@@ -17,7 +17,8 @@ _LINKED = ("patcher", "patches", "settings", "symptoms", "templates", "docs")
 _NUMBERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(\bmain@)[0-9a-f]{7,40}"), r"\g<1>000000000"),
     (re.compile(r"\b\d+\.\d+(?=\s*(s\b|秒))"), "0.0"),
-    (re.compile(r"(\"seconds\": )[\d.e-]+"), r"\g<1>0"),
+    (re.compile(r"(\"(?:seconds|age|silent)\": )[\d.e-]+"), r"\g<1>0"),
+    (re.compile(r"\b\d+ (?:h|min|小时|分) \d+ (?:min|s|分|秒)"), "0 s"),
     (re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "2000-01-01T00:00:00"),
 )
 """What differs from one run to the next: commits, seconds, and moments."""

@@ -16,7 +16,7 @@ from typing import get_args
 import patcher
 from bench.catalogue import FOLDER, sorted_catalogue
 from patcher import errors
-from patcher.analysis.model import FindingKind, Severity
+from patcher.analysis.findings import FindingKind, Severity
 from patcher.checks import Status
 from patcher.cli.app import COMMANDS, HEADINGS
 from patcher.cli.examples import EXAMPLES

@@ -14,11 +14,10 @@ import pytest
 
 from patcher import jobs
 from patcher.jobs import Job, Verdict
-from patcher.jobs.link import Link
+from patcher.jobs.link import HostLink
 from patcher.logs.milestones import Milestone
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
-from patcher.remote.tree_folder import open_tree_folder
 from tests.machines import Machine
 
 LOGS = Path(__file__).with_name("logs")
@@ -30,7 +29,7 @@ class Site:
 
     host: Host
     root: Path
-    link: Link
+    link: HostLink
     owner: tuple[int, int]
     started: list[str] = field(default_factory=list)
 
@@ -45,14 +44,14 @@ class Site:
     def start(self, script: str, **options: Any) -> Job:
         """Run a script's text as a job."""
         self.write("run.sh", script)
-        connection, _ = self.link.open("a test")
-        job = jobs.start(connection, self.host, None, profile="debug", script="run.sh", **options)
-        open_tree_folder(connection, self.link.name, None)
+        connection, _ = self.link.open()
+        with self.link.locked("a test"):
+            job = jobs.start(connection, self.host, None, profile="debug", script="run.sh", **options)
         self.started.append(job.id)
         return job
 
     def follow(self, job: Job, **listener: Callable[..., object]) -> Verdict:
-        return jobs.follow(self.link.again, self.open(), job, on_trouble=lambda _: None, **listener)  # type: ignore[arg-type]
+        return jobs.follow(self.link.reconnect, self.open(), job, on_problem=lambda _: None, **listener)  # type: ignore[arg-type]
 
     def milestones(self, job: Job) -> tuple[Verdict, list[Milestone]]:
         found: list[Milestone] = []
@@ -70,7 +69,7 @@ def site(host: Host, root: Path, user: str) -> Iterator[Site]:
     (root / "verl" / "__init__.py").write_text("")
     for path in (root, root / "verl", root / "verl" / "__init__.py"):
         os.chown(path, who.pw_uid, who.pw_gid)
-    found = Site(host, root, Link(host, root.name), (who.pw_uid, who.pw_gid))
+    found = Site(host, root, HostLink(host, root.name), (who.pw_uid, who.pw_gid))
     try:
         yield found
         found.stop_all()

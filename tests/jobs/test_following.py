@@ -13,9 +13,8 @@ import pytest
 
 from patcher import jobs
 from patcher.jobs import follow_log
-from patcher.jobs.link import Link
+from patcher.jobs.link import HostLink
 from patcher.remote.host import Host
-from patcher.remote.tree_folder import open_tree_folder
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import log_of
 from tests.machines import Machine
@@ -60,7 +59,7 @@ def test_the_connection_is_killed_twenty_times(there: Site) -> None:
         there.write("enough", "")
 
     opened: list[tuple[object]] = []
-    again = there.link.again
+    again = there.link.reconnect
 
     def reconnect() -> object:
         connection = again()
@@ -74,7 +73,7 @@ def test_the_connection_is_killed_twenty_times(there: Site) -> None:
         reconnect(),  # type: ignore[arg-type]
         job,
         on_text=texts.append,
-        on_trouble=lambda _: None,
+        on_problem=lambda _: None,
     )
     assert verdict.kind == "ok"
     assert cuts == 20
@@ -91,16 +90,16 @@ def test_the_line_is_cut_at_any_byte(there: Site, reachable: Machine) -> None:
     size = len(log_of(job))
     chance = random.Random(3)
     with cutting.line(reachable, "cutline") as line:
-        link = Link(Host("loop", line.name, path=str(there.root)), there.root.name)
+        link = HostLink(Host("loop", line.name, path=str(there.root)), there.root.name)
         for how in ("cut", "silent"):
             for _ in range(10 if how == "cut" else 1):
                 line.set(Fault(down=chance.randrange(20_000, size), how=how, times=1))  # type: ignore[arg-type]
                 texts: list[str] = []
                 try:
-                    first = link.again()
+                    first = link.open()[0]
                 except Exception:
                     continue
-                verdict = jobs.follow(link.again, first, job, on_text=texts.append, on_trouble=lambda _: None)
+                verdict = jobs.follow(link.reconnect, first, job, on_text=texts.append, on_problem=lambda _: None)
                 assert verdict.kind == "ok"
                 assert "".join(texts).encode() == log_of(job)
         link.close()
@@ -112,9 +111,9 @@ def test_two_followers_at_once_get_the_same(there: Site) -> None:
     results: list[str] = ["", ""]
 
     def follow(which: int) -> None:
-        link = Link(there.host, there.root.name)
+        link = HostLink(there.host, there.root.name)
         texts: list[str] = []
-        jobs.follow(link.again, link.again(), job, on_text=texts.append)
+        jobs.follow(link.reconnect, link.open()[0], job, on_text=texts.append)
         results[which] = "".join(texts)
         link.close()
 
@@ -195,11 +194,11 @@ def test_the_disk_is_full_while_the_job_logs(here: Site, tmp_path: Path) -> None
         (small / "fork/verl").mkdir(parents=True)
         (small / "fork/verl/__init__.py").write_text("")
         (small / "fork/run.sh").write_text("head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; exit 7\n")
-        link = Link(Host("here", "here", path=str(small / "fork")), "fork")
-        connection, _ = link.open("a test")
-        job = jobs.start(connection, link.host, None, profile="debug", script="run.sh")
-        open_tree_folder(connection, "fork", None)
-        verdict = jobs.follow(link.again, connection, job)
+        link = HostLink(Host("here", "here", path=str(small / "fork")), "fork")
+        connection, _ = link.open()
+        with link.locked("a test"):
+            job = jobs.start(connection, link.host, None, profile="debug", script="run.sh")
+        verdict = jobs.follow(link.reconnect, connection, job)
         assert (verdict.kind, verdict.job.code) == ("failed", 7)
         assert "disk" in " ".join(str(line) for line in verdict.lines)
         link.close()

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from patcher import jobs
-from patcher.jobs.agent import processes, traces_key
+from patcher.jobs.agent import processes
+from patcher.jobs.agent.folder import notes_key
 from patcher.jobs.agent.runner import start_of
 from patcher.jobs.agent.traces import seal
 from tests.jobs.conftest import Site
@@ -134,7 +135,7 @@ def test_files_that_a_record_claims_survive(here: Site, tmp_path: Path) -> None:
         assert see(here).things == ()
         clean_and_stop(here)
         assert all(os.path.lexists(path) for path in (segment, socket, session / "canary"))
-        told = "".join(json.dumps({**note, "seal": seal(ID, note, traces_key.key(make=True))}) + "\n" for note in notes)
+        told = "".join(json.dumps({**note, "seal": seal(ID, note, notes_key(make=True))}) + "\n" for note in notes)
         (here.root / ".uky-patch/host/jobs" / ID / "traces").write_text(told)
         assert len(see(here).things) == 3  # So it was the seal that was wanting.
     finally:

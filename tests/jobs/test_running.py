@@ -228,8 +228,8 @@ def test_the_interpreter_comes_first_and_the_login_files_count(there: Site, reac
 def test_a_script_that_is_not_in_the_tree_is_refused(here: Site, script: str) -> None:
     (here.root / "link.sh").symlink_to("/bin/sh")
     (here.root.parent / "outside.sh").write_text("true")
-    connection, _ = here.link.open("a test")
-    with pytest.raises(RefusedError) as refused:
+    connection, _ = here.link.open()
+    with here.link.locked("a test"), pytest.raises(RefusedError) as refused:
         jobs.start(connection, here.host, None, profile="debug", script=script)
     assert refused.value.kind == "script"
     assert not (here.root / ".uky-patch/host/jobs").exists()
@@ -258,7 +258,7 @@ def test_another_python_runs_jobs_too(there: Site) -> None:
     assert [process["name"] for process in jobs.stop(there.open(), grace=0.5).processes] == ["sleep"]
 
 
-@pytest.mark.parametrize("program", ["runner", "traces", "viewer", "hooked"])
+@pytest.mark.parametrize("program", ["runner", "traces", "viewer", "sitecustomize_hook"])
 def test_what_is_copied_into_a_jobs_folder_needs_no_patcher_there(program: str) -> None:
     """On a host nothing of `patcher` is installed; here an import of it would go unnoticed."""
     module = import_module(f"patcher.jobs.agent.{program}")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from patcher.check.matrix import Matrix
-from patcher.check.pairs import survey_releases
-from patcher.report.matrix_document import DOCUMENTS, asked_in, render
+from patcher.check.matrix_run import survey_releases
+from patcher.report.documents import MATRIX_DOCUMENTS, asked_in, matrix_document
 from patcher.session.session import Session
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
@@ -27,9 +27,9 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
 
 def test_the_documents_are_up_to_date_but_for_the_date(matrix: Matrix, subtests: pytest.Subtests) -> None:
     date = TEXT.partition(" by `make docs-matrix`")[0].rpartition(" on ")[2]
-    for name in DOCUMENTS:
+    for name in MATRIX_DOCUMENTS:
         with subtests.test(name=name):
-            rendered = render(name, matrix, command=ORDER.command, date=date)
+            rendered = matrix_document(name, matrix, command=ORDER.command, date=date)
             assert (ROOT / name).read_text(encoding="utf-8") == rendered, "run: make docs-matrix"
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from patcher.check import fetching
-from patcher.check.crossing import Crossing, cross
-from patcher.check.fetching import fetch_sources
-from patcher.check.matrix import Missing, Works
+from patcher.check import matrix
+from patcher.check.matrix import Missing, Works, fetch_sources
+from patcher.check.matrix_run import MatrixInputs, judge_pairs
 from patcher.errors import EnvironmentProbeError
 from patcher.packages.releases import sources
 from patcher.records.load import load
@@ -29,9 +28,9 @@ def package(folder: Path, name: str, **files: str) -> Path:
 
 
 @pytest.fixture
-def crossing(tmp_path: Path) -> Crossing:
+def inputs(tmp_path: Path) -> MatrixInputs:
     """verl 1 uses vllm.a.f, which vLLM 3 no longer has; vLLM 2 cannot be had, nor can verl 2."""
-    return Crossing(
+    return MatrixInputs(
         "vllm",
         {"1": package(tmp_path / "v1", "verl", use="from vllm.a import f\n"), "2": Missing("2", "gone")},
         {
@@ -42,8 +41,8 @@ def crossing(tmp_path: Path) -> Crossing:
     )
 
 
-def test_a_release_that_cannot_be_had_stops_no_other(crossing: Crossing) -> None:
-    found = cross(crossing, silent, processes=1)
+def test_a_release_that_cannot_be_had_stops_no_other(inputs: MatrixInputs) -> None:
+    found = judge_pairs(inputs, silent, processes=1)
     assert set(found.cells) == {("1", "1"), ("1", "3")}
     assert found.cells["1", "1"].state == Works()
     assert [one.symbol for one in found.cells["1", "3"].findings] == ["vllm.a.f"]
@@ -52,20 +51,20 @@ def test_a_release_that_cannot_be_had_stops_no_other(crossing: Crossing) -> None
     assert found.releases == ("1", "2", "3")
 
 
-def test_two_processes_find_what_one_finds(crossing: Crossing) -> None:
+def test_two_processes_find_what_one_finds(inputs: MatrixInputs) -> None:
     told: list[str] = []
-    both = cross(crossing, lambda message, _done, _total: told.append(str(message)), processes=2)
-    assert matrix_json(both) == matrix_json(cross(crossing, silent, processes=1))
+    both = judge_pairs(inputs, lambda message, _done, _total: told.append(str(message)), processes=2)
+    assert matrix_json(both) == matrix_json(judge_pairs(inputs, silent, processes=1))
     assert told == ["checking on vllm: 1 of 2 releases", "checking on vllm: 2 of 2 releases", ""]
 
 
-def test_a_killed_process_is_one_clear_mistake(crossing: Crossing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patcher.check.crossing._start", _die)
+def test_a_killed_process_is_one_clear_mistake(inputs: MatrixInputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("patcher.check.matrix_run._start", _die)
     with pytest.raises(EnvironmentProbeError, match="ended from outside"):
-        cross(crossing, silent, processes=2)
+        judge_pairs(inputs, silent, processes=2)
 
 
-def _die(_crossing: Crossing) -> None:
+def _die(_crossing: MatrixInputs) -> None:
     os._exit(9)
 
 
@@ -80,7 +79,7 @@ def test_sources_are_fetched_and_failures_kept_apart(monkeypatch: pytest.MonkeyP
             raise ReleaseError("there is no demo 3.0", cause="looked in vain")
         return tmp_path / version
 
-    monkeypatch.setattr(fetching, "sources", fetched)
+    monkeypatch.setattr(matrix, "sources", fetched)
     found = fetch_sources("demo", ("1.0", "2.0", "3.0"), silent)
     assert list(found) == ["1.0", "2.0", "3.0"]
     assert found["1.0"] == tmp_path / "1.0" / "demo"
@@ -95,7 +94,7 @@ def test_known_pairs(subtests: pytest.Subtests) -> None:
     """verl 0.7.0 needs records on vLLM 0.20.2; 0.8.0 runs there as it is."""
     records = tuple(record for record in load() if record.enabled)
     verl = {version: sources("verl", version) / "verl" for version in ("0.7.0", "0.8.0")}
-    found = cross(Crossing("vllm", verl, {"0.20.2": sources("vllm", "0.20.2") / "vllm"}, records), silent)
+    found = judge_pairs(MatrixInputs("vllm", verl, {"0.20.2": sources("vllm", "0.20.2") / "vllm"}, records), silent)
     with subtests.test(verl="0.7.0"):
         cell = found.cells["0.7.0", "0.20.2"]
         lines = {(one.file.rpartition("/")[2], one.line) for one in cell.findings if one.severity == "break"}

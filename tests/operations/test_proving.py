@@ -52,9 +52,9 @@ def test_a_job_that_takes_longer_than_its_budget_is_left_running(fork: Path) -> 
     check = prove(fork, "sleep 60\n", PreflightOptions(budget=1.0))
     host = Host(HERE, HERE, path=str(fork), python=sys.executable)
     with linked(host, fork) as link:
-        there = jobs.running(link.again())
+        there = jobs.running(link.open()[0])
         assert there is not None
-        jobs.stop(link.again(), there.id, grace=1.0)
+        jobs.stop(link.open()[0], there.id, grace=1.0)
     assert check.status == "warn"
     assert check.fix == "uky-patch job attach here"
 

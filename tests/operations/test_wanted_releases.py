@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.check.wanted_releases import known_to_records, parse_against, wanted_releases
+from patcher.check.matrix import known_to_records, parse_against, wanted_releases
 from patcher.errors import UsageError
 from patcher.records.load import load
 

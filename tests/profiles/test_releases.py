@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Broken, Undecided
+from patcher.analysis.findings import Broken, Undecided
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.registry.options import options_of
-from patcher.check.rules import judge
-from patcher.check.scripts.collect import script_uses
+from patcher.check.pair import judge
+from patcher.check.rules.engine_flags import options_of
+from patcher.check.scripts.files import script_uses
 from patcher.packages.releases import sources
 from patcher.profiles.rendered_file import Rendered
 from patcher.profiles.rendering import NAMES, render_all
@@ -46,9 +46,9 @@ def scripts(verl: str, vllm: str, *, gpus: int = 1, **more: str) -> dict[str, Re
 
 @pytest.mark.parametrize("verl", VERL)
 def test_check_finds_nothing_in_them(verl: str) -> None:
-    forest = Forest(tree(verl))
+    project = Project(tree(verl))
     for vllm in VLLM:
-        universe = Universe(forest, Target({"vllm": vllm}, {"vllm": vllm_symbols(vllm)}, {"vllm": vllm}))
+        program = Program(project, Target({"vllm": vllm}, {"vllm": vllm_symbols(vllm)}, {"vllm": vllm}), judge)
         for name, file in scripts(verl, vllm).items():
             if not name.endswith(".sh"):
                 continue
@@ -56,7 +56,7 @@ def test_check_finds_nothing_in_them(verl: str) -> None:
             assert not notes
             assert len(uses) > 40
             for use in uses:
-                verdict = judge(use, universe, None)
+                verdict = judge(use, program, None)
                 assert not isinstance(verdict, Broken | Undecided), (verl, vllm, name, use, verdict)
 
 

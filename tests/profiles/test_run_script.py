@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import RecordError
-from patcher.profiles.agent.rendered import is_untouched
+from patcher.profiles.agent.write_files import is_untouched
 from patcher.profiles.rendered_file import Rendered
 from patcher.profiles.rendering import render_all
 from patcher.remote.host import HERE, Host

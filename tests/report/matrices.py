@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.analysis.model import Finding, FindingKind, Severity
+from patcher.analysis.findings import Finding, FindingKind, Severity
 from patcher.check.matrix import Cell, Matrix, Missing, with_since
 from patcher.i18n import Phrase, phrase
 

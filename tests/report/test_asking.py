@@ -11,8 +11,8 @@ import pytest
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
-    "from patcher.report.asking import agreed\nfrom patcher.i18n import phrase\n"
-    "print(agreed(phrase('Write {path}?', path='x'), yes=False))\n"
+    "from patcher.cli.confirm import confirmed\nfrom patcher.i18n import phrase\n"
+    "print(confirmed(phrase('Write {path}?', path='x'), yes=False))\n"
 )
 
 
@@ -37,9 +37,9 @@ def test_on_a_terminal(typed: str, told: str) -> None:
 
 
 def test_where_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    from patcher.cli.confirm import confirmed
     from patcher.i18n import phrase
-    from patcher.report.asking import agreed
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    assert not agreed(phrase("Write {path}?", path="x"), yes=False)
-    assert agreed(phrase("Write {path}?", path="x"), yes=True)
+    assert not confirmed(phrase("Write {path}?", path="x"), yes=False)
+    assert confirmed(phrase("Write {path}?", path="x"), yes=True)

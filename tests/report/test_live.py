@@ -7,7 +7,7 @@ import io
 import pytest
 
 from patcher.logs.milestones import Milestone
-from patcher.report.live import Live, clock
+from patcher.terminal.live import Live, clock
 
 REACHED = (
     Milestone("config", 0.0, usual=(2, 30)),

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from patcher.check.matrix import Matrix
 from patcher.i18n import phrase
 from patcher.records.load import load
-from patcher.report.matrix import mark, mark_as_is, matrix_json, missing_lines, show_matrix, spans, totals
-from patcher.report.matrix_page import render_page
+from patcher.report.matrix import mark, mark_as_is, matrix_json, matrix_report, missing_lines, spans, totals
+from patcher.report.matrix_page import matrix_page
 from patcher.session.session import Session
+from patcher.terminal.document import print_report
 from tests.report.matrices import CONFIG, HELPER, HOSTILE, METHOD, cell, finding, sample
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def test_the_text_has_a_line_for_each_span_of_releases_that_come_to_the_same(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    show_matrix(sample(), Session())
+    print_report(matrix_report(sample(), Session()))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["vllm", "verl", "0.6.1", "verl", "0.7.0", "verl", "0.8.0"]
     assert lines[1:6] == [
@@ -77,7 +78,7 @@ class Elements(HTMLParser):
 
 
 def page(matrix: Matrix) -> str:
-    return render_page(matrix, load(), command="uky-patch check", date="2026-11-20", lang="en")
+    return matrix_page(matrix, load(), command="uky-patch check", date="2026-11-20", lang="en")
 
 
 def test_names_cannot_become_markup() -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.check.pairs import Order
-from patcher.report.matrix_document import DOCUMENTS, asked_in, render
+from patcher.check.matrix_run import MatrixRequest
+from patcher.report.documents import MATRIX_DOCUMENTS, asked_in, matrix_document
 from tests.report.matrices import sample
 
-ORDER = Order(">=0.6.1,<=0.8.0", ("vllm>=0.12.0,<=0.20.2",))
+ORDER = MatrixRequest(">=0.6.1,<=0.8.0", ("vllm>=0.12.0,<=0.20.2",))
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", MATRIX_DOCUMENTS)
 def test_both_tables_and_what_is_missing(name: str) -> None:
-    text = render(name, sample(), command=ORDER.command, date="2026-11-20")
+    text = matrix_document(name, sample(), command=ORDER.command, date="2026-11-20")
     rows = [line for line in text.splitlines() if line.startswith("| 0.")]
     assert "| 0.18.0 | ×1 | +2 | ✓ |" in rows
     assert "| 0.18.0 | ×3 | ×2 | ✓ |" in rows
@@ -23,6 +23,6 @@ def test_both_tables_and_what_is_missing(name: str) -> None:
     assert max(map(len, text.splitlines())) < 200
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", MATRIX_DOCUMENTS)
 def test_the_order_is_read_back(name: str) -> None:
-    assert asked_in(render(name, sample(), command=ORDER.command, date="2026-11-20")) == ORDER
+    assert asked_in(matrix_document(name, sample(), command=ORDER.command, date="2026-11-20")) == ORDER

@@ -10,17 +10,17 @@ from patcher.i18n import show
 from patcher.records.load import load
 from patcher.records.model import Record, When
 from patcher.records.settings import Reasons, Setting, load_settings
-from patcher.report.edits import in_words
-from patcher.report.migration import DOCUMENTS, render
+from patcher.report.documents import RECORD_DOCUMENTS, record_document
+from patcher.report.records import in_words
 from patcher.rewrite.edits import AddArgument, Insert, MoveImport, RemoveArgument, RenameArgument, Replace
 
 ROOT = Path(__file__).parents[2]
 FILE = "verl/a.py"
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", RECORD_DOCUMENTS)
 def test_the_document_is_up_to_date(name: str) -> None:
-    rendered = render(name, load(), load_settings())
+    rendered = record_document(name, load(), load_settings())
     assert (ROOT / name).read_text(encoding="utf-8") == rendered, "run: make docs"
 
 
@@ -35,7 +35,7 @@ def test_the_table_has_a_column_for_each_span_of_vllm_versions() -> None:
         setting("VLLM_ALWAYS"),
         Setting("never", "VLLM_NEVER", "nothing", Reasons("nobody reads it")),
     ]
-    text = render("MIGRATION.md", (), settings)
+    text = record_document("MIGRATION.md", (), settings)
     assert "| Variable | vLLM <0.11.1 | vLLM >=0.11.1,<0.13 | vLLM >=0.13,<0.15 | vLLM >=0.15 |" in text
     assert "| `VLLM_OLD` | `X` | ignored | ignored | ignored |" in text
     assert "| `VLLM_LATER` | ignored | ignored | `X` | ignored |" in text
@@ -47,7 +47,7 @@ def test_a_record_is_told_with_its_conditions_files_and_whether_it_is_on() -> No
     edits = (MoveImport(file=FILE, old="a.b.C", new="a.d.C"), RemoveArgument(file="verl/b.py", call="f", old="x"))
     when = When({"vllm": ">=0.12"}, absent=("flash-attn",))
     record = Record("one", "The title", "The reason.", "fork-only", when, edits, enabled=False, tags=("vllm",))
-    text = render("MIGRATION.md", (record,), ())
+    text = record_document("MIGRATION.md", (record,), ())
     assert "#### The title\n\n`one` · off by default · for vllm >=0.12, without flash-attn\n\nThe reason.\n" in text
     assert (
         "- `verl/a.py`\n  - import `a.d.C` in place of `a.b.C`\n- `verl/b.py`\n  - no longer pass `x` to `f`\n" in text
@@ -65,7 +65,7 @@ def test_subjects_have_an_order_and_what_is_off_comes_last() -> None:
     records = [
         Record(name, name, "why", "fork-only", When(), (), tags=(tag,), enabled=enabled) for name, tag, enabled in names
     ]
-    text = render("MIGRATION.md", records, ())
+    text = record_document("MIGRATION.md", records, ())
     headings = [line.lstrip("# ") for line in text.splitlines() if line.startswith(("### ", "#### "))]
     assert headings[:9] == [
         *("vLLM", "c", "b"),

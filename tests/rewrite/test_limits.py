@@ -36,6 +36,8 @@ FLAT = {
     "items": lambda n: "x = [" + "a, " * n + "]",
     "statements": lambda n: "a\n" * n,
     "targets": lambda n: "a = " * n + "a",
+    "a comment behind a bracket": lambda n: "x = (" + "# " * n + "\na)",
+    "comments behind a bracket": lambda n: "x = (" + "# a\n" * n + "a)",
 }
 
 

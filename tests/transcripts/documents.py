@@ -8,8 +8,8 @@
     13 pending, 32 not needed. Next: uky-patch apply --diff
     ```
 
-The comment names the scene in which the commands run. A line of `…` alone stands for any number of lines. What cannot
-be run by a test carries `<!-- illustration: DATE, MACHINE -->` instead.
+The comment names the scene in which the commands run. A line of `…` alone stands for any number of lines. What no test
+can run is shown without output.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 ELLIPSIS = "…"
-_COMMENT = re.compile(r"<!-- (?P<kind>session|illustration): (?P<told>.+) -->")
+_COMMENT = re.compile(r"<!-- session: (?P<scene>.+) -->")
 _FIGURES = (
     (re.compile(r" *[\d.]+ (s\b|秒)"), r" # \1"),
     (re.compile(r"[\d.]+ GB free|剩余 [\d.]+ GB"), "# GB"),
@@ -42,14 +42,13 @@ class Session:
 
     file: Path
     line: int
-    kind: str
-    """`session`, `illustration`, or "" where nothing is said."""
-    told: str
+    scene: str
+    """The name in the comment, or "" where there is no comment."""
     lines: tuple[str, ...]
 
     @property
     def place(self) -> str:
-        return f"{self.file.relative_to(ROOT)}:{self.line}"
+        return f"{name_of(self.file)}:{self.line}"
 
     @property
     def chinese(self) -> bool:
@@ -60,14 +59,19 @@ class Session:
         return [line.removeprefix("$ ") for line in self.lines if line.startswith("$ ")]
 
 
+def name_of(file: Path) -> str:
+    """A document's path as messages and test ids show it."""
+    return str(file.relative_to(ROOT))
+
+
 def sessions(file: Path) -> Iterator[Session]:
     """The blocks of a document that show a session."""
     lines = file.read_text(encoding="utf-8").splitlines()
     for start, end in blocks(lines):
         inner = tuple(lines[start + 1 : end])
         if any(line.startswith("$ ") for line in inner):
-            said = _COMMENT.fullmatch(lines[start - 1]) if start else None
-            yield Session(file, start + 1, said["kind"] if said else "", said["told"] if said else "", inner)
+            comment = _COMMENT.fullmatch(lines[start - 1]) if start else None
+            yield Session(file, start + 1, comment["scene"] if comment else "", inner)
 
 
 def blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -85,17 +89,22 @@ def blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def anew(session: Session, run: Run) -> tuple[str, ...]:
     """The block's lines with what its commands print now; what it leaves out is left out again."""
-    parts: list[list[str]] = []
-    for line in session.lines:
-        if line.startswith("$ "):
-            parts.append([line])
-        else:
-            parts[-1].append(line)
     written: list[str] = []
-    for command, *shown in parts:
+    for command, *shown in parts(session.lines):
         printed = _trimmed(run(command.removeprefix("$ ")).splitlines())
         written += [*([""] if written else []), command, *merged(_trimmed(shown), printed)]
     return tuple(written)
+
+
+def parts(lines: Sequence[str]) -> list[list[str]]:
+    """The lines of a session by command: each command's own line, then what is shown of its output."""
+    found: list[list[str]] = []
+    for line in lines:
+        if line.startswith("$ "):
+            found.append([line])
+        else:
+            found[-1].append(line)
+    return found
 
 
 def merged(shown: Sequence[str], printed: Sequence[str]) -> list[str]:

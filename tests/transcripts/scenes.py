@@ -117,7 +117,7 @@ of the corpus; `hang`: processes of `hang.py` that wait for each other; `host`: 
 @contextmanager
 def stage(session: Session, folder: Path) -> Iterator[Run]:
     """Make the scene of a session below `folder`, and give what runs a command line in it."""
-    scene = SCENES[session.told]
+    scene = SCENES[session.scene]
     home = folder / "me"
     home.mkdir()
     venv = environment(home / "envs/train", freeze(scene.vllm))

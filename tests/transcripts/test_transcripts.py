@@ -1,27 +1,25 @@
-"""README and docs show what the commands print; `python -m tests.transcripts --write` writes the sessions anew."""
+"""The documents show what the commands print; `python -m tests.transcripts --write` writes the sessions anew."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.transcripts.documents import DOCUMENTS, Session, anew, merged, sessions
+from tests.transcripts.documents import DOCUMENTS, ROOT, Session, anew, merged, name_of, sessions
+from tests.transcripts.picture import PICTURES, drawn
 from tests.transcripts.scenes import SCENES, stage
 
 SESSIONS = [session for file in DOCUMENTS for session in sessions(file)]
 
 
 def _lanes(session: Session) -> list[pytest.MarkDecorator]:
-    lane = SCENES[session.told].lane
+    lane = SCENES[session.scene].lane
     return [pytest.mark.network, *([getattr(pytest.mark, lane)] if lane else [])]
 
 
 RUN = [
-    pytest.param(session, id=session.place, marks=_lanes(session))
-    for session in SESSIONS
-    if session.kind == "session" and session.told in SCENES
+    pytest.param(session, id=session.place, marks=_lanes(session)) for session in SESSIONS if session.scene in SCENES
 ]
 
 
@@ -32,20 +30,22 @@ def test_a_session_is_what_its_commands_print(session: Session, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.place)
-def test_every_session_names_its_scene_or_says_when_and_where_it_was_seen(session: Session) -> None:
-    if session.kind == "illustration":
-        assert re.match(r"20\d\d-\d\d-\d\d, \S", session.told)
-    else:
-        assert session.kind == "session", f"{session.place}: write <!-- session: SCENE --> above it"
-        assert session.told in SCENES
+def test_every_session_names_the_scene_in_which_it_is_run(session: Session) -> None:
+    assert session.scene, f"{session.place}: write <!-- session: SCENE --> above it, or leave the output out"
+    assert session.scene in SCENES
 
 
-@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_picture_shows_the_session_of_its_document(picture: str) -> None:
+    assert (ROOT / picture).read_text(encoding="utf-8") == drawn(picture), "make docs-sessions"
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
 def test_both_languages_show_the_same_sessions(file: Path) -> None:
     twin = file.with_name(f"{file.stem}.zh-CN.md")
     if twin.exists():
-        told = [[(one.kind, one.told, one.commands) for one in sessions(each)] for each in (file, twin)]
-        assert told[0] == told[1]
+        shown = [[(one.scene, one.commands) for one in sessions(each)] for each in (file, twin)]
+        assert shown[0] == shown[1]
 
 
 def test_what_is_left_out_is_left_out_again() -> None:

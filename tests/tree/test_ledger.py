@@ -5,8 +5,8 @@ import json
 import pytest
 
 from patcher.errors import TreeError
-from patcher.i18n import phrase
-from patcher.tree.ledger import AppliedRecord, Ledger, PatchedFile, dump, parse
+from patcher.messages import phrase
+from patcher.worktree.ledger import AppliedRecord, Ledger, PatchedFile, dump, parse
 from tests.tree.toys import FILES, TARGETS, apply, contents, revert
 
 LEDGER = Ledger(
@@ -109,9 +109,9 @@ def test_a_journal_cannot_lead_out_of_the_tree(tree, tmp_path):
     folder = tree.root / ".uky-patch"
     (folder / "staged").mkdir()
     (folder / "staged/0.new").write_bytes(b"new")
-    from patcher.tree.source import digest
+    from patcher.worktree.hashing import digest_of
 
-    steps = [{"path": "../outside.py", "old": digest(b"old"), "new": digest(b"new")}]
+    steps = [{"path": "../outside.py", "old": digest_of(b"old"), "new": digest_of(b"new")}]
     journal = {"format": 1, "tool": "x", "purpose": "x", "steps": steps, "ledger_old": None, "ledger_new": None}
     (folder / "journal.json").write_text(json.dumps(journal))
     with pytest.raises(TreeError, match="no path inside the tree"):

@@ -13,8 +13,8 @@ import pytest
 
 from patcher.errors import TreeError
 from patcher.tree import Change, Ledger, Tree
-from patcher.tree.ledger import PatchedFile, dump
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import PatchedFile, dump
 from tests.tree.faults import count, faults, fork, killed_at, wait_for
 from tests.tree.test_crash import idle, status
 from tests.tree.toys import FILES, MARK, PATCHED, TARGETS, apply, assert_settled, contents, edit, plant, revert
@@ -61,7 +61,7 @@ def apply_more(tree: Tree) -> None:
             assert source is not None
             known = files.get(path)
             original = known.original if known is not None else source.sha256
-            files[path] = PatchedFile(original, digest(FILES[path] + MARK + MARK), ("toy",), 0o644)
+            files[path] = PatchedFile(original, digest_of(FILES[path] + MARK + MARK), ("toy",), 0o644)
             changes.append(Change(path, source.sha256, FILES[path] + MARK + MARK))
         transaction.commit(changes, replace(transaction.ledger, files=files))
 
@@ -77,11 +77,11 @@ def merge(tree: Tree) -> None:
     """Take a hand edit over into the base, as `apply --merge` does: the pre-image is another one then."""
     with tree.transaction("apply") as transaction:
         base = MINE + FILES[EDITED]
-        files = {**transaction.ledger.files, EDITED: PatchedFile(digest(base), digest(base + MARK), ("toy",))}
+        files = {**transaction.ledger.files, EDITED: PatchedFile(digest_of(base), digest_of(base + MARK), ("toy",))}
         source = tree.read(EDITED)
         assert source is not None
         change = Change(EDITED, source.sha256, base + MARK)
-        transaction.commit([change], replace(transaction.ledger, files=files), originals={digest(base): base})
+        transaction.commit([change], replace(transaction.ledger, files=files), originals={digest_of(base): base})
 
 
 ACTS = {"apply": apply, "apply more": apply_more, "revert": revert, "revert one": revert_one, "merge": merge}
@@ -131,7 +131,7 @@ def assert_comes_back(tree: Tree, name: str) -> None:
         assert tree.pre_image(entry.original) == (MINE + FILES[EDITED] if there.endswith(MARK) else FILES[EDITED])
         with tree.transaction("revert") as transaction:
             changes = [
-                Change(path, digest(contents(tree)[path]), tree.pre_image(known.original))
+                Change(path, digest_of(contents(tree)[path]), tree.pre_image(known.original))
                 for path, known in transaction.ledger.files.items()
             ]
             transaction.commit(changes, Ledger())
@@ -286,7 +286,7 @@ def test_the_ledger_of_another_tree_costs_nothing(tree, tmp_path):
     apply(other)
     apply(tree)
     shutil.copy(other.root / ".uky-patch/ledger.json", tree.root / ".uky-patch/ledger.json")
-    assert tree.ledger().files[EDITED].original == digest(FILES[EDITED])
+    assert tree.ledger().files[EDITED].original == digest_of(FILES[EDITED])
     assert revert(tree) == TARGETS
     assert assert_settled(tree) == "old"
 
@@ -325,10 +325,10 @@ def test_the_journal_of_the_version_before_is_understood(tree):
     for number, path in enumerate(TARGETS):
         (folder / f"staged/{number}.new").write_bytes(FILES[path])
         shutil.copy(tree.root / path, folder / f"staged/{number}.old")
-        steps.append({"path": path, "old": digest(PATCHED[path]), "new": digest(FILES[path])})
+        steps.append({"path": path, "old": digest_of(PATCHED[path]), "new": digest_of(FILES[path])})
     shutil.copy(folder / "ledger.json", folder / "staged/ledger.old")
     told = {"format": 1, "tool": "1", "purpose": "revert", "steps": steps, "ledger_new": None}
-    told["ledger_old"] = digest((folder / "ledger.json").read_bytes())
+    told["ledger_old"] = digest_of((folder / "ledger.json").read_bytes())
     (folder / "journal.json").write_text(json.dumps(told))
     status(tree)
     assert contents(tree) == FILES
@@ -341,13 +341,13 @@ def test_notes_say_what_a_pre_image_is(tree):
     files = {EDITED: replace(ledger.files[EDITED], mode=0o644, release="0.6.0")}
     with tree.transaction("apply") as transaction:
         transaction.commit(changes, replace(ledger, files=files))
-    sha256 = digest(FILES[EDITED])
+    sha256 = digest_of(FILES[EDITED])
     note = json.loads((tree.root / f".uky-patch/originals/{sha256}.json").read_bytes())
     assert note["sha256"] == sha256
     assert note["states"][0]["files"] == {
         EDITED: {
             "original": sha256,
-            "patched": digest(PATCHED[EDITED]),
+            "patched": digest_of(PATCHED[EDITED]),
             "records": ["toy"],
             "mode": 0o644,
             "release": "0.6.0",

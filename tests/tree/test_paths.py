@@ -8,7 +8,7 @@ import pytest
 
 from patcher.errors import TreeError
 from patcher.tree import Change, Ledger
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
 from tests.tree.toys import apply, assert_settled
 
 OUT = [
@@ -50,7 +50,7 @@ def test_a_path_out_of_the_tree_is_refused(tree, path):
     assert caught.value.cause
     str(caught.value).encode()
     with pytest.raises(TreeError), tree.transaction("apply") as run:
-        run.commit([Change(path, digest(b"secret\n"), b"overwritten\n")], Ledger())
+        run.commit([Change(path, digest_of(b"secret\n"), b"overwritten\n")], Ledger())
     assert (tree.root.parent / "outside.py").read_bytes() == b"secret\n"
     assert assert_settled(tree) == "old"
 
@@ -73,7 +73,7 @@ def test_a_symlink_out_of_the_tree_is_refused(tree, tmp_path, what):
     with pytest.raises(TreeError, match="no path inside the tree"):
         tree.read(path)
     with pytest.raises(TreeError), tree.transaction("apply") as run:
-        run.commit([Change(path, digest(b"secret\n"), b"x")], Ledger())
+        run.commit([Change(path, digest_of(b"secret\n"), b"x")], Ledger())
     assert (outside / "module.py").read_bytes() == b"secret\n"
 
 

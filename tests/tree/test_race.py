@@ -13,7 +13,7 @@ import pytest
 
 from patcher.errors import TreeError
 from patcher.tree import Change, Ledger
-from patcher.tree.ledger import dump
+from patcher.worktree.ledger import dump
 from tests.tree.faults import fork, wait_for
 from tests.tree.toys import FILES, PATCHED, TARGETS, apply, assert_settled, contents, edit, revert
 

@@ -5,11 +5,12 @@ import codecs
 import pytest
 
 from patcher.errors import TreeError
-from patcher.tree.source import Codec, Source, Undecodable, decode, digest, encode
+from patcher.tree.source import Codec, Source, Undecodable, decode, encode
+from patcher.worktree.hashing import digest_of
 
 
 def source(content: bytes, path: str = "verl/a.py") -> Source:
-    return Source(path, content, digest(content), 0o644)
+    return Source(path, content, digest_of(content), 0o644)
 
 
 @pytest.mark.parametrize(

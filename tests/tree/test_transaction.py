@@ -13,9 +13,9 @@ import pytest
 
 from patcher.errors import TreeError
 from patcher.tree import Change, Ledger, Tree
-from patcher.tree.ledger import PatchedFile
-from patcher.tree.source import digest
 from patcher.worktree import disk, files, locks
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import PatchedFile
 from tests.tree.faults import faults, fork, wait_for
 from tests.tree.toys import FILES, MARK, TARGETS, apply, assert_settled, contents, edit, everything, plant, revert
 
@@ -56,7 +56,7 @@ def test_two_commits_in_one_transaction(tree):
     with tree.transaction("twice") as transaction:
         changes, ledger = edit(tree, ONE)
         transaction.commit(changes, ledger)
-        transaction.commit([Change(ONE, digest(changes[0].content), FILES[ONE])], Ledger())
+        transaction.commit([Change(ONE, digest_of(changes[0].content), FILES[ONE])], Ledger())
     assert assert_settled(tree) == "old"
 
 
@@ -86,7 +86,7 @@ def test_a_file_changed_between_check_and_replacement_stops_everything(tree, mon
 
 def test_a_missing_file_is_an_error(tree):
     with pytest.raises(TreeError, match=r"verl/gone\.py"), tree.transaction("apply") as run:
-        run.commit([Change("verl/gone.py", digest(b""), b"x")], Ledger())
+        run.commit([Change("verl/gone.py", digest_of(b""), b"x")], Ledger())
     assert assert_settled(tree) == "old"
 
 
@@ -114,7 +114,7 @@ def test_modes_are_kept(tree, mode):
 def test_a_private_file_has_a_private_pre_image(tree):
     place(tree).chmod(0o600)
     apply(tree)
-    assert stat.S_IMODE((tree.root / ".uky-patch/originals" / digest(FILES[ONE])).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tree.root / ".uky-patch/originals" / digest_of(FILES[ONE])).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,10 @@ def test_python_runs_the_new_code_at_once(tree):
     assert subprocess.run(command, cwd=tree.root, env=environment, capture_output=True, check=True).stdout == b"1\n"
     before = place(tree).stat()
     with tree.transaction("apply") as run:
-        sha = digest(b"VALUE = 1\n")
-        run.commit([Change(ONE, sha, b"VALUE = 2\n")], Ledger({ONE: PatchedFile(sha, digest(b"VALUE = 2\n"), ("t",))}))
+        sha = digest_of(b"VALUE = 1\n")
+        run.commit(
+            [Change(ONE, sha, b"VALUE = 2\n")], Ledger({ONE: PatchedFile(sha, digest_of(b"VALUE = 2\n"), ("t",))})
+        )
     os.utime(place(tree), ns=(before.st_atime_ns, before.st_mtime_ns))
     assert subprocess.run(command, cwd=tree.root, env=environment, capture_output=True, check=True).stdout == b"2\n"
 
@@ -183,7 +185,7 @@ def test_one_file_by_two_names_is_refused(tree):
 
 def test_a_damaged_pre_image_is_not_used(tree):
     apply(tree)
-    kept = tree.root / ".uky-patch/originals" / digest(FILES[ONE])
+    kept = tree.root / ".uky-patch/originals" / digest_of(FILES[ONE])
     kept.write_bytes(b"damaged")
     with pytest.raises(TreeError, match="damaged"):
         revert(tree)

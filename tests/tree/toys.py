@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from patcher.tree import Change, Ledger, Tree
-from patcher.tree.ledger import AppliedRecord, PatchedFile, now
-from patcher.tree.source import digest
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.ledger import AppliedRecord, PatchedFile, now
 
 MARK = b"# Uky[toy]\n"
 FILES = {
@@ -46,7 +46,7 @@ def edit(tree: Tree, *paths: str, record: str = "toy") -> tuple[tuple[Change, ..
         assert source is not None
         new = source.content + MARK
         changes.append(Change(path, source.sha256, new))
-        files[path] = PatchedFile(source.sha256, digest(new), (record,))
+        files[path] = PatchedFile(source.sha256, digest_of(new), (record,))
     return tuple(changes), Ledger(files, {record: AppliedRecord(f'id = "{record}"\n', {"verl": "0"}, now())})
 
 
@@ -86,7 +86,7 @@ def assert_settled(tree: Tree) -> str:
     assert tree.state(ledger) == dict.fromkeys(TARGETS, "as-applied")
     assert [tree.pre_image(entry.original) for entry in ledger.files.values()] == [FILES[path] for path in TARGETS]
     kept = {path for path in everything(tree) if path.startswith(".uky-patch/")}
-    needed = {f".uky-patch/originals/{digest(FILES[path])}{part}" for path in TARGETS for part in ("", ".json")}
+    needed = {f".uky-patch/originals/{digest_of(FILES[path])}{part}" for path in TARGETS for part in ("", ".json")}
     own = {".uky-patch/.gitignore", ".uky-patch/ledger.json", ".uky-patch/lock", ".uky-patch/originals"}
     assert kept == needed | own, "something is left behind"
     return "new"

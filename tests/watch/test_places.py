@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from patcher.watch.activity import UsageHistory
+from patcher.watch.run_state import UsageHistory
 from patcher.watch.watcher import combine_usage
 
 

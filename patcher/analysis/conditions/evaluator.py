@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from patcher.analysis.conditions.operators import BINARY, COMPARISONS
-from patcher.analysis.conditions.outside import Outside
-from patcher.analysis.conditions.plain_job import Job
-from patcher.analysis.conditions.scoping import Place, Scoping, class_of
+from patcher.analysis.conditions.calls import called
+from patcher.analysis.conditions.job import Job
+from patcher.analysis.conditions.names import EvalContext, NameResolver, Summaries, class_of
+from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import (
+    BINARY,
+    COMPARISONS,
     OFF,
     UNKNOWN,
     Known,
@@ -17,146 +19,156 @@ from patcher.analysis.conditions.terms import (
     Names,
     Off,
     Raised,
+    Reference,
     Setting,
-    Signed,
+    SignatureOf,
     Term,
-    Thing,
     Unknown,
     is_small,
     truth,
 )
-from patcher.analysis.conditions.tree import Tree
-from patcher.analysis.model import Condition, Otherwise, When
-from patcher.analysis.outlining.outline import Import, Outline
+from patcher.analysis.summary import FileSummary, Import
+from patcher.analysis.uses import Condition, When, WhenRaised
 
 _DEPTH = 24
+"""How deep expressions may nest or lead to each other: a guess well above what tests written by hand need, and well
+below what Python's stack bears."""
 _MOST_STEPS = 30_000
 """How many expressions the tests of one file may lead to: helpers that call two helpers each, and so on, come to
 millions. Those of a file of verl lead to 3,050."""
 
 
-class Evaluator(Scoping):
+class Evaluator(NameResolver):
     """Evaluates on one target; with a `job`, also by what is known of that job."""
 
-    def __init__(self, tree: Tree, outside: Outside, job: Job | None = None) -> None:
-        super().__init__(tree, outside, job)
+    def __init__(self, summaries: Summaries, queries: TargetQueries, job: Job | None = None) -> None:
+        super().__init__(summaries, queries, job)
         self._depth = 0
         self._file = ""
         self._steps: Counter[str] = Counter()
         """By the file whose test is being evaluated."""
         self._answers: dict[tuple[int, str], tuple[ast.expr, bool | None, bool]] = {}
 
-    def holds(self, test: ast.expr, place: Place) -> bool | None:
+    def holds(self, test: ast.expr, context: EvalContext) -> bool | None:
         """Whether a test is true on the target; None if that cannot be told."""
-        key = (id(test), f"{place.outline.file}:{place.function}")
-        if not place.local and key in self._answers:
+        key = (id(test), f"{context.summary.file}:{context.function}")
+        # With local values (a function that is being interpreted) the answer may be another each time.
+        if not context.local and key in self._answers:
             _, answer, asked = self._answers[key]
             self.asked = self.asked or asked
             return answer
         before, self.asked = self.asked, False
         try:
-            answer = truth(self.settled(self.term(test, place)))
+            answer = truth(self.resolve_setting(self.term(test, context)))
+        # `if version("flash_attn") > ...` without flash-attn: the test raises, so the code under it does not run.
         except Raised:
             answer = False
-        if not place.local and not self.active and self._depth == 0:
+        if not context.local and not self.active and self._depth == 0:
             self._answers[key] = (test, answer, self.asked)
         self.asked = self.asked or before
         return answer
 
-    def runs(self, conditions: tuple[Condition, ...], place: Place) -> bool | None:
+    def runs(self, conditions: tuple[Condition, ...], context: EvalContext) -> bool | None:
         """Whether code under these conditions runs."""
         sure: bool | None = True
         for condition in conditions:
             match condition:
                 case When(test=test, holds=wanted):
-                    answer = self.holds(test, place)
+                    answer = self.holds(test, context)
                     answer = answer if answer is None or wanted else not answer
-                case Otherwise():
-                    answer = self.fails(condition, place.outline)
+                case WhenRaised():
+                    answer = self.fails(condition, context.summary)
             if answer is False:
                 return False
             sure = sure if answer else None
         return sure
 
-    def fails(self, condition: Otherwise, outline: Outline) -> bool | None:
+    def fails(self, condition: WhenRaised, summary: FileSummary) -> bool | None:
         """Whether one of the imports in the lines of a `try` fails and is caught: its handler runs."""
         sure: bool | None = False
-        for body in outline.bodies.values():
+        for body in summary.bodies.values():
             if not (body.first <= condition.first and condition.last <= body.last):
                 continue
-            for step in body.steps:
-                for one in step.imports:
+            for block in body.blocks:
+                for one in block.imports:
                     if not condition.first <= one.line <= condition.last:
                         continue
                     self.asked = True
                     answer = self._import_fails(one)
-                    if answer and any(name in condition.catches for name in self.outside.raised_by(one)):
+                    # `from vllm.new import x` in the `try`, and `except ImportError` catches it.
+                    if answer and any(name in condition.catches for name in self.queries.raised_by(one)):
                         return True
                     sure = sure if answer is False else None
         return sure
 
     def _import_fails(self, one: Import) -> bool | None:
-        if self.tree.split(one.module) is not None:
+        # An import of the tree itself may fail for what that module imports, which is not followed.
+        if self.summaries.split(one.module) is not None:
             return None
-        present = self.outside.has_import(one)
+        present = self.queries.has_import(one)
         return None if present is None else not present
 
-    def term(self, node: ast.expr, place: Place) -> Term:
+    def term(self, node: ast.expr, context: EvalContext) -> Term:
         """What an expression comes to. Raises `Raised`."""
         if not self._depth:
-            self._file = place.outline.file
+            self._file = context.summary.file
         self._steps[self._file] += 1
         if self._depth > _DEPTH or self._steps[self._file] > _MOST_STEPS:
             return UNKNOWN
         self._depth += 1
         try:
-            found = self._term(node, place)
+            found = self._term(node, context)
         finally:
             self._depth -= 1
         if isinstance(found, Known) and not is_small(found.value):
             return UNKNOWN
+        # `self.config.lora.enable`: unknown, and by its name a feature that the plain job does not use.
         if self.job is not None and isinstance(found, Unknown) and self.job.is_off(node):
             return OFF
         return found
 
-    def _term(self, node: ast.expr, place: Place) -> Term:
+    def _term(self, node: ast.expr, context: EvalContext) -> Term:
         match node:
             case ast.Constant(value=value):
                 return Known(value)
             case ast.Name(id=name):
-                return self.name(name, place)
+                return self.name(name, context)
             case ast.Attribute(value=value, attr=name):
-                return self._attribute(value, name, place)
+                return self._attribute(value, name, context)
             case ast.Call():
-                return self._call(node, place)
+                return self._call(node, context)
             case ast.Compare(left=left, ops=ops, comparators=rights):
-                return self._compare(left, ops, rights, place)
+                return self._compare(left, ops, rights, context)
             case ast.BoolOp(op=op, values=values):
-                return self._bool(op, values, place)
+                return self._bool(op, values, context)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                answer = truth(self.settled(self.term(operand, place)))
+                answer = truth(self.resolve_setting(self.term(operand, context)))
                 return UNKNOWN if answer is None else Known(not answer)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                inner = self.settled(self.term(operand, place))
+                inner = self.resolve_setting(self.term(operand, context))
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-                return self._sequence(node, parts, place)
+                return self._sequence(node, parts, context)
             case ast.Subscript(value=value, slice=key):
-                return self._item(self.term(value, place), key, place)
+                return self._item(self.term(value, context), key, context)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                answer = truth(self.settled(self.term(test, place)))
+                answer = truth(self.resolve_setting(self.term(test, context)))
                 if answer is None:
-                    one, other = self.term(body, place), self.term(orelse, place)
+                    # An undecided test does not matter where both sides are the same.
+                    one, other = self.term(body, context), self.term(orelse, context)
                     return one if one == other else UNKNOWN
-                return self.term(body if answer else orelse, place)
+                return self.term(body if answer else orelse, context)
             case ast.NamedExpr(value=value):
-                return self.term(value, place)
+                return self.term(value, context)
             case ast.Await(value=value):
-                return self.term(value, place)
+                return self.term(value, context)
             case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
-                return self._comprehension(node, place)
+                return self._comprehension(node, context)
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = self.settled(self.term(left, place)), self.settled(self.term(right, place))
+                one, other = (
+                    self.resolve_setting(self.term(left, context)),
+                    self.resolve_setting(self.term(right, context)),
+                )
                 if isinstance(one, Known) and isinstance(other, Known) and type(op) in BINARY:
                     return BINARY[type(op)](one, other)
                 return UNKNOWN
@@ -165,25 +177,26 @@ class Evaluator(Scoping):
 
     # attributes and items
 
-    def _attribute(self, value: ast.expr, name: str, place: Place) -> Term:
+    def _attribute(self, value: ast.expr, name: str, context: EvalContext) -> Term:
         if self.job is not None and (fixed := self.job.fixed(name)) is not None:
             return fixed
-        if isinstance(value, ast.Name) and value.id == "self" and (body := place.body) is not None:
-            return self.own(place.outline, class_of(place.outline, body), name)
-        return self.attribute_of(self.term(value, place), name)
+        if isinstance(value, ast.Name) and value.id == "self" and (body := context.body) is not None:
+            return self.self_attribute(context.summary, class_of(context.summary, body), name)
+        return self.attribute_of(self.term(value, context), name)
 
     def attribute_of(self, term: Term, name: str) -> Term:
         match term:
-            case Thing(dotted=dotted):
-                split = self.tree.split(dotted)
+            case Reference(dotted=dotted):
+                split = self.summaries.split(dotted)
                 if split is None or not split[1]:
                     return self.dotted(f"{dotted}.{name}")
                 return self.class_attribute(split[0], split[1], name)
             case Known():
-                return self.outside.known_attribute(term, name)
-            case Signed(of=thing):
+                return self.queries.known_attribute(term, name)
+            case SignatureOf(of=reference):
                 self.asked = True
-                return self.outside.parameters(thing) if name in ("parameters", "args", "kwonlyargs") else UNKNOWN
+                return self.queries.parameters(reference) if name in ("parameters", "args", "kwonlyargs") else UNKNOWN
+            # `parameters.keys`
             case Names():
                 return Method(Known(term), name)
             case Setting(path=path, hints=hints):
@@ -193,27 +206,27 @@ class Evaluator(Scoping):
             case _:
                 return UNKNOWN
 
-    def _item(self, of: Term, key: ast.expr, place: Place) -> Term:
+    def _item(self, of: Term, key: ast.expr, context: EvalContext) -> Term:
         if isinstance(of, Setting):
-            name = self.term(key, place)
+            name = self.term(key, context)
             return (
                 Setting((*of.path, name.value), of.hints)
                 if isinstance(name, Known) and isinstance(name.value, str)
                 else UNKNOWN
             )
-        of = self.settled(of)
+        of = self.resolve_setting(of)
         if isinstance(of, Off):
             return OFF
         if not isinstance(of, Known):
             return UNKNOWN
         index: object
         if isinstance(key, ast.Slice):
-            bounds = [None if part is None else self.term(part, place) for part in (key.lower, key.upper, key.step)]
+            bounds = [None if part is None else self.term(part, context) for part in (key.lower, key.upper, key.step)]
             if not all(part is None or isinstance(part, Known) for part in bounds):
                 return UNKNOWN
             index = slice(*(part.value if isinstance(part, Known) else None for part in bounds))
         else:
-            found = self.settled(self.term(key, place))
+            found = self.resolve_setting(self.term(key, context))
             if not isinstance(found, Known):
                 return UNKNOWN
             index = found.value
@@ -224,8 +237,8 @@ class Evaluator(Scoping):
 
     # operators
 
-    def _sequence(self, node: ast.expr, parts: list[ast.expr], place: Place) -> Term:
-        terms = [self.settled(self.term(part, place)) for part in parts]
+    def _sequence(self, node: ast.expr, parts: list[ast.expr], context: EvalContext) -> Term:
+        terms = [self.resolve_setting(self.term(part, context)) for part in parts]
         if not all(isinstance(term, Known) for term in terms):
             return UNKNOWN
         values = [term.value for term in terms if isinstance(term, Known)]
@@ -235,28 +248,30 @@ class Evaluator(Scoping):
         except TypeError:
             return UNKNOWN
 
-    def _bool(self, op: ast.boolop, values: list[ast.expr], place: Place) -> Term:
+    def _bool(self, op: ast.boolop, values: list[ast.expr], context: EvalContext) -> Term:
         decisive = isinstance(op, ast.Or)
         unsure = False
         term: Term = UNKNOWN
         for value in values:
             try:
-                term = self.settled(self.term(value, place))
+                term = self.resolve_setting(self.term(value, context))
             except Raised:
+                # The exception is certain only if no earlier part could have ended the evaluation.
                 if not unsure:
                     raise
                 return UNKNOWN
             answer = truth(term)
+            # `unknown or True` is true, whatever the unknown part is.
             if answer is decisive:
                 return Known(decisive) if unsure else term
             unsure = unsure or answer is None
         return UNKNOWN if unsure else term
 
-    def _compare(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], place: Place) -> Term:
-        one = self.settled(self.term(left, place))
+    def _compare(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], context: EvalContext) -> Term:
+        one = self.resolve_setting(self.term(left, context))
         sure = True
         for op, right in zip(ops, rights, strict=True):
-            other = self.settled(self.term(right, place))
+            other = self.resolve_setting(self.term(right, context))
             answer = COMPARISONS[type(op)](one, other)
             if answer is None and self.job is not None:
                 answer = self.job.compared(left, op, right)
@@ -266,20 +281,21 @@ class Evaluator(Scoping):
             one, left = other, right
         return Known(True) if sure else UNKNOWN
 
-    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp, place: Place) -> Term:
+    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp, context: EvalContext) -> Term:
         if len(node.generators) != 1 or not isinstance(node.generators[0].target, ast.Name):
             return UNKNOWN
         generator = node.generators[0]
         name = node.generators[0].target.id
-        over = self.settled(self.term(generator.iter, place))
+        over = self.resolve_setting(self.term(generator.iter, context))
         if isinstance(over, Names) and not generator.ifs:
             return over
         if not isinstance(over, Known) or not isinstance(over.value, tuple | list | set | frozenset | str):
             return UNKNOWN
         values = []
+        # Sixteen elements: a version has three or four parts. More would only cost time.
         for item in list(over.value)[:16]:
-            inner = Place(place.outline, place.function, {**place.local, name: Known(item)})
-            kept = [truth(self.settled(self.term(test, inner))) for test in generator.ifs]
+            inner = EvalContext(context.summary, context.function, {**context.local, name: Known(item)})
+            kept = [truth(self.resolve_setting(self.term(test, inner))) for test in generator.ifs]
             if None in kept:
                 return UNKNOWN
             if all(kept):
@@ -291,7 +307,5 @@ class Evaluator(Scoping):
 
     # calls
 
-    def _call(self, node: ast.Call, place: Place) -> Term:
-        from patcher.analysis.conditions.calls import called
-
-        return called(self, node, place)
+    def _call(self, node: ast.Call, context: EvalContext) -> Term:
+        return called(self, node, context)

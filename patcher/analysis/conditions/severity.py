@@ -1,69 +1,253 @@
-"""How much a broken use matters: by what it takes for it to run."""
+"""How much a broken use matters: what guards it, and whether the plain job runs it."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from functools import cached_property
+from weakref import ref
 
-from patcher.analysis.conditions.guards import Guards, covers, guards_of
-from patcher.analysis.conditions.plain_job import name_words
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Condition, ConfigKey, EnvironmentVariable, Problem, Severity, Use, When
+from patcher.analysis.conditions.evaluator import Evaluator
+from patcher.analysis.conditions.job import name_words
+from patcher.analysis.conditions.names import EvalContext, summaries_of
+from patcher.analysis.conditions.prefetch import Promise, prefetch
+from patcher.analysis.conditions.reachability import Node, ReachedCode, job_of, plain_path
+from patcher.analysis.conditions.target_queries import TargetQueries
+from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
+from patcher.analysis.findings import Broken, FindingKind, Problem, Severity
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Judge, Target
+from patcher.analysis.project import Project
+from patcher.analysis.syntax import last_name
+from patcher.analysis.uses import (
+    CallOf,
+    Condition,
+    ConfigKey,
+    EnvironmentVariable,
+    ImportOf,
+    MemberOf,
+    Use,
+    When,
+    WhenRaised,
+)
+
+
+class Guards:
+    """Answers for one program; everything is found when first asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = ref(program)
+        self._project, self._target, self._judge = program.project, program.target, program.judge
+        self.summaries = summaries_of(program.project)
+        self._queries = TargetQueries(program)
+        self.target = Evaluator(self.summaries, self._queries)
+        self._broken: dict[str, list[tuple[Use, tuple[Problem, ...]]]] = {}
+
+    @cached_property
+    def plain(self) -> Evaluator:
+        """On the same target, by what is known of the plain job too."""
+        return Evaluator(self.summaries, self._queries, job_of(self._project))
+
+    @cached_property
+    def reached(self) -> ReachedCode:
+        """What the plain job runs of the tree as it is, on this target."""
+        origin = self._project.origin
+        if origin is not self._project:
+            program = Program(origin, self._target, self._judge)
+            return guards_of(program).reached
+        known = self._target.kept
+        found = known.get(("ways", origin))
+        if isinstance(found, Promise):
+            found = found.get()
+        if not isinstance(found, ReachedCode):
+            found = plain_path(origin).on(self.plain)
+        known["ways", origin] = found
+        return found
+
+    def runs_plainly(self, node: Node) -> bool:
+        """Whether the plain job runs a function on this target."""
+        return self._is_among(self.reached.here, node)
+
+    def runs_somewhere(self, node: Node) -> bool:
+        """Whether the plain job runs it on some target."""
+        return self._is_among(self.reached.anywhere, node)
+
+    def _is_among(self, nodes: AbstractSet[Node], node: Node) -> bool:
+        """What a record brings into a file is taken to run where the file's own code does."""
+        if node in nodes or self._project.origin is self._project:
+            return node in nodes
+        before = summaries_of(self._project.origin).file(node[0])
+        return (before is None or node[1] not in before.bodies) and (node[0], "") in nodes
+
+    def runs(self, use: Use, evaluator: Evaluator) -> bool | None:
+        """Whether the conditions of a use hold."""
+        summary = self.summaries.file(use.file)
+        if summary is None:
+            return None
+        context = EvalContext(summary, use.context.function)
+        sure: bool | None = True
+        body = summary.bodies.get(use.context.function)
+        around = body.conditions if body is not None else ()
+        for condition in (*around, *use.context.conditions):
+            answer = self._holds(condition, use, evaluator, context)
+            if answer is False:
+                return False
+            sure = sure if answer else None
+        return sure
+
+    def _holds(self, condition: Condition, use: Use, evaluator: Evaluator, context: EvalContext) -> bool | None:
+        if not isinstance(condition, WhenRaised):
+            return evaluator.runs((condition,), context)
+        sure: bool | None = None
+        if use.file.endswith(".py"):
+            sure = evaluator.fails(condition, context.summary)
+            if sure:
+                return True
+        for other, problems in self._failing(use.file, condition):
+            for problem in problems:
+                if covers(condition.catches, problem.kind, other):
+                    return True
+        return False if self._all_decided(use.file, condition) else sure
+
+    def _failing(self, file: str, condition: WhenRaised) -> list[tuple[Use, tuple[Problem, ...]]]:
+        return [found for found in self._judged(file) if condition.first <= found[0].line <= condition.last]
+
+    def _judged(self, file: str) -> list[tuple[Use, tuple[Problem, ...]]]:
+        """The broken uses that stand in a `try` of the file."""
+        if file not in self._broken:
+            program = self._program()
+            assert program is not None, "guards outlived their program"
+            facts = self._project.facts(file)
+            found = []
+            for use in facts.uses if facts is not None else ():
+                if use.context.caught and isinstance(use.need, ImportOf | MemberOf | CallOf):
+                    match program.judge(use, program):
+                        case Broken(problems=problems):
+                            found.append((use, problems))
+                        case _:
+                            pass
+            self._broken[file] = found
+        return self._broken[file]
+
+    def _all_decided(self, file: str, condition: WhenRaised) -> bool:
+        """Whether the `try` holds uses of the target and none of them fails: then the handler waits in vain."""
+        facts = self._project.facts(file)
+        uses = facts.uses if facts is not None else ()
+        return any(
+            condition.first <= use.line <= condition.last
+            and isinstance(use.need, ImportOf)
+            and use.need.module.partition(".")[0] in self._target.against
+            for use in uses
+        )
+
+
+def guards_of(program: Program) -> Guards:
+    """The guards of a program, kept as long as it lives."""
+    found = program.once(("guards",), lambda: Guards(program), None)
+    assert found is not None
+    return found
+
+
+@contextmanager
+def prefetch_reachability(project: Project, target: Target, judge: Judge) -> Iterator[None]:
+    """Have another process find what the plain job runs, for whoever asks for it in here."""
+
+    def work() -> ReachedCode:
+        program = Program(project, target, judge)
+        return guards_of(program).reached
+
+    with prefetch(work) as promise:
+        if promise is not None:
+            target.kept["ways", project] = promise
+            project.summarizes = False
+        yield
+
+
+def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:
+    """Whether one of the exceptions catches what a problem of this kind raises."""
+    names = {name.rpartition(".")[2] for name in catches}
+    return not names.isdisjoint(_raised(kind, use))
+
+
+def _raised(kind: FindingKind, use: Use) -> tuple[str, ...]:
+    match kind:
+        case "module-removed" | "module-moved":
+            return FAILED_IMPORT
+        case "symbol-removed" | "symbol-moved" if isinstance(use.need, ImportOf):
+            return FAILED_IMPORT if use.need.name is None else FAILED_IMPORT[1:]
+        case "symbol-removed" | "symbol-moved" | "attribute-removed":
+            return EXCEPTIONS["AttributeError"]
+        case "argument-removed" | "argument-required" | "argument-shifted":
+            return EXCEPTIONS["TypeError"]
+        case _:
+            return ()
+
 
 _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs", "enable", "enabled", "use"})
 
 
-def severity_of(use: Use, problem: Problem, universe: Universe) -> Severity:
+def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     """break, optional, guarded or inert."""
+    # A variable that nobody reads has no effect, and nothing fails.
     if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
         return "inert"
+    # `+key=value` adds a key: hydra takes it, and the code may ignore it.
     if isinstance(use.need, ConfigKey) and use.need.sign in ("+", "++"):
         return "inert"
+    # A flag or key in a script is on the command line, so that the program refuses it at once.
     if not use.file.endswith(".py"):
         return "break"
-    guards = guards_of(universe)
+    guards = guards_of(program)
     if _is_guarded(use, problem, guards):
         return "guarded"
-    outline = guards.tree.file(use.file)
+    summary = guards.summaries.file(use.file)
     node = (use.file, use.context.function)
-    if outline is None or not guards.runs_plainly(node):
-        return "guarded" if outline is not None and guards.runs_somewhere(node) else "optional"
+    # Runs on another release only: a test of versions somewhere on the way keeps this one from it.
+    if summary is None or not guards.runs_plainly(node):
+        return "guarded" if summary is not None and guards.runs_somewhere(node) else "optional"
     answer = guards.runs(use, guards.plain)
+    # A test that cannot be decided and asks for a setting (`if config.use_x:`) is taken for a feature that is off.
     if answer is False or (answer is None and _is_feature(use)):
         return "optional"
     return "break"
 
 
-def severity_in_place(use: Use, problem: Problem, universe: Universe) -> Severity:
+def severity_in_place(use: Use, problem: Problem, program: Program) -> Severity:
     """guarded, or optional for all else: by what stands around the use alone, which costs little."""
-    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(universe)) else "optional"
+    return "guarded" if use.file.endswith(".py") and _is_guarded(use, problem, guards_of(program)) else "optional"
 
 
 def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
+    # The exception that this problem raises is caught around it, or a test of versions rules the code out.
     if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
         return True
-    return any(_asks_for(one, problem) for one in use.context.conditions)
+    return any(_tests_for(one, problem) for one in use.context.conditions)
 
 
-def _asks_for(condition: Condition, problem: Problem) -> bool:
+def _tests_for(condition: Condition, problem: Problem) -> bool:
     """Whether a test makes sure of the very name that is missing: `hasattr(x, "n")`, `"n" in parameters`."""
     if not isinstance(condition, When):
         return False
     name = problem.symbol.rpartition("(")[2].rstrip(")") if "(" in problem.symbol else problem.symbol.rpartition(".")[2]
-    return _makes_sure(condition.test, name, condition.holds)
+    return _ensures(condition.test, name, condition.holds)
 
 
-def _makes_sure(test: ast.expr, name: str, holds: bool) -> bool:
+def _ensures(test: ast.expr, name: str, holds: bool) -> bool:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _makes_sure(inner, name, not holds)
+            return _ensures(inner, name, not holds)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
-            return any(_makes_sure(value, name, holds) for value in values)
+            return any(_ensures(value, name, holds) for value in values)
         case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=asked), *_]):
             return holds and asked == name
+        # `if "seed" in inspect.signature(f).parameters:`
         case ast.Compare(left=ast.Constant(value=asked), ops=[op]) if asked == name:
             return isinstance(op, ast.In) is holds
+        # `if getattr(x, "name", None) is not None:`
         case ast.Compare(left=ast.Call() as inner, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant()]):
-            return _makes_sure(inner, name, isinstance(op, ast.IsNot) is holds)
+            return _ensures(inner, name, isinstance(op, ast.IsNot) is holds)
         case _:
             return False
 
@@ -73,7 +257,6 @@ def _is_feature(use: Use) -> bool:
     for condition in use.context.conditions:
         if isinstance(condition, When):
             for node in ast.walk(condition.test):
-                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                if not name_words(name).isdisjoint(_CONFIGURED):
+                if not name_words(last_name(node)).isdisjoint(_CONFIGURED):
                     return True
     return False

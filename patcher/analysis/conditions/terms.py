@@ -1,7 +1,10 @@
-"""What an expression of a test may come to, as far as it can be told without running anything."""
+"""What an expression in a test can evaluate to, and the operators on such values."""
 
 from __future__ import annotations
 
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +18,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Reference:
     """What stands behind a dotted name: a module, class or function, not called."""
 
     dotted: str
@@ -30,10 +33,10 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignatureOf:
     """`inspect.signature` of a thing, or its argument specification."""
 
-    of: Thing
+    of: Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,12 @@ class Unknown:
     """Not to be told."""
 
 
-Term: TypeAlias = Known | Thing | Method | Signed | Names | Setting | Off | Unknown
+Term: TypeAlias = Known | Reference | Method | SignatureOf | Names | Setting | Off | Unknown
 _LONGEST = 2000
+"""Characters of a text, or elements of a container. Versions and names of parameters, which tests ask about, are far
+shorter; a function of 2,000 parameters is generated."""
 _MOST_VALUES = 3000
+"""Values in all, those inside containers included."""
 UNKNOWN = Unknown()
 OFF = Off()
 
@@ -114,7 +120,120 @@ def truth(term: Term) -> bool | None:
             return False
         case Names(names=names, complete=complete):
             return True if names else False if complete else None
-        case Thing() | Method() | Signed():
+        case Reference() | Method() | SignatureOf():
             return True
         case _:
             return None
+
+
+def _ordered(compare: Callable[[object, object], bool]) -> Callable[[Term, Term], bool | None]:
+    def compared(one: Term, other: Term) -> bool | None:
+        # A setting of an unused feature counts as 0: `lora_rank > 0` is false.
+        if isinstance(one, Off) and isinstance(other, Known):
+            one = Known(0)
+        elif isinstance(other, Off) and isinstance(one, Known):
+            other = Known(0)
+        if not isinstance(one, Known) or not isinstance(other, Known):
+            return None
+        try:
+            return bool(compare(one.value, other.value))
+        except Exception:
+            return None
+
+    return compared
+
+
+def _equal(one: Term, other: Term) -> bool | None:
+    match one, other:
+        case Known(value=first), Known(value=second):
+            try:
+                return bool(first == second)
+            except Exception:
+                return None
+        case (Off(), Known(value=value)) | (Known(value=value), Off()):
+            return value is None or value == 0
+        case Reference(dotted=first), Reference(dotted=second):
+            if first == second:
+                return True
+            # `mode == RolloutMode.HYBRID` where mode is RolloutMode.STANDALONE. Two other references may be equal.
+            return False if _is_member(first, second) else None
+        case _:
+            return None
+
+
+def _is_member(first: str, second: str) -> bool:
+    """Whether both are members of one enumeration, as far as their names say."""
+    (one, _, name), (other, _, second_name) = first.rpartition("."), second.rpartition(".")
+    same = one.rpartition(".")[2] == other.rpartition(".")[2]
+    return same and name.isupper() and second_name.isupper() and name != second_name
+
+
+def _negated(compare: Callable[[Term, Term], bool | None]) -> Callable[[Term, Term], bool | None]:
+    def compared(one: Term, other: Term) -> bool | None:
+        answer = compare(one, other)
+        return None if answer is None else not answer
+
+    return compared
+
+
+def _is(one: Term, other: Term) -> bool | None:
+    match one, other:
+        case Known(value=first), Known(value=second):
+            # `is` compares identity, which is known for None and booleans only; for other values equality is close
+            # enough.
+            return first is second if first is None or second is None or isinstance(first, bool) else first == second
+        case (Off(), Known(value=value)) | (Known(value=value), Off()):
+            return value is None or value is False
+        case (Reference(), Known(value=None)) | (Known(value=None), Reference()):
+            return False
+        case _:
+            return _equal(one, other)
+
+
+def _in(one: Term, other: Term) -> bool | None:
+    match one, other:
+        case Known(value=str() as name), Names(names=names, complete=complete):
+            return True if name in names else False if complete else None
+        case Known(value=first), Known(value=second):
+            try:
+                return first in second  # type: ignore[operator]
+            except TypeError as error:
+                # `"x" in None` raises, and a `try` around the test may catch it.
+                raise Raised("TypeError", "Exception", "BaseException") from error
+        case (Off(), Known()) | (_, Off()):
+            return False
+        case _:
+            return None
+
+
+COMPARISONS: Mapping[type[ast.cmpop], Callable[[Term, Term], bool | None]] = {
+    ast.Eq: _equal,
+    ast.NotEq: _negated(_equal),
+    ast.Lt: _ordered(operator.lt),  # type: ignore[arg-type]
+    ast.LtE: _ordered(operator.le),  # type: ignore[arg-type]
+    ast.Gt: _ordered(operator.gt),  # type: ignore[arg-type]
+    ast.GtE: _ordered(operator.ge),  # type: ignore[arg-type]
+    ast.Is: _is,
+    ast.IsNot: _negated(_is),
+    ast.In: _in,
+    ast.NotIn: _negated(_in),
+}
+
+
+def _arithmetic(compute: Callable[[object, object], object]) -> Callable[[Known, Known], Term]:
+    def computed(one: Known, other: Known) -> Term:
+        simple = (int, float, str, tuple)
+        if not isinstance(one.value, simple) or not isinstance(other.value, simple):
+            return UNKNOWN
+        try:
+            return Known(compute(one.value, other.value), one.package or other.package)
+        except Exception:
+            return UNKNOWN
+
+    return computed
+
+
+BINARY: Mapping[type[ast.operator], Callable[[Known, Known], Term]] = {
+    ast.Add: _arithmetic(operator.add),
+    ast.Sub: _arithmetic(operator.sub),
+}

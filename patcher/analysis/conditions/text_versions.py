@@ -7,38 +7,38 @@ import re
 from collections.abc import Iterable, Iterator
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.guards import Guards, guards_of
-from patcher.analysis.conditions.operators import COMPARISONS
-from patcher.analysis.conditions.outside import Outside
-from patcher.analysis.conditions.scoping import Place
-from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Term
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Finding
-from patcher.analysis.outlining.outline import Body, Outline
+from patcher.analysis.conditions.names import EvalContext
+from patcher.analysis.conditions.severity import Guards, guards_of
+from patcher.analysis.conditions.target_queries import TargetQueries
+from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning import Program
+from patcher.analysis.summary import Body, FileSummary
 from patcher.i18n import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")
 _ORDER = re.compile(rb"[<>]")
 
 
-def text_comparisons(universe: Universe, files: Iterable[str]) -> Iterator[Finding]:
+def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding]:
     """Comparisons by order of versions of the target's packages, or of two texts that look like versions, as text."""
-    guards = guards_of(universe)
-    anywhere = Evaluator(guards.tree, _Anywhere())
+    guards = guards_of(program)
+    anywhere = Evaluator(guards.summaries, _Anywhere())
     for file in files:
-        content = universe.forest.content(file) or b""
+        content = program.project.content(file) or b""
+        # A comparison of versions has both in its text; parsing every file for it would take seconds.
         if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
             continue
-        outline = guards.tree.file(file)
-        for body in outline.bodies.values() if outline is not None else ():
-            for step in body.steps:
-                for test in step.orderings:
-                    found = _finding(test, outline, body, anywhere, guards, universe) if outline is not None else None
+        summary = guards.summaries.file(file)
+        for body in summary.bodies.values() if summary is not None else ():
+            for block in body.blocks:
+                for test in block.orderings:
+                    found = _finding(test, summary, body, anywhere, guards, program) if summary is not None else None
                     if found is not None:
                         yield found
 
 
-class _Anywhere(Outside):
+class _Anywhere(TargetQueries):
     """Has every distribution, in some version: enough to tell what is the text of a version."""
 
     def __init__(self) -> None:
@@ -49,23 +49,26 @@ class _Anywhere(Outside):
 
 
 def _finding(
-    test: ast.Compare, outline: Outline, body: Body, anywhere: Evaluator, guards: Guards, universe: Universe
+    test: ast.Compare, summary: FileSummary, body: Body, anywhere: Evaluator, guards: Guards, program: Program
 ) -> Finding | None:
     if len(test.ops) != 1:
         return None
     local: dict[str, Term] = {}
+    # `def at_least(version, minimum="0.11.0")`: the default tells that the parameter is a version.
     for name in body.parameters:
         if name in body.defaults:
-            local[name] = anywhere.term(body.defaults[name], Place(outline))
-    place = Place(outline, body.qualname, local)
-    left, right = _side(test.left, place, anywhere), _side(test.comparators[0], place, anywhere)
+            local[name] = anywhere.term(body.defaults[name], EvalContext(summary))
+    context = EvalContext(summary, body.qualname, local)
+    left, right = _side(test.left, context, anywhere), _side(test.comparators[0], context, anywhere)
     texts = [side for side in (left, right) if _is_text(side)]
     packages = {side.package for side in texts if isinstance(side, Known) and side.package}
-    if len(texts) != 2 or (packages and packages.isdisjoint(universe.target.against)):
+    # One side parsed (`Version(a) > "0.9"`) raises at once, which nobody overlooks.
+    if len(texts) != 2 or (packages and packages.isdisjoint(program.target.against)):
         return None
     package = packages.pop() if packages else ""
     told = meant = None
-    here = Place(outline, body.qualname)
+    here = EvalContext(summary, body.qualname)
+    # On this target: does the order of the texts differ from that of the versions?
     one, other = _side(test.left, here, guards.target), _side(test.comparators[0], here, guards.target)
     if _is_text(one) and _is_text(other):
         compare = COMPARISONS[type(test.ops[0])]
@@ -77,20 +80,20 @@ def _finding(
     else:
         detail = phrase("{test} compares versions as text", test=written)
     return Finding(
-        outline.file,
+        summary.file,
         test.lineno,
         f"{package}.__version__" if package else "packaging.version",
         "version-compared-as-text",
-        "break" if wrong and guards.runs_plainly((outline.file, body.qualname)) else "optional",
+        "break" if wrong and guards.runs_plainly((summary.file, body.qualname)) else "optional",
         detail,
         phrase("compare them with packaging.version.Version"),
         function=body.qualname,
     )
 
 
-def _side(node: ast.expr, place: Place, evaluator: Evaluator) -> Term:
+def _side(node: ast.expr, context: EvalContext, evaluator: Evaluator) -> Term:
     try:
-        return evaluator.term(node, place)
+        return evaluator.term(node, context)
     except Raised:
         return UNKNOWN
 

@@ -13,7 +13,7 @@ from patcher.analysis.meaning.meanings import (
     TreeModule,
     TypeOf,
 )
-from patcher.analysis.meaning.universe import Universe
+from patcher.analysis.meaning.program import Program
 from patcher.analysis.symbols import Class, Function
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
     "Meanings",
     "Method",
     "Outside",
+    "Program",
     "SuperOf",
     "TreeClass",
     "TreeFunction",
     "TreeModule",
     "TypeOf",
-    "Universe",
 ]

@@ -5,14 +5,24 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from patcher.analysis.meaning.frame import Frame
-from patcher.analysis.meaning.meanings import Container, InstanceOf, Meanings, Outside, TreeClass, TypeOf, united
+from patcher.analysis.meaning.meanings import (
+    Container,
+    Frame,
+    InstanceOf,
+    Meanings,
+    Outside,
+    TypeOf,
+    local_import,
+    union,
+)
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
 from patcher.analysis.symbols.scope import Imported
+from patcher.analysis.syntax import last_name
 from patcher.worktree.python import UnreadableError, parse_expression
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.universe import Universe
+    from patcher.analysis.meaning.program import Program
+
 
 _UNTOLD = Unknown("not annotated with a class")
 _THROUGH = frozenset({"Optional", "Union", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar",
@@ -28,35 +38,35 @@ _MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict
 _ANYTHING = frozenset({"typing.Any", "typing_extensions.Any", "builtins.object"})
 
 
-def annotated_as(universe: Universe, annotation: ast.expr, module: str, frame: Frame | None = None) -> Meanings:
+def annotated_as(program: Program, annotation: ast.expr, module: str, frame: Frame | None = None) -> Meanings:
     """What a value with that annotation is; `None` among alternatives is left out."""
     frame = frame or Frame(module)
-    return universe.once(("annotated", annotation, frame), lambda: _read(universe, annotation, frame), (_UNTOLD,))
+    return program.once(("annotated", annotation, frame), lambda: _read(program, annotation, frame), (_UNTOLD,))
 
 
-def _read(universe: Universe, annotation: ast.expr, frame: Frame) -> Meanings:
+def _read(program: Program, annotation: ast.expr, frame: Frame) -> Meanings:
     match annotation:
         case ast.Constant(value=None):
             return ()
         case ast.Constant(value=str() as text):
             try:
-                return _read(universe, parse_expression(text.strip()), frame)
+                return _read(program, parse_expression(text.strip()), frame)
             except UnreadableError:
                 return (_UNTOLD,)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return united(_read(universe, left, frame), _read(universe, right, frame))
+            return union(_read(program, left, frame), _read(program, right, frame))
         case ast.Name() | ast.Attribute():
-            return _named(universe, annotation, frame)
+            return _named(program, annotation, frame)
         case ast.Subscript(value=value, slice=inner):
-            return _subscripted(universe, value, inner, frame)
+            return _subscripted(program, value, inner, frame)
         case _:
             return (_UNTOLD,)
 
 
-def _named(universe: Universe, node: ast.Name | ast.Attribute, frame: Frame) -> Meanings:
+def _named(program: Program, node: ast.Name | ast.Attribute, frame: Frame) -> Meanings:
     if (node.attr if isinstance(node, ast.Attribute) else node.id) == "Self" and frame.receiver is not None:
         return (_as_instance(frame),)
-    return _as_class(universe, type_named(universe, node, frame), frame)
+    return _as_class(program, type_named(program, node, frame), frame)
 
 
 def _as_instance(frame: Frame) -> InstanceOf:
@@ -71,7 +81,7 @@ def _as_instance(frame: Frame) -> InstanceOf:
             return InstanceOf(receiver, exact=True)
 
 
-def _as_class(universe: Universe, definition: Definition, frame: Frame) -> Meanings:
+def _as_class(program: Program, definition: Definition, frame: Frame) -> Meanings:
     match definition:
         case Class():
             return (InstanceOf(definition),)
@@ -79,19 +89,22 @@ def _as_class(universe: Universe, definition: Definition, frame: Frame) -> Meani
             if name in _ANYTHING:
                 return (_UNTOLD,)
             return (Outside(name),)
-        case Variable(module=module, value=ast.Call(func=func) as call) if _tail(func) == "TypeVar":
+        case Variable(module=module, value=ast.Call(func=func) as call) if last_name(func) == "TypeVar":
+            # `def from_config(cls: type[T]) -> T`: T is the class that the method is called on.
             if (own := _own_variable(definition, frame)) is not None:
                 return own
+            # `TypeVar("T", bound=Base)` is at least a Base.
             for word in call.keywords:
                 if word.arg == "bound":
-                    return annotated_as(universe, word.value, module)
+                    return annotated_as(program, word.value, module)
             return (_UNTOLD,)
-        case Variable(value=ast.Call(func=func)) if _tail(func) == "NewType":
+        # `UserId = NewType("UserId", int)`
+        case Variable(value=ast.Call(func=func)) if last_name(func) == "NewType":
             return (Outside("typing.NewType"),)
         case Variable(module=module, value=ast.expr() as value) if isinstance(
             value, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.Constant
         ):
-            return annotated_as(universe, value, module)
+            return annotated_as(program, value, module)
         case Unknown() | Absent():
             return (Unknown("its annotation is not known"),)
         case _:
@@ -110,76 +123,70 @@ def _own_variable(variable: Variable, frame: Frame) -> Meanings | None:
     return None
 
 
-def _subscripted(universe: Universe, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
+def _subscripted(program: Program, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    kind = _tail(value)
+    kind = last_name(value)
     if kind in _THROUGH:
-        return united(*(_read(universe, part, frame) for part in parts))
+        return union(*(_read(program, part, frame) for part in parts))
     if kind in _FIRST:
-        return _read(universe, parts[0], frame)
+        return _read(program, parts[0], frame)
     if kind in _LAST:
-        return _read(universe, parts[-1], frame)
+        return _read(program, parts[-1], frame)
     if kind in ("type", "Type"):
-        found = united(*(_read(universe, part, frame) for part in parts))
+        found = union(*(_read(program, part, frame) for part in parts))
         return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else one for one in found)
     if kind in _MANY or kind in ("tuple", "Tuple"):
-        return (Container(united(*(_read(universe, part, frame) for part in parts if not _is_dots(part)))),)
+        return (Container(union(*(_read(program, part, frame) for part in parts if not _is_dots(part)))),)
     if kind in _STREAMS:
-        return (Container(_read(universe, parts[0], frame)),)
+        return (Container(_read(program, parts[0], frame)),)
     if kind in _MAPPINGS:
-        return (Container(_read(universe, parts[-1], frame)),)
+        return (Container(_read(program, parts[-1], frame)),)
     if kind in ("Literal", "Callable"):
         return (Outside(f"typing.{kind}"),)
+    # Any other generic class, `Queue[int]`, is an instance of the class.
     if isinstance(value, ast.Name | ast.Attribute):
-        return _named(universe, value, frame)
+        return _named(program, value, frame)
     return (_UNTOLD,)
 
 
-def type_named(universe: Universe, node: ast.expr, frame: Frame) -> Definition:
+def type_named(program: Program, node: ast.expr, frame: Frame) -> Definition:
     """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
-    from patcher.analysis.meaning.inference import local_import
 
-    symbols = universe.symbols(frame.module)
+    symbols = program.symbols(frame.module)
     match node:
         case ast.Name(id=name):
             home = symbols.modules.find(frame.module)
             scope = symbols.modules.scope(home) if isinstance(home, Module) else None
             if scope is not None and not isinstance(scope, Unknown):
+                # An annotation may speak of names that are imported under `if TYPE_CHECKING:` alone.
                 for binding in scope.for_checkers.get(name, ()):
                     if isinstance(binding.made_by, Imported):
                         found = symbols.imported(frame.module, binding.made_by).definition
                         if not isinstance(found, Absent):
-                            return _across(universe, found)
+                            return _across(program, found)
             if frame.function is not None and (imported := local_import(frame.function, name)) is not None:
-                return _across(universe, symbols.imported(frame.module, imported).definition)
+                return _across(program, symbols.imported(frame.module, imported).definition)
             if frame.owner is not None:
                 inner = symbols.member(frame.owner, name).definition
+                # A class nested in the class around the annotation.
                 if isinstance(inner, Class):
                     return inner
-            return _across(universe, symbols.expression(frame.module, node).definition)
+            return _across(program, symbols.expression(frame.module, node).definition)
         case ast.Attribute(value=value, attr=attribute):
-            owner = type_named(universe, value, frame)
+            owner = type_named(program, value, frame)
             if isinstance(owner, External):
-                return _across(universe, External(f"{owner.name}.{attribute}"))
+                return _across(program, External(f"{owner.name}.{attribute}"))
             if not isinstance(owner, Module | Class):
                 return Unknown("its owner is no module or class")
             where = owner.name if isinstance(owner, Module) else owner.module
-            return _across(universe, universe.symbols(where).member(owner, attribute).definition)
+            return _across(program, program.symbols(where).member(owner, attribute).definition)
         case _:
             return Unknown("computed")
 
 
-def _across(universe: Universe, definition: Definition) -> Definition:
-    return universe.resolve(definition.name).definition if isinstance(definition, External) else definition
-
-
-def _tail(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+def _across(program: Program, definition: Definition) -> Definition:
+    return program.resolve(definition.name).definition if isinstance(definition, External) else definition
 
 
 def _is_dots(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
-
-
-def class_of(meaning: InstanceOf | TypeOf | Class | TreeClass) -> Class | TreeClass:
-    return meaning.of if isinstance(meaning, InstanceOf | TypeOf) else meaning

@@ -1,4 +1,4 @@
-"""What a call of a meaning takes."""
+"""Which arguments a call of a meaning takes: constructors, decorators, and `**kwargs` that are only passed on."""
 
 from __future__ import annotations
 
@@ -7,16 +7,38 @@ import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.meaning.classes import Receiver, ancestry, dotted
-from patcher.analysis.meaning.decorators import changes_parameters
-from patcher.analysis.meaning.forwarding import widened
-from patcher.analysis.meaning.inference import is_class_method, is_static
-from patcher.analysis.meaning.meanings import InstanceOf, Meaning, Method, Outside, TreeClass, TreeFunction, TypeOf
-from patcher.analysis.symbols import Absent, Class, External, Function, Signature, Unknown, Variable, full_name
+from patcher.analysis.meaning.annotations import type_named
+from patcher.analysis.meaning.inference import infer
+from patcher.analysis.meaning.meanings import (
+    Frame,
+    InstanceOf,
+    Meaning,
+    Method,
+    Outside,
+    SuperOf,
+    TreeClass,
+    TreeFunction,
+    TypeOf,
+    frame_of,
+    is_class_method,
+    is_static,
+)
+from patcher.analysis.meaning.members import Receiver, ancestry, dotted, lookup
+from patcher.analysis.symbols import (
+    Absent,
+    Class,
+    External,
+    Function,
+    Parameter,
+    Signature,
+    Unknown,
+    Variable,
+    full_name,
+)
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.universe import Universe
+    from patcher.analysis.meaning.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +59,34 @@ _FREE = Signature((), any_positional=True, any_keyword=True)
 _ENUMS = ("enum.",)
 
 
-def takes(universe: Universe, called: Meaning) -> Callable_:
+def takes(program: Program, called: Meaning) -> Callable_:
     """The parameters that a call of the meaning binds to."""
-    in_a_circle: Callable_ = NotOurs()
-    return universe.once(("takes", called), lambda: _takes(universe, called), in_a_circle)
+    if_circular: Callable_ = NotOurs()
+    return program.once(("takes", called), lambda: _takes(program, called), if_circular)
 
 
-def _takes(universe: Universe, called: Meaning) -> Callable_:
+def _takes(program: Program, called: Meaning) -> Callable_:
     match called:
         case Class() | TreeClass():
-            return _constructor(universe, called)
+            return _constructor(program, called)
         case TypeOf(of=of):
             # A subclass may take something else, but rarely does.
-            return _constructor(universe, of)
+            return _constructor(program, of)
         case Function():
-            return _function(universe, called, bound=False, symbol=full_name(called))
+            return _function(program, called, bound=False, symbol=full_name(called))
         case Method(function=function, receiver=receiver):
+            # `Class.method(x)` passes `self` by hand, so that it counts as a parameter; `instance.method(x)` binds it.
             on_instance = isinstance(receiver, InstanceOf)
             bound = not is_static(function.node) and (on_instance or is_class_method(function.node))
+            # `super().__new__(cls, ...)` passes the class by hand.
             if function.node.name == "__new__":
                 bound = False
             kind = receiver.of if isinstance(receiver, InstanceOf | TypeOf) else receiver
             asked = kind if isinstance(kind, Class) else function.owner
             symbol = f"{dotted(asked)}.{function.node.name}" if asked is not None else full_name(function)
-            return _function(universe, function, bound=bound, symbol=symbol, receiver=receiver)
+            return _function(program, function, bound=bound, symbol=symbol, receiver=receiver)
         case InstanceOf(of=Class() as of):
-            return _instance(universe, called, of)
+            return _instance(program, called, of)
         case Variable(value=ast.Lambda(args=arguments)):
             node = ast.FunctionDef(name="<lambda>", args=arguments, body=[], decorator_list=[])
             return Takes(read_parameters(node, bound=False), full_name(called))
@@ -74,46 +98,44 @@ def _takes(universe: Universe, called: Meaning) -> Callable_:
             return NotOurs()
 
 
-def _instance(universe: Universe, called: InstanceOf, of: Class) -> Callable_:
-    from patcher.analysis.meaning.members import lookup
-
-    for one in lookup(universe, called, "__call__"):
+def _instance(program: Program, called: InstanceOf, of: Class) -> Callable_:
+    for one in lookup(program, called, "__call__"):
         if isinstance(one, Method):
-            return takes(universe, one)
+            return takes(program, one)
+        # `module(x)` of torch calls `forward(x)`.
         if isinstance(one, Outside) and one.name.startswith("torch.nn"):
-            for inner in lookup(universe, called, "forward"):
+            for inner in lookup(program, called, "forward"):
                 if isinstance(inner, Method):
-                    return takes(universe, inner)
+                    return takes(program, inner)
     return Unknown("what a call of an instance takes is not known", dotted(of))
 
 
 def _function(
-    universe: Universe, function: Function, *, bound: bool, symbol: str, receiver: Receiver | None = None
+    program: Program, function: Function, *, bound: bool, symbol: str, receiver: Receiver | None = None
 ) -> Callable_:
-    changes = changes_parameters(universe, function)
+    changes = changes_parameters(program, function)
     if changes is None:
         return Unknown(f"{function.qualname} is decorated", symbol)
     signature = read_parameters(function.node, bound=bound)
     if changes:
         signature = _with(signature, changes)
-    return Takes(widened(universe, function, signature, receiver), symbol)
+    return Takes(with_forwarded(program, function, signature, receiver), symbol)
 
 
 def _with(signature: Signature, names: frozenset[str]) -> Signature:
-    from patcher.analysis.symbols import Parameter
-
     known = {one.name for one in signature.parameters}
     more = tuple(Parameter(name, "keyword", required=False) for name in sorted(names - known))
     return Signature((*signature.parameters, *more), signature.any_positional, signature.any_keyword)
 
 
-def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
+def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
     symbol = dotted(owner)
     order: list[Class | External | Unknown] = []
     behind_tree, raised = isinstance(owner, TreeClass), False
-    for base in ancestry(universe, owner):
+    for base in ancestry(program, owner):
         match base:
             case TreeClass():
+                # The tree makes its own instances; whether it calls its base rightly is a use of its own.
                 if {"__init__", "__new__", "__call__"} & set(base.facts.methods):
                     return NotOurs()
             case Class():
@@ -121,6 +143,7 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
                     symbol = dotted(base)
                 order.append(base)
             case Outside(name=name):
+                # `State("running")` and `Options(a=1)` take what their generated constructors take.
                 if name.startswith(_ENUMS) or name.endswith(".TypedDict"):
                     return Takes(_FREE, symbol)
                 if _is_exception(name):
@@ -130,9 +153,11 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
                 order.append(base)
     if not any(isinstance(one, Class) for one in order):
         return NotOurs()
+    # A metaclass with a `__call__` decides what a call takes.
     if _has_metaclass(order):
         return Unknown("it has a metaclass", symbol)
-    made = constructor_of(order, lambda base: universe.symbols(base.module))
+    made = constructor_of(order, lambda base: program.symbols(base.module))
+    # An exception class without an `__init__` takes any positional arguments.
     if raised and isinstance(made, Unknown):
         return Takes(Signature((), any_positional=True), symbol)
     match made:
@@ -142,7 +167,7 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
             if isinstance(owner, TreeClass):
                 own = {
                     name
-                    for base in ancestry(universe, owner)
+                    for base in ancestry(program, owner)
                     if isinstance(base, TreeClass)
                     for name in base.facts.attributes
                 }
@@ -152,11 +177,11 @@ def _constructor(universe: Universe, owner: Class | TreeClass) -> Callable_:
             home = next(base for base in order if _holds(base, node))
             assert isinstance(home, Class)
             function = Function(home.module, f"{home.qualname}.{node.name}", node, home)
-            changes = changes_parameters(universe, function)
+            changes = changes_parameters(program, function)
             if changes is None:
                 return Unknown(f"{function.qualname} is decorated", symbol)
             signature = _with(read_parameters(node, bound=True), changes)
-            return Takes(widened(universe, function, signature, InstanceOf(owner, exact=True)), symbol)
+            return Takes(with_forwarded(program, function, signature, InstanceOf(owner, exact=True)), symbol)
 
 
 def _is_exception(name: str) -> bool:
@@ -177,3 +202,183 @@ def _has_metaclass(order: list[Class | External | Unknown]) -> bool:
                     if tail not in ("ABCMeta", "EnumMeta", "EnumType"):
                         return True
     return False
+
+
+_KEEP = frozenset(
+    [
+        "staticmethod",
+        "jit",
+        "heuristics",
+        "autotune",
+        "classmethod",
+        "property",
+        "cached_property",
+        "abstractmethod",
+        "overload",
+        "override",
+        "final",
+        "lru_cache",
+        "cache",
+        "wraps",
+        "contextmanager",
+        "asynccontextmanager",
+        "no_grad",
+        "inference_mode",
+        "deprecated",
+        "validator",
+        "field_validator",
+        "model_validator",
+        "singledispatch",
+        "total_ordering",
+        "runtime_checkable",
+        "no_type_check",
+    ]
+)
+_OUTSIDE = ("torch.", "functools.", "contextlib.", "typing.", "typing_extensions.", "abc.", "builtins.", "torch_")
+
+
+def changes_parameters(program: Program, function: Function) -> frozenset[str] | None:
+    """Keywords that decorators take besides the function's own; None if they may change what it takes."""
+    more: set[str] = set()
+    for mark in function.node.decorator_list:
+        called = mark.func if isinstance(mark, ast.Call) else mark
+        if not isinstance(called, ast.Name | ast.Attribute):
+            return None
+        tail = called.id if isinstance(called, ast.Name) else called.attr
+        # Known by name, wherever they come from: each calls the function with what it was given.
+        if tail in _KEEP or tail in ("setter", "getter"):
+            continue
+        if not _keeps(program, called, function):
+            return None
+        # `@deprecate_kwargs("old_name")` takes the old keywords beside the function's own.
+        if isinstance(mark, ast.Call):
+            more |= {
+                node.value for node in ast.walk(mark) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                and node.value.isidentifier()
+            }  # fmt: skip
+    return (
+        frozenset(more) if any("deprec" in ast.unparse(mark) for mark in function.node.decorator_list) else frozenset()
+    )
+
+
+def _keeps(program: Program, called: ast.expr, function: Function) -> bool:
+    match type_named(program, called, Frame(function.module)):
+        case External(name=name):
+            return name.startswith(_OUTSIDE)
+        case Function(node=node):
+            return program.once(("keeps", node), lambda: _returns_like(node), False)
+        case Class():
+            return False
+        case _:
+            return False
+
+
+def _returns_like(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a decorator wraps with `functools.wraps` or gives back what it is given."""
+    given: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            given |= {argument.arg for argument in (*inner.args.posonlyargs, *inner.args.args)}
+    for inner in ast.walk(node):
+        match inner:
+            # `functools.wraps` promises the same signature.
+            case ast.Name(id="wraps") | ast.Attribute(attr="wraps" | "update_wrapper") | ast.Name(id="update_wrapper"):
+                return True
+            case ast.Return(value=ast.Name(id=name)) if name in given:
+                return True
+            case _:
+                pass
+    return False
+
+
+_READS = frozenset({"pop", "get", "setdefault"})
+
+
+def with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+    """The signature with `**kwargs` replaced by what becomes of them, where they go to one call and nowhere else.
+
+    `receiver` is what the function is called on: `super()` follows its bases."""
+    if not signature.any_keyword or function.node.args.kwarg is None:
+        return signature
+    key = ("widened", function, signature, receiver)
+    return program.once(key, lambda: _with_forwarded(program, function, signature, receiver), signature)
+
+
+def _with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
+
+    node = function.node
+    assert node.args.kwarg is not None
+    words = node.args.kwarg.arg
+    spread = _keyword_spread(node, words)
+    if spread is None:
+        return signature
+    call, read = spread
+    positional = node.args.vararg is not None
+    if positional and not _passes(call, node.args.vararg.arg if node.args.vararg else ""):
+        return signature
+    if receiver is None and function.owner is not None:
+        receiver = InstanceOf(function.owner)
+    frame = frame_of(function.module, function.owner, node, receiver)
+    found = infer(program, call.func, frame)
+    # The one target must be known.
+    if len(found) != 1 or isinstance(found[0], SuperOf):
+        return signature
+    target = takes(program, found[0])
+    if not isinstance(target, Takes):
+        return signature
+    inner = target.signature
+    given = {word.arg for word in call.keywords if word.arg}
+    filled = sum(1 for one in call.args if not isinstance(one, ast.Starred))
+    rest = [one for one in inner.parameters if one.name not in given]
+    own = {one.name for one in signature.parameters}
+    if not positional:
+        # Only `**kwargs` is passed on: parameters that take positions alone cannot be reached.
+        rest = [Parameter(one.name, "keyword", one.required) for one in rest[filled:] if one.kind != "positional"]
+    else:
+        rest = rest[filled:]
+        if any(one.kind != "keyword" for one in signature.parameters):
+            rest = [Parameter(one.name, "keyword", one.required) for one in rest]
+    more = [one for one in rest if one.name not in own]
+    more += [Parameter(name, "keyword", required=False) for name in sorted(read - own - {one.name for one in more})]
+    any_positional = signature.any_positional and (inner.any_positional or bool(own))
+    return Signature((*signature.parameters, *more), any_positional, inner.any_keyword)
+
+
+def _passes(call: ast.Call, name: str) -> bool:
+    return any(
+        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name for one in call.args
+    )
+
+
+def _keyword_spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) -> tuple[ast.Call, frozenset[str]] | None:
+    """The one call that gets `**words`, and the keys read from it otherwise; None if more is done with it."""
+    calls: list[ast.Call] = []
+    read: set[str] = set()
+    known = 0
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute), args=[key, *_]) if (
+                name == words and attribute in _READS
+            ):
+                if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                    return None
+                read.add(key.value)
+                known += 1
+            case ast.Compare(left=ast.Constant(value=str() as key), comparators=[ast.Name(id=name)]) if name == words:
+                read.add(key)
+                known += 1
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name == words:
+                read.add(key)
+                known += 1
+            case ast.Call(keywords=keywords):
+                for word in keywords:
+                    if word.arg is None and isinstance(word.value, ast.Name) and word.value.id == words:
+                        calls.append(inner)
+                        known += 1
+            case _:
+                pass
+    mentioned = sum(1 for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == words)
+    # `kwargs` goes to several calls, or is changed or stored: then what the function takes cannot be told.
+    if mentioned != known or len(calls) != 1:
+        return None
+    return calls[0], frozenset(read)

@@ -1,43 +1,106 @@
-"""What an expression in a target's sources gives, as far as its syntax tells."""
+"""What definitions, expressions, calls and iteration give in a target's sources, as far as syntax tells."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from patcher.analysis.meaning.annotations import annotated_as, class_of
-from patcher.analysis.meaning.definitions import meaning_of
-from patcher.analysis.meaning.frame import Frame
+from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.meanings import (
     Container,
+    Frame,
     InstanceOf,
+    Meaning,
     Meanings,
+    Method,
     Outside,
     SuperOf,
     TreeClass,
+    TreeFunction,
+    TreeModule,
     TypeOf,
-    united,
+    frame_of,
+    local_import,
+    local_values,
+    statements,
+    union,
 )
-from patcher.analysis.symbols import Absent, Class, Module, Unknown
-from patcher.analysis.symbols.scope import FunctionNode, Imported
+from patcher.analysis.symbols import (
+    Absent,
+    Class,
+    Definition,
+    External,
+    Function,
+    Module,
+    Unknown,
+    Variable,
+    full_name,
+)
+from patcher.analysis.symbols.scope import FunctionNode
+from patcher.analysis.syntax import last_name
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.universe import Universe
+    from patcher.analysis.meaning.program import Program
+
+
+def meaning_of(program: Program, definition: Definition, asked: str = "") -> Meanings:
+    """What a definition means as a value; a variable is what it holds, if that can be told."""
+    match definition:
+        case Module() | Class() | Function() | Absent():
+            return (definition,)
+        case External(name=name):
+            package = name.partition(".")[0]
+            # Something of a package that nobody asked about.
+            if package not in program.names:
+                return (Outside(name),)
+            if package in program.target.packages:
+                found = program.resolve(name).definition
+                return (Outside(name),) if isinstance(found, External) else meaning_of(program, found, asked)
+            # The package is checked against and is not installed.
+            return (Absent("", package),)
+        case Unknown(reason=reason, symbol=symbol):
+            return (Unknown(reason, symbol or asked or reason),)
+        case Variable():
+            return variable_value(program, definition, Frame(definition.module))
+
+
+def variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
+    """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be told."""
+    key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
+    return program.once(key, lambda: _variable_value(program, variable, frame), (variable,))
+
+
+def _variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
+
+    told: Meanings = ()
+    if variable.annotation is not None and not _says_nothing(variable.annotation):
+        told = annotated_as(program, variable.annotation, frame.module, frame)
+    if not told and variable.value is not None:
+        # `engine = None` at module level is filled in later, with what cannot be told.
+        if isinstance(variable.value, ast.Constant) and variable.value.value is None:
+            return (variable,) if variable.annotation is None else ()
+        told = infer(program, variable.value, frame)
+    if not told or all(isinstance(one, Unknown | Absent) for one in told):
+        return (variable,)
+    return tuple(one for one in told if not isinstance(one, Unknown | Absent))
+
+
+def _says_nothing(annotation: ast.expr) -> bool:
+    """`Final`, `ClassVar` or `TypeAlias` without a class."""
+    return last_name(annotation) in ("Final", "ClassVar", "TypeAlias")
+
 
 _UNTOLD = Unknown("computed")
 _MOST = 6
 """Assignments to one local name that are looked at."""
 
 
-def infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
+def infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
     """What the expression gives."""
-    return universe.once(("infer", node, frame), lambda: _infer(universe, node, frame), (_UNTOLD,))
+    return program.once(("infer", node, frame), lambda: _infer(program, node, frame), (_UNTOLD,))
 
 
-def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
-    from patcher.analysis.meaning.members import lookup
-    from patcher.analysis.meaning.results import element_of, result_of
+def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
 
     match node:
         case ast.Constant(value=None):
@@ -47,34 +110,36 @@ def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
         case ast.JoinedStr():
             return (Outside("builtins.str"),)
         case ast.Name(id=name):
-            return _name(universe, name, frame)
+            return _name(program, name, frame)
         case ast.Attribute(value=value, attr=attribute):
-            return united(*(lookup(universe, one, attribute) for one in infer(universe, value, frame)))
+            return union(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
         case ast.Call(func=ast.Name(id="super"), args=[]):
+            # `super().method()`: the look-up goes on behind the class that the code stands in.
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
                 return (SuperOf(frame.owner, frame.receiver),)
             return (_UNTOLD,)
+        # `cast(Engine, x)` says what x is.
         case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[kind, _]):
-            return annotated_as(universe, kind, frame.module, frame)
+            return annotated_as(program, kind, frame.module, frame)
         case ast.Call(func=ast.Name(id="type"), args=[value]):
-            found = infer(universe, value, frame)
+            found = infer(program, value, frame)
             return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else _UNTOLD for one in found)
         case ast.Call(func=func):
-            return united(*(result_of(universe, one) for one in infer(universe, func, frame)))
+            return union(*(result_of(program, one) for one in infer(program, func, frame)))
         case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.Starred(value=value):
-            return infer(universe, value, frame)
+            return infer(program, value, frame)
         case ast.IfExp(body=body, orelse=orelse):
-            return united(infer(universe, body, frame), infer(universe, orelse, frame))
+            return union(infer(program, body, frame), infer(program, orelse, frame))
         case ast.BoolOp(values=values):
-            return united(*(infer(universe, value, frame) for value in values))
+            return union(*(infer(program, value, frame) for value in values))
         case ast.Subscript(value=value):
-            return united(*(element_of(universe, one) for one in infer(universe, value, frame)))
+            return union(*(element_of(program, one) for one in infer(program, value, frame)))
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            return (Container(united(*(infer(universe, part, frame) for part in parts[:_MOST]))),)
+            return (Container(union(*(infer(program, part, frame) for part in parts[:_MOST]))),)
         case ast.Dict(values=values):
-            return (Container(united(*(infer(universe, value, frame) for value in values[:_MOST]))),)
+            return (Container(union(*(infer(program, value, frame) for value in values[:_MOST]))),)
         case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.DictComp(value=item) | ast.GeneratorExp(elt=item):
-            return (Container(infer(universe, item, frame)),)
+            return (Container(infer(program, item, frame)),)
         case ast.Lambda():
             return (Outside("types.LambdaType"),)
         case ast.Compare() | ast.UnaryOp(op=ast.Not()):
@@ -83,134 +148,134 @@ def _infer(universe: Universe, node: ast.expr, frame: Frame) -> Meanings:
             return (_UNTOLD,)
 
 
-def _name(universe: Universe, name: str, frame: Frame) -> Meanings:
+def _name(program: Program, name: str, frame: Frame) -> Meanings:
     function = frame.function
     if function is not None:
         arguments = [*function.args.posonlyargs, *function.args.args]
+        # `self` or `cls`
         if arguments and arguments[0].arg == name and frame.receiver is not None:
             return (frame.receiver,)
         for argument in (*arguments, *function.args.kwonlyargs):
             if argument.arg == name:
                 if argument.annotation is None:
                     return (Unknown(f"the parameter {name}"),)
-                return annotated_as(universe, argument.annotation, frame.module, frame)
+                return annotated_as(program, argument.annotation, frame.module, frame)
         if (imported := local_import(function, name)) is not None:
-            return meaning_of(universe, universe.symbols(frame.module).imported(frame.module, imported).definition)
-        if local := _locals(function, name):
+            return meaning_of(program, program.symbols(frame.module).imported(frame.module, imported).definition)
+        if local := local_values(function, name):
             parts = []
             for annotation, value in local[:_MOST]:
                 if annotation is not None:
-                    return annotated_as(universe, annotation, frame.module, frame)
-                parts.append(infer(universe, value, frame) if value is not None else (_UNTOLD,))
-            return united(*parts)
+                    return annotated_as(program, annotation, frame.module, frame)
+                parts.append(infer(program, value, frame) if value is not None else (_UNTOLD,))
+            return union(*parts)
     elif frame.owner is not None:
-        found = universe.symbols(frame.module).member(frame.owner, name).definition
+        found = program.symbols(frame.module).member(frame.owner, name).definition
         if not isinstance(found, Absent | Unknown):
-            return meaning_of(universe, found)
-    symbols = universe.symbols(frame.module)
+            return meaning_of(program, found)
+    symbols = program.symbols(frame.module)
     resolution = symbols.expression(frame.module, ast.Name(id=name, ctx=ast.Load()))
-    parts = [meaning_of(universe, one) for one in (resolution.definition, *resolution.alternatives)]
-    return united(*parts)
+    parts = [meaning_of(program, one) for one in (resolution.definition, *resolution.alternatives)]
+    return union(*parts)
 
 
-def local_import(function: FunctionNode, name: str) -> Imported | None:
-    """The import inside a function that binds the name."""
-    return _local_table(function)[0].get(name)
+_UNTOLD_RESULT = Unknown("what calling it gives is not known")
+_ELEMENT = Unknown("what is in it is not known")
 
 
-def _locals(function: FunctionNode, name: str) -> list[tuple[ast.expr | None, ast.expr | None]]:
-    return _local_table(function)[1].get(name, [])
+def result_of(program: Program, called: Meaning) -> Meanings:
+    """What calling something gives, awaited if it is a coroutine."""
+
+    match called:
+        case Class() | TreeClass():
+            return (InstanceOf(called, exact=True),)
+        case TypeOf(of=of):
+            return (InstanceOf(of),)
+        case Function():
+            return function_result(program, called, None)
+        case Method(function=function, receiver=receiver):
+            return function_result(program, function, receiver)
+        case TreeFunction(facts=facts):
+            return program.evaluate(facts.result)
+        case InstanceOf():
+            found = program.lookup(called, "__call__")
+            return union(*(result_of(program, one) for one in found if isinstance(one, Method | TreeFunction))) or (
+                _UNTOLD_RESULT,
+            )
+        case Outside(name=name):
+            return (Outside(name),)
+        case Absent():
+            return (called,)
+        case Unknown() | Variable() | Module() | TreeModule() | SuperOf() | Container():
+            return (_UNTOLD_RESULT,)
 
 
-_Local = tuple[dict[str, Imported], dict[str, list[tuple["ast.expr | None", "ast.expr | None"]]]]
+def element_of(program: Program, of: Meaning) -> Meanings:
+    """What iterating over something or subscripting it gives."""
 
-
-def _local_table(function: FunctionNode) -> _Local:
-    """Imports and assignments of a function by name, kept with its syntax."""
-    kept: _Local | None = getattr(function, "_locals", None)
-    if kept is not None:
-        return kept
-    imports: dict[str, Imported] = {}
-    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]] = {}
-    for node in statements(function.body):
-        match node:
-            case ast.ImportFrom(names=aliases):
-                for alias in aliases:
-                    module = "." * node.level + (node.module or "")
-                    imports[alias.asname or alias.name] = Imported(module, alias.name)
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    module = alias.name if alias.asname else alias.name.partition(".")[0]
-                    imports[alias.asname or module] = Imported(module, None)
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    _note(values, target, None, value)
-            case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                _note(values, target, annotation, value)
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                _note(values, target, None, None)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    _note(values, item.optional_vars, None, item.context_expr)
-            case _:
-                pass
-    function._locals = (imports, values)  # type: ignore[union-attr]
-    return imports, values
-
-
-def _note(
-    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]],
-    target: ast.expr | None,
-    annotation: ast.expr | None,
-    value: ast.expr | None,
-) -> None:
-    match target:
-        case ast.Name(id=name):
-            values.setdefault(name, []).append((annotation, value))
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                _note(values, part, None, None)
+    match of:
+        case Container(elements=elements):
+            return elements or (_ELEMENT,)
+        case InstanceOf():
+            for name in ("__getitem__", "__iter__", "__aiter__"):
+                found = [one for one in program.lookup(of, name) if isinstance(one, Method | TreeFunction)]
+                if found:
+                    results = union(*(result_of(program, one) for one in found))
+                    # Subscripting gives the element itself; iterating gives an iterator, whose elements are asked for
+                    # once more.
+                    if name == "__getitem__":
+                        return results
+                    return union(*(element_of(program, one) for one in results if one != of))
+            return (_ELEMENT,)
+        case Outside():
+            return (of,)
+        case Class() | TypeOf():
+            kind = of.of if isinstance(of, TypeOf) else of
+            # A member of an enumeration, or a generic class with its arguments.
+            return (InstanceOf(kind, exact=True),) if is_enumeration(program, kind) else (of,)
+        case Absent():
+            return (of,)
         case _:
-            pass
+            return (_ELEMENT,)
 
 
-def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a function, without those of functions and classes inside it."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for part in ("body", "orelse", "finalbody"):
-            yield from statements(getattr(node, part, []))
-        for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            yield from statements(handler.body)
+def is_enumeration(program: Program, kind: Class | TreeClass) -> bool:
+
+    return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in program.ancestry(kind))
 
 
-def frame_of(
-    module: str, owner: Class | None, function: FunctionNode, receiver: InstanceOf | TypeOf | Class | TreeClass | None
-) -> Frame:
-    """The frame of a function's body: `cls` is the receiver's class."""
-    if receiver is not None and is_class_method(function):
-        kind = class_of(receiver)
-        receiver = TypeOf(kind) if isinstance(receiver, InstanceOf | TypeOf) else kind
-    elif isinstance(receiver, Class | TreeClass | TypeOf):
-        receiver = InstanceOf(class_of(receiver))
-    if is_static(function):
-        receiver = None
-    return Frame(module, owner, function, receiver)
+def function_result(
+    program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+) -> Meanings:
+    """What a function of a target gives: by its annotation, else by what its `return` statements say."""
+    key = ("result", function, receiver)
+    return program.once(key, lambda: _function_result(program, function, receiver), (_UNTOLD_RESULT,))
 
 
-def is_class_method(function: FunctionNode) -> bool:
-    return function.name in ("__new__", "__init_subclass__", "__class_getitem__") or _marked(function, "classmethod")
+def _function_result(
+    program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+) -> Meanings:
+    node = function.node
+    frame = frame_of(function.module, function.owner, node, receiver)
+    if node.returns is not None:
+        found = annotated_as(program, node.returns, function.module, frame)
+        # `@contextmanager` turns `-> Iterator[X]` into a manager whose `as` name is an X.
+        if _is_context_manager(node):
+            found = union(*(one.elements if isinstance(one, Container) else (one,) for one in found))
+        return found
+    returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
+    # More than six `return` statements seldom agree on a class. The number is a guess; each costs one inference.
+    if not returned or len(returned) > 6 or _yields(node):
+        return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
+    return union(*(infer(program, value, frame) for value in returned))
 
 
-def is_static(function: FunctionNode) -> bool:
-    return _marked(function, "staticmethod")
+def _is_context_manager(node: FunctionNode) -> bool:
+    return any(last_name(mark) in ("contextmanager", "asynccontextmanager") for mark in node.decorator_list)
 
 
-def _marked(function: FunctionNode, name: str) -> bool:
-    return any(isinstance(mark, ast.Name) and mark.id == name for mark in function.decorator_list)
-
-
-def is_module(meaning: object) -> bool:
-    return isinstance(meaning, Module)
+def _yields(node: FunctionNode) -> bool:
+    return any(
+        isinstance(inner, ast.Expr | ast.Assign) and isinstance(inner.value, ast.Yield | ast.YieldFrom)
+        for inner in statements(node.body)
+    )

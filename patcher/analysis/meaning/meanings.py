@@ -1,12 +1,15 @@
-"""What a value of the tree can turn out to be on one target: a closed set."""
+"""What a value of the tree can turn out to be on one target: a closed set, and where an expression stands."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from patcher.analysis.facts import ClassFacts, FunctionFacts
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable
+from patcher.analysis.symbols.scope import FunctionNode, Imported
+from patcher.analysis.uses import ClassFacts, FunctionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,127 @@ class TooFarError(RecursionError):
     the same, so that whoever judges a use has one exception to catch."""
 
 
-def united(*parts: Meanings) -> Meanings:
+def union(*parts: Meanings) -> Meanings:
     """All of them, each once."""
     return tuple(dict.fromkeys(one for part in parts for one in part))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A module's body, a class's (`owner`) or a function's; `receiver` is what its first parameter is bound to."""
+
+    module: str
+    owner: Class | None = None
+    function: FunctionNode | None = None
+    receiver: InstanceOf | TypeOf | Class | TreeClass | None = None
+
+
+def without_absent(found: Meanings) -> Meanings:
+    """Without what is absent on this target, if anything else is left."""
+    present = tuple(one for one in found if not isinstance(one, Absent))
+    return present or found
+
+
+def class_of(meaning: InstanceOf | TypeOf | Class | TreeClass) -> Class | TreeClass:
+    return meaning.of if isinstance(meaning, InstanceOf | TypeOf) else meaning
+
+
+def frame_of(
+    module: str, owner: Class | None, function: FunctionNode, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+) -> Frame:
+    """The frame of a function's body: `cls` is the receiver's class."""
+    # `cls` in a class method that is called on an instance is the class of the instance.
+    if receiver is not None and is_class_method(function):
+        kind = class_of(receiver)
+        receiver = TypeOf(kind) if isinstance(receiver, InstanceOf | TypeOf) else kind
+    elif isinstance(receiver, Class | TreeClass | TypeOf):
+        receiver = InstanceOf(class_of(receiver))
+    if is_static(function):
+        receiver = None
+    return Frame(module, owner, function, receiver)
+
+
+def is_class_method(function: FunctionNode) -> bool:
+    return function.name in ("__new__", "__init_subclass__", "__class_getitem__") or _marked(function, "classmethod")
+
+
+def is_static(function: FunctionNode) -> bool:
+    return _marked(function, "staticmethod")
+
+
+def _marked(function: FunctionNode, name: str) -> bool:
+    return any(isinstance(mark, ast.Name) and mark.id == name for mark in function.decorator_list)
+
+
+def local_import(function: FunctionNode, name: str) -> Imported | None:
+    """The import inside a function that binds the name."""
+    return _local_table(function)[0].get(name)
+
+
+def local_values(function: FunctionNode, name: str) -> list[tuple[ast.expr | None, ast.expr | None]]:
+    return _local_table(function)[1].get(name, [])
+
+
+_Local = tuple[dict[str, Imported], dict[str, list[tuple["ast.expr | None", "ast.expr | None"]]]]
+
+
+def _local_table(function: FunctionNode) -> _Local:
+    """Imports and assignments of a function by name, kept with its syntax."""
+    kept: _Local | None = getattr(function, "_locals", None)
+    if kept is not None:
+        return kept
+    imports: dict[str, Imported] = {}
+    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]] = {}
+    # Kept on the node itself: the table is needed for every name that a function's expressions mention.
+    for node in statements(function.body):
+        match node:
+            case ast.ImportFrom(names=aliases):
+                for alias in aliases:
+                    module = "." * node.level + (node.module or "")
+                    imports[alias.asname or alias.name] = Imported(module, alias.name)
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    module = alias.name if alias.asname else alias.name.partition(".")[0]
+                    imports[alias.asname or module] = Imported(module, None)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    _note(values, target, None, value)
+            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                _note(values, target, annotation, value)
+            case ast.For(target=target) | ast.AsyncFor(target=target):
+                _note(values, target, None, None)
+            case ast.With(items=items) | ast.AsyncWith(items=items):
+                for item in items:
+                    _note(values, item.optional_vars, None, item.context_expr)
+            case _:
+                pass
+    function._locals = (imports, values)  # type: ignore[union-attr]
+    return imports, values
+
+
+def _note(
+    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]],
+    target: ast.expr | None,
+    annotation: ast.expr | None,
+    value: ast.expr | None,
+) -> None:
+    match target:
+        case ast.Name(id=name):
+            values.setdefault(name, []).append((annotation, value))
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                _note(values, part, None, None)
+        case _:
+            pass
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a function, without those of functions and classes inside it."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(node, part, []))
+        for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            yield from statements(handler.body)

@@ -1,19 +1,175 @@
-"""Functions, lambdas and classes."""
+"""Functions and classes, and what annotations and `isinstance` tests say of the names in them."""
 
 from __future__ import annotations
 
 import ast
 from collections import deque
 
-from patcher.analysis.facts import FunctionFacts
-from patcher.analysis.model import MethodOf
-from patcher.analysis.reading.annotations import annotated
-from patcher.analysis.reading.draft import ClassDraft
-from patcher.analysis.reading.parameters import evaluate_signature, parameter_values, parameters_of
-from patcher.analysis.reading.scope import Scope
-from patcher.analysis.reading.walk import Evaluators, Executors, Walk
-from patcher.analysis.reading.ways import OPAQUE, is_followed, one_of, plain
-from patcher.analysis.values import Instance, Named, Opaque, Value
+from patcher.analysis.reading.local_values import (
+    NOTHING,
+    OPAQUE,
+    ContainerValue,
+    Item,
+    Names,
+    Scope,
+    is_followed,
+    plain,
+    union_of,
+)
+from patcher.analysis.reading.walk import ClassDraft, Evaluators, Executors, Walk
+from patcher.analysis.syntax import last_name
+from patcher.analysis.uses import FunctionFacts, Instance, Member, MethodOf, Named, Opaque, Parameters, Union, Value
+from patcher.worktree.python import UnreadableError, parse_expression
+
+_TRANSPARENT = {"Optional", "Annotated", "ClassVar", "Final", "Required", "NotRequired", "Awaitable", "InitVar"}
+_CONTAINERS = {
+    *("list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "deque", "Deque"),
+    *("Sequence", "MutableSequence", "Collection", "Iterable", "Iterator", "AsyncIterable", "AsyncIterator"),
+    *("Generator", "AsyncGenerator"),
+}
+_MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict"}
+
+
+def annotated(walk: Walk, node: ast.expr | None) -> Value:
+    """What something so annotated is: an instance of a class, one of several, a container; opaque if it says little."""
+    # A parameter without annotation can be anything.
+    if node is None:
+        return OPAQUE
+    before, walk.silent = walk.silent, True
+    value = _annotated(walk, node)
+    walk.silent = before
+    return value
+
+
+def _annotated(walk: Walk, node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(value=None):
+            # `-> None`: the value has no members to look up.
+            return NOTHING
+        case ast.Constant(value=str(text)):
+            try:
+                return _annotated(walk, parse_expression(text.strip()))
+            except UnreadableError:
+                return OPAQUE
+        case ast.Name() | ast.Attribute():
+            return _instance(walk.value(node))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return union_of(((_annotated(walk, left), ()), (_annotated(walk, right), ())))
+        case ast.Subscript(value=head, slice=inner):
+            return _generic(walk, head, inner)
+        case _:
+            return OPAQUE
+
+
+def _instance(value: Value) -> Value:
+    return Instance(value) if is_followed(value) and isinstance(value, (Named, Member, Union)) else OPAQUE
+
+
+def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
+    name = last_name(head)
+    arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    if not arguments:
+        return OPAQUE
+    if name == "Union":
+        return union_of((_annotated(walk, each), ()) for each in arguments)
+    if name in _TRANSPARENT:
+        return _annotated(walk, arguments[0])
+    if name in ("type", "Type"):
+        instance = _annotated(walk, arguments[0])
+        return instance.of if isinstance(instance, Instance) else OPAQUE
+    # `tuple[A, B]` has known positions; `tuple[A, ...]` is like a list.
+    if name in ("tuple", "Tuple") and not isinstance(arguments[-1], ast.Constant):
+        return _holding(walk, arguments)
+    if name in _CONTAINERS:
+        return _holding(walk, arguments[:1])
+    # Iterating over a mapping gives its keys, but what code looks at are the values; keys are text almost always.
+    if name in _MAPPINGS:
+        return _holding(walk, arguments[-1:])
+    return _instance(walk.value(head))
+
+
+def _holding(walk: Walk, arguments: list[ast.expr]) -> Value:
+    items = tuple(Item(None, _annotated(walk, each), each.lineno) for each in arguments)
+    return ContainerValue(items, open=True)
+
+
+def narrowed(walk: Walk, test: ast.expr, holds: bool, names: Names) -> Names:
+    """The names where a test is known to hold, or not to; the same object if it tells nothing of them."""
+    match test:
+        # `if isinstance(x, A):` makes x an instance of A in the branch. Where the test fails nothing is known.
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]) if holds:
+            value = _instances(walk.silent_value(kinds))
+            return names if value is None else {**names, name: value}
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return narrowed(walk, operand, not holds, names)
+        # All parts of `a and b` hold where it holds; all parts of `a or b` fail where it fails.
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
+            for each in values:
+                names = narrowed(walk, each, holds, names)
+            return names
+        case _:
+            return names
+
+
+def _instances(kinds: Value) -> Value | None:
+    if isinstance(kinds, ContainerValue) and not kinds.open and kinds.items:
+        values = [_instances(item.value) for item in kinds.items]
+        found = [value for value in values if value is not None]
+        return union_of((value, ()) for value in found) if len(found) == len(values) else None
+    return Instance(kinds) if is_followed(kinds) and not isinstance(kinds, ContainerValue) else None
+
+
+def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> Parameters:
+    """`bound`: the first one is `self` or `cls`, and is left out."""
+    arguments = node.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    keyword = [argument.arg for argument in arguments.kwonlyargs]
+    required += [name for name, default in zip(keyword, arguments.kw_defaults, strict=True) if default is None]
+    if bound and positional:
+        required = [name for name in required if name != positional[0]]
+        positional = positional[1:]
+    return Parameters(
+        tuple(positional),
+        tuple(keyword),
+        tuple(required),
+        any_positional=arguments.vararg is not None,
+        any_keyword=arguments.kwarg is not None,
+    )
+
+
+def parameter_values(walk: Walk, arguments: ast.arguments, first: Value | None = None) -> dict[str, Value]:
+    """What each parameter stands for; `first`: what the first one is, whatever it is annotated with."""
+    values: dict[str, Value] = {}
+    for argument in (*arguments.posonlyargs, *arguments.args):
+        if first is not None and not values:
+            values[argument.arg] = first
+        else:
+            values[argument.arg] = annotated(walk, argument.annotation)
+    for argument in arguments.kwonlyargs:
+        values[argument.arg] = annotated(walk, argument.annotation)
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            element = annotated(walk, rest.annotation)
+            items = () if element is OPAQUE else (Item(None, element, rest.lineno),)
+            values[rest.arg] = ContainerValue(items, open=True, origin=id(rest))
+    return values
+
+
+def evaluate_signature(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """What runs where a function is defined: decorators, defaults, and annotations unless they are put off."""
+    for expression in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
+        if expression is not None:
+            walk.value(expression)
+    if not walk.annotations_run:
+        return
+    rest = [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *rest):
+        if argument.annotation is not None:
+            walk.value(argument.annotation)
+    if node.returns is not None:
+        walk.value(node.returns)
+
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _ON_CLASS = ("classmethod", "__new__", "__init_subclass__", "__class_getitem__")
@@ -23,6 +179,8 @@ _REPEATED = ("overload", "setter", "deleter")
 def _function(walk: Walk, node: Function) -> None:
     evaluate_signature(walk, node)
     decorators = {_last_word(decorator) for decorator in node.decorator_list}
+    # `@overload` declares and has no body; `@x.setter` is a second function of the same name, whose body is read all
+    # the same.
     if decorators.intersection(_REPEATED):
         if "overload" not in decorators:
             _later(walk, node, node.name, decorators)
@@ -31,8 +189,8 @@ def _function(walk: Walk, node: Function) -> None:
     _define(walk, node.name, Named(walk.dotted(key)))
     _later(walk, node, key, decorators)
     if walk.scope.kind == "class":
-        draft = walk.classes[walk.scope.path]
-        if any(is_followed(base) or base == OPAQUE for base in draft.bases):
+        class_draft = walk.classes[walk.scope.path]
+        if any(is_followed(base) or base == OPAQUE for base in class_draft.bases):
             shape = parameters_of(node, bound="staticmethod" not in decorators)
             walk.use(node.lineno, MethodOf(walk.scope.owner, node.name, shape))
 
@@ -42,6 +200,9 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
     around = walk.scope
     method = around.kind == "class"
     if around.kind == "function":
+        # A nested function sees the names as they are at its definition. Python would see later values too, but they
+        # are seldom
+        # of another kind.
         around = Scope("function", around.path, around, dict(around.names))
     function = f"{walk.function}.{node.name}" if walk.function and not method else _plain(walk.scope.within(node.name))
     conditions, silent = walk.conditions, walk.silent
@@ -52,6 +213,9 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
 
     def visit() -> None:
         of = first
+        # `def new_forward(self, ...)` outside of any class, put into one later: `LLM.forward = new_forward`. `self` is
+        # then an
+        # instance of that class.
         if of is None and foreign:
             owner = walk.patched.get(walk.dotted(key))
             of = None if owner is None else owner if isinstance(owner, Instance) else Instance(owner)
@@ -68,6 +232,7 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
 
     positional = (*node.args.posonlyargs, *node.args.args)
     foreign = not method and bool(positional) and positional[0].arg == "self"
+    # Read last: a patch further down in the file tells what `self` is.
     if foreign:
         walk.last[walk.dotted(key)] = visit
     else:
@@ -78,10 +243,13 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
     """Add the function to the facts, now that its body has been read."""
     result = annotated(walk, node.returns)
     if not is_followed(result):
+        # A generator gives what it yields, which is not followed. A function that declares a type of no package, as `->
+        # dict`, and
+        # returns nothing followed is opaque.
         if scope.generator or (node.returns is not None and not scope.results):
             result = OPAQUE
         else:
-            result = one_of((value, ()) for value in scope.results)
+            result = union_of((value, ()) for value in scope.results)
     facts = FunctionFacts(_plain(key), parameters_of(node, bound=bound), plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts
@@ -135,6 +303,7 @@ def _define(walk: Walk, name: str, value: Value) -> None:
 def _key(walk: Walk, node: Function | ast.ClassDef) -> str:
     """The qualified name; with the line, where the name alone does not tell which definition is meant."""
     key = walk.scope.within(node.name)
+    # Two definitions of one name are told apart by their line: `Name@12`.
     ambiguous = walk.scope.kind == "module" and node.name in walk.again
     taken = walk.classes if isinstance(node, ast.ClassDef) else walk.functions
     return f"{key}@{node.lineno}" if ambiguous or key in taken or key in walk.begun else walk.begin(key)

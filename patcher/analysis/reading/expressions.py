@@ -5,15 +5,24 @@ from __future__ import annotations
 import ast
 import re
 
-from patcher.analysis.model import MemberOf, When
-from patcher.analysis.reading.collected import Collected, Item, Text, element_of
-from patcher.analysis.reading.narrowing import narrowed
-from patcher.analysis.reading.scope import Scope, field, together
-from patcher.analysis.reading.targets import assign, becomes_method, identifier
-from patcher.analysis.reading.walk import Evaluators, Walk
-from patcher.analysis.reading.ways import NOTHING, OPAQUE, is_followed, one_of, plain
+from patcher.analysis.reading.definitions import narrowed
+from patcher.analysis.reading.local_values import (
+    NOTHING,
+    OPAQUE,
+    ContainerValue,
+    Item,
+    Scope,
+    TextValue,
+    element_of,
+    field_key,
+    is_followed,
+    plain,
+    together,
+    union_of,
+)
+from patcher.analysis.reading.walk import Evaluators, Walk, assign, becomes_method, identifier
 from patcher.analysis.syntax import parts
-from patcher.analysis.values import Instance, Named, OneOf, Opaque, Value
+from patcher.analysis.uses import Instance, MemberOf, Named, Opaque, Union, Value, When
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
@@ -22,7 +31,7 @@ def _constant(walk: Walk, node: ast.Constant) -> Value:  # noqa: ARG001
     value = node.value
     if value is None:
         return NOTHING
-    return Text(value) if type(value) is str and _NAME.fullmatch(value) else OPAQUE
+    return TextValue(value) if type(value) is str and _NAME.fullmatch(value) else OPAQUE
 
 
 def _name(walk: Walk, node: ast.Name) -> Value:
@@ -36,24 +45,25 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
     of = walk.value(node.value)
     if isinstance(of, Opaque):
         return OPAQUE
-    if type(of) is OneOf:
+    if type(of) is Union:
         of = plain(of)
     name = node.attr
+    # `self.__class__.method` leads to the class.
     if name == "__class__" and isinstance(of, Instance):
         return of.of
     value = walk.member(of, name)
-    if not walk.silent and value is not OPAQUE and is_followed(of) and not _own_alone(walk, of):
+    if not walk.silent and value is not OPAQUE and is_followed(of) and not _has_own_members_only(walk, of):
         walk.use(node.end_lineno or node.lineno, MemberOf(of, name))
     if type(of) is Instance and walk.has_fields:
-        return walk.scope.names.get(field(node), value)
+        return walk.scope.names.get(field_key(node), value)
     return value
 
 
-def _own_alone(walk: Walk, of: Value) -> bool:
+def _has_own_members_only(walk: Walk, of: Value) -> bool:
     """Whether it is an instance of a class of this file that has no bases, so that its members are the tree's own."""
     if type(of) is Instance and type(of.of) is Named and of.of.dotted == walk.scope.owner:
-        draft = walk.classes.get(of.of.dotted.removeprefix(f"{walk.module}."))
-        return draft is not None and not any(is_followed(base) or base == OPAQUE for base in draft.bases)
+        class_draft = walk.classes.get(of.of.dotted.removeprefix(f"{walk.module}."))
+        return class_draft is not None and not any(is_followed(base) or base == OPAQUE for base in class_draft.bases)
     return False
 
 
@@ -62,13 +72,15 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
     of = walk.value(node.value)
     walk.value(node.slice)
     key = node.slice.value if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else None
+    # `sys.modules["vllm.engine"]` is the module; a patch is often put in this way.
     if type(of) is Named and of.dotted == "sys.modules":
         return Named(key) if key else OPAQUE
+    # `items[1:]` holds the same kind of elements.
     if isinstance(node.slice, ast.Slice):
         return of
-    if isinstance(of, Collected) and not of.open and _position(node.slice, len(of.items)) is not None:
+    if isinstance(of, ContainerValue) and not of.open and _position(node.slice, len(of.items)) is not None:
         return of.items[_position(node.slice, len(of.items)) or 0].value
-    return element_of(of, key) if is_followed(of) or isinstance(of, Collected) else OPAQUE
+    return element_of(of, key) if is_followed(of) or isinstance(of, ContainerValue) else OPAQUE
 
 
 def _position(node: ast.expr, length: int) -> int | None:
@@ -85,29 +97,33 @@ def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:
     for each in node.elts:
         if isinstance(each, ast.Starred):
             inner = walk.value(each.value)
-            items += [Item(None, i.value, i.line, i.name) for i in inner.items] if isinstance(inner, Collected) else []
-            more = more or not isinstance(inner, Collected) or inner.open
+            items += (
+                [Item(None, i.value, i.line, i.name) for i in inner.items] if isinstance(inner, ContainerValue) else []
+            )
+            more = more or not isinstance(inner, ContainerValue) or inner.open
         else:
             items.append(Item(None, walk.value(each), each.lineno, identifier(each), walk.conditions))
-    if len(items) == 2 and isinstance(items[0].value, Text):
+    # A row of a table of patches: the loop that runs over the table puts the function into the class.
+    if len(items) == 2 and isinstance(items[0].value, TextValue):
         _table_row(walk, items[0].value.text, items[1].value)
-    return Collected(tuple(items), more, origin=id(node))
+    return ContainerValue(tuple(items), more, origin=id(node))
 
 
 def _table_row(walk: Walk, path: str, value: Value) -> None:
     """`("package.module.Class.method", function)`: one line of a table of patches."""
     owner, _, name = path.rpartition(".")
+    # Only a capital letter tells a class from a module in a path that is text.
     if name and owner.rpartition(".")[2][:1].isupper():
         becomes_method(walk, value, Named(owner))
 
 
 def _dict(walk: Walk, node: ast.Dict) -> Value:
     walk.contexts[id(node)] = walk.context
-    made = Collected(origin=id(node))
+    made = ContainerValue(origin=id(node))
     for key, each in zip(node.keys, node.values, strict=True):
         value = walk.value(each)
         if key is None:
-            inner = value if isinstance(value, Collected) else Collected(open=True)
+            inner = value if isinstance(value, ContainerValue) else ContainerValue(open=True)
             made = made.adding(*inner.items, open_too=inner.open)
             continue
         walk.value(key)
@@ -123,26 +139,28 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
     values = [walk.value(node.values[0])]
     with walk.under():
         for earlier, each in zip(node.values, node.values[1:], strict=False):
+            # `a and b`: b runs only where a is true. `hasattr(x, "new") and x.new()` is guarded that way.
             walk.assume(When(earlier, every))
             walk.scope.names = narrowed(walk, earlier, every, walk.scope.names)
             values.append(walk.value(each))
+    # Names bound by `:=` on the way stay; narrowed types end with the expression.
     if walk.scope.names is not before:
         before.update({name: v for name, v in walk.scope.names.items() if name not in before})
         walk.scope.names = before
-    return values[-1] if every else one_of((value, ()) for value in values)
+    return values[-1] if every else union_of((value, ()) for value in values)
 
 
 def _choice(walk: Walk, node: ast.IfExp) -> Value:
     walk.value(node.test)
-    ways = []
+    alternatives = []
     before = walk.scope.names
     for branch, holds in ((node.body, True), (node.orelse, False)):
         condition = When(node.test, holds)
         with walk.under(condition):
             walk.scope.names = narrowed(walk, node.test, holds, before)
-            ways.append((walk.value(branch), (condition,)))
+            alternatives.append((walk.value(branch), (condition,)))
             walk.scope.names = before
-    return together(ways)
+    return together(alternatives)
 
 
 def _walrus(walk: Walk, node: ast.NamedExpr) -> Value:
@@ -174,7 +192,7 @@ def _comprehension(walk: Walk, node: ast.ListComp | ast.SetComp | ast.GeneratorE
             walk.value(node.key)
         value = walk.value(node.value if isinstance(node, ast.DictComp) else node.elt)
     walk.scope = before
-    return Collected((Item(None, value, node.lineno),), open=True)
+    return ContainerValue((Item(None, value, node.lineno),), open=True)
 
 
 def _assign_inside(walk: Walk, target: ast.expr, value: Value) -> None:

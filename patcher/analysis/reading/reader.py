@@ -7,19 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from patcher.analysis.facts import FileFacts
-from patcher.analysis.reading.branches import BRANCHES
 from patcher.analysis.reading.calls import CALLS
 from patcher.analysis.reading.definitions import DEFINITIONS, LAMBDAS
-from patcher.analysis.reading.engine_flags import engine_flag_uses
-from patcher.analysis.reading.environment import environment_uses
 from patcher.analysis.reading.expressions import EXPRESSIONS
-from patcher.analysis.reading.imports import IMPORTS
-from patcher.analysis.reading.statements import STATEMENTS
+from patcher.analysis.reading.local_values import union_of
+from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
+from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
 from patcher.analysis.reading.walk import Walk
-from patcher.analysis.reading.ways import one_of
 from patcher.analysis.syntax import module_name
-from patcher.analysis.values import Named, OneOf
+from patcher.analysis.uses import FileFacts, Named, Union
 from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
@@ -49,6 +45,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
         if uses:
             walk.uses += environment_uses(content, tree, file, walk.context_of)
             walk.uses += engine_flag_uses(content, tree, file, walk.context_of)
+    # A file that nests too deeply for the walk, such as 1,000 chained calls, is reported as unreadable.
     except RecursionError:
         return unreadable(file, UnreadableError("it nests too deeply", walk.line))
     return FileFacts(
@@ -56,7 +53,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
         walk.module,
         tuple(walk.uses),
         {name: tuple(bounds) for name, bounds in walk.bindings.items()},
-        {key: draft.facts() for key, draft in walk.classes.items()},
+        {key: class_draft.facts() for key, class_draft in walk.classes.items()},
         walk.functions,
         tuple(walk.stars),
     )
@@ -65,27 +62,34 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
 def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
     counted = Counter(_bound_names(tree.body))
     walk.again = frozenset(name for name, count in counted.items() if count > 1)
+    # `from __future__ import annotations` puts annotations off, so that an import for them alone may fail unseen. The
+    # statement
+    # must stand at the top: the first three statements allow for a docstring and another future import.
     walk.annotations_run = not any(
         isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
         for node in tree.body[:3]
     )
     walk.run(tree.body)
     walk.assume_nothing()
+    # Functions are visited after the module body, so what they declare `global` must be known beforehand. A search in
+    # the
+    # text is enough: a name too many only stands for itself.
     statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
-    _settle(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
+    _bind_shared_names(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
     while walk.later:
         walk.later.popleft()()
     while walk.last:
+        # Functions that a patch has put into a class come first. The others never get a `self` that is known.
         known = next((dotted for dotted in walk.last if dotted in walk.patched), None)
         walk.last.pop(known or next(iter(walk.last)))()
 
 
-def _settle(walk: Walk, shared: set[str]) -> None:
+def _bind_shared_names(walk: Walk, shared: set[str]) -> None:
     """Give the module's names the values that functions see: those that are bound in several ways, or by functions too
     (`shared`), stand for themselves, so that each release takes its own."""
     for name, bounds in walk.bindings.items():
-        value = one_of((bound.value, ()) for bound in bounds)
-        if name in shared or (len(bounds) > 1 and isinstance(value, OneOf)):
+        value = union_of((bound.value, ()) for bound in bounds)
+        if name in shared or (len(bounds) > 1 and isinstance(value, Union)):
             walk.scope.names[name] = Named(walk.dotted(name))
         elif len(bounds) > 1:
             walk.scope.names[name] = value

@@ -1,17 +1,58 @@
-"""Statements that do one thing and go on."""
+"""Statements: imports, assignments, and those after which the code can go several ways."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from patcher.analysis.model import When
-from patcher.analysis.reading.annotations import annotated
-from patcher.analysis.reading.collected import Collected
-from patcher.analysis.reading.narrowing import narrowed
-from patcher.analysis.reading.targets import assign, put
-from patcher.analysis.reading.walk import Executors, Walk
-from patcher.analysis.reading.ways import OPAQUE, is_followed
-from patcher.analysis.values import Named, Value
+from patcher.analysis.reading.definitions import annotated, narrowed
+from patcher.analysis.reading.local_values import (
+    OPAQUE,
+    Alternative,
+    ContainerValue,
+    Names,
+    element_of,
+    is_followed,
+    merged,
+    texts,
+    union_of,
+)
+from patcher.analysis.reading.walk import Executors, Walk, assign, put
+from patcher.analysis.syntax import absolute_module
+from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
+
+
+def _import(walk: Walk, node: ast.Import) -> None:
+    for alias in node.names:
+        walk.use(alias.lineno, ImportOf(alias.name, None))
+        if alias.asname:
+            walk.bind(alias.asname, Named(alias.name))
+        else:
+            top = alias.name.partition(".")[0]
+            walk.bind(top, Named(top))
+
+
+def _import_from(walk: Walk, node: ast.ImportFrom) -> None:
+    module = absolute_module(walk.package, node)
+    for alias in node.names:
+        walk.use(alias.lineno, ImportOf(module, alias.name))
+        if alias.name == "*":
+            walk.stars.append(module)
+        else:
+            walk.line = alias.lineno
+            walk.bind(alias.asname or alias.name, Named(f"{module}.{alias.name}"))
+
+
+def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value | None:
+    """What `import_module("…")` gives; None if the name is not written there."""
+    modules = texts(values[id(node.args[0])]) if node.args else ()
+    for module, conditions in modules:
+        with walk.under(*conditions):
+            walk.use(node.lineno, ImportOf(module, None))
+    return union_of((Named(module), conditions) for module, conditions in modules) if modules else None
+
+
+IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import_from}
 
 
 def _assign(walk: Walk, node: ast.Assign) -> None:
@@ -24,27 +65,31 @@ def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
     if walk.annotations_run and walk.scope.kind in ("module", "class"):
         walk.value(node.annotation)
     declared = annotated(walk, node.annotation)
+    # A bare annotation declares: `engine: AsyncLLM`. In a class body that is a field, elsewhere it counts only if its
+    # type is
+    # followed.
     if node.value is None:
-        if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, Collected):
+        if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, ContainerValue):
             assign(walk, node.target, declared)
         return
-    assign(walk, node.target, _more_telling(declared, walk.value(node.value)), node.value)
+    assign(walk, node.target, _more_specific(declared, walk.value(node.value)), node.value)
 
 
-def _more_telling(declared: Value, value: Value) -> Value:
-    if isinstance(value, Collected):
-        empty = isinstance(declared, Collected) and not value.items and is_followed(declared.element())
+def _more_specific(declared: Value, value: Value) -> Value:
+    if isinstance(value, ContainerValue):
+        empty = isinstance(declared, ContainerValue) and not value.items and is_followed(declared.element())
         return declared if empty else value
-    return declared if is_followed(declared) or isinstance(declared, Collected) else value
+    return declared if is_followed(declared) or isinstance(declared, ContainerValue) else value
 
 
 def _augmented(walk: Walk, node: ast.AugAssign) -> None:
     before = walk.value(node.target)
     value = walk.value(node.value)
+    # `self.items += [...]` is not followed: the list may be shared with other code.
     if not isinstance(node.target, ast.Name):
         return
-    if isinstance(before, Collected):
-        more = value if isinstance(value, Collected) else Collected(open=True)
+    if isinstance(before, ContainerValue):
+        more = value if isinstance(value, ContainerValue) else ContainerValue(open=True)
         put(walk, node.target, before.adding(*more.items, open_too=more.open))
     else:
         walk.bind(node.target.id, OPAQUE)
@@ -81,7 +126,7 @@ def _delete(walk: Walk, node: ast.Delete) -> None:
             case ast.Subscript(value=of, slice=key):
                 container = walk.value(of)
                 walk.value(key)
-                if isinstance(container, Collected):
+                if isinstance(container, ContainerValue):
                     text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
                     put(walk, of, container.without(text))
             case ast.Attribute(value=of):
@@ -115,3 +160,283 @@ STATEMENTS: Executors = {
 }
 if hasattr(ast, "TypeAlias"):
     STATEMENTS = {**STATEMENTS, ast.TypeAlias: _nothing}
+
+
+def leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether what follows the block never runs after it."""
+    if not block:
+        return False
+    match block[-1]:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return leaves(body) and leaves(orelse)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            return leaves(body)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+            through = (leaves(body) or leaves(orelse)) and all(leaves(handler.body) for handler in handlers)
+            return through or leaves(final)
+        case _:
+            return False
+
+
+def raises(block: Sequence[ast.stmt]) -> bool:
+    """Whether the block ends in an exception on every path."""
+    for statement in block:
+        match statement:
+            case ast.Raise():
+                return True
+            case ast.Return() | ast.Continue() | ast.Break():
+                return False
+            case ast.If(body=body, orelse=orelse):
+                if raises(body) and raises(orelse):
+                    return True
+                if _may_leave(body) or _may_leave(orelse):
+                    return False
+            # A context manager could swallow the exception, but one that does so around `raise` is rare; `suppress` is
+            # read as a `try`.
+            case ast.With(body=body) if raises(body):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _may_leave(block: Sequence[ast.stmt]) -> bool:
+    return leaves(block) and not raises(block)
+
+
+def catches(handler: ast.ExceptHandler) -> tuple[str, ...]:
+    """The exceptions that a handler is for, as written."""
+    match handler.type:
+        case None:
+            return ("BaseException",)
+        case ast.Tuple(elts=kinds):
+            return tuple(ast.unparse(kind) for kind in kinds)
+        case kind:
+            return (ast.unparse(kind),)
+
+
+def swallowed(handlers: Sequence[ast.ExceptHandler]) -> tuple[str, ...]:
+    """The exceptions that handlers take without raising again."""
+    return tuple(name for handler in handlers if not raises(handler.body) for name in catches(handler))
+
+
+def _if(walk: Walk, node: ast.If) -> None:
+    # Code under `if TYPE_CHECKING:` never runs. It is visited silently: its names are needed for annotations, but what
+    # it
+    # imports is no use of a package.
+    checking = _type_checking(walk, node.test)
+    if checking is not None:
+        _visit_type_checking(walk, *((node.body, node.orelse) if checking else (node.orelse, node.body)))
+        return
+    walk.value(node.test)
+    before = walk.scope.names
+    alternatives: list[Alternative] = []
+    for block, holds in ((node.body, True), (node.orelse, False)):
+        condition = When(node.test, holds)
+        names = _branch(walk, block, condition, before, holds)
+        if not leaves(block):
+            alternatives.append(((condition,), names))
+    walk.scope.names = _merge_branches(walk, alternatives) if alternatives else before
+    # One branch leaves, so what follows runs only where the other was taken:
+    #     if version < Version("0.8"):
+    #         raise RuntimeError  # `assumed`: the fork itself refuses these versions
+    if len(alternatives) == 1:
+        left = leaves(node.body)
+        walk.assume(When(node.test, not left, assumed=raises(node.body if left else node.orelse)))
+        walk.scope.names = narrowed(walk, node.test, not left, walk.scope.names)
+
+
+def _branch(walk: Walk, block: Sequence[ast.stmt], condition: When, before: Names, holds: bool) -> Names:
+    start = narrowed(walk, condition.test, holds, before)
+    walk.scope.names = dict(start)
+    with walk.under(condition):
+        walk.run(block)
+    names = walk.scope.names
+    # Narrowing ends with the branch. After `if isinstance(x, A): ...` the name `x` is again what it was before, unless
+    # the
+    # branch assigned to it.
+    if start is not before:
+        for name, value in start.items():
+            if before.get(name) is not value and names.get(name) is value:
+                if name in before:
+                    names[name] = before[name]
+                else:
+                    del names[name]
+    return names
+
+
+def _merge_branches(walk: Walk, alternatives: list[Alternative]) -> Names:
+    return merged(alternatives, walk.module if walk.scope.kind == "module" else None)
+
+
+def _type_checking(walk: Walk, test: ast.expr) -> bool | None:
+    """Whether it asks if types are being checked, or if they are not; None for any other test."""
+    match test:
+        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _type_checking(walk, operand)
+            return None if inner is None else not inner
+        case _:
+            return None
+
+
+def _visit_type_checking(walk: Walk, never: Sequence[ast.stmt], always: Sequence[ast.stmt]) -> None:
+    before, walk.silent = walk.silent, True
+    with walk.under():
+        walk.run(never)
+    walk.silent = before
+    walk.run(always)
+
+
+def _loop(walk: Walk, node: ast.For | ast.AsyncFor | ast.While) -> None:
+    scope = walk.scope
+    conditions: tuple[Condition, ...] = ()
+    if isinstance(node, ast.While):
+        walk.value(node.test)
+        conditions = (When(node.test, True),)
+        before = scope.names
+        scope.names = dict(before)
+    else:
+        element = element_of(walk.value(node.iter))
+        before = scope.names
+        scope.names = dict(before)
+        assign(walk, node.target, element)
+    exits, scope.exits = scope.exits, []
+    walk.looping += 1
+    with walk.under(*conditions):
+        walk.run(node.body)
+    walk.looping -= 1
+    # `while True:` is left by `break` alone; any other loop may run zero times, so the names from before it count too.
+    endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+    alternatives = [] if endless and scope.exits else [((), before)]
+    if not leaves(node.body):
+        alternatives.append(((), scope.names))
+    scope.names = dict(_merge_branches(walk, [*alternatives, *scope.exits]))
+    scope.exits = exits
+    with walk.under():
+        walk.run(node.orelse)
+
+
+def _break_or_continue(walk: Walk, node: ast.Break | ast.Continue) -> None:  # noqa: ARG001
+    walk.scope.exits.append(((), walk.scope.names))
+
+
+def _try(walk: Walk, node: ast.Try) -> None:
+    scope = walk.scope
+    first, last = node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
+    before = scope.names
+    scope.names = dict(before)
+    attempts = walk.attempts
+    if node.handlers:
+        everything = tuple(name for handler in node.handlers for name in catches(handler))
+        walk.attempts = (*attempts, WhenRaised(first, last, everything))
+    with walk.under(caught=swallowed(node.handlers)):
+        walk.run(node.body)
+    # A handler can run after any line of the body: a name is either still unbound or bound already.
+    broken_off = _merge_branches(walk, [((), before), ((), scope.names)])
+    with walk.under():
+        walk.run(node.orelse)
+    walk.attempts = attempts
+    alternatives: list[Alternative] = [] if leaves(node.body) or leaves(node.orelse) else [((), scope.names)]
+    through = not alternatives
+    for handler in node.handlers:
+        condition = WhenRaised(first, last, catches(handler))
+        scope.names = dict(broken_off)
+        with walk.under(condition):
+            if handler.type is not None:
+                walk.value(handler.type)
+            if handler.name:
+                scope.names[handler.name] = OPAQUE
+            walk.run(handler.body)
+        if not leaves(handler.body):
+            alternatives.append(((condition,), scope.names))
+    scope.names = dict(_merge_branches(walk, alternatives)) if alternatives else broken_off
+    walk.run(node.finalbody)
+    # The body always leaves, as in
+    #     try:
+    #         return new_api()
+    #     except ImportError:
+    #         pass
+    # What follows runs only where a handler swallowed the exception.
+    if through and alternatives:
+        taken = [
+            condition for conditions, _ in alternatives for condition in conditions if isinstance(condition, WhenRaised)
+        ]
+        walk.assume(WhenRaised(first, last, tuple(name for condition in taken for name in condition.catches)))
+
+
+def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
+    suppressed: tuple[str, ...] = ()
+    entering = "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
+    for item in node.items:
+        manager = item.context_expr
+        value = walk.value(manager)
+        # `with contextlib.suppress(ImportError):` swallows like a `try` with an empty handler.
+        if isinstance(manager, ast.Call) and walk.silent_value(manager.func) == Named("contextlib.suppress"):
+            suppressed += tuple(ast.unparse(argument) for argument in manager.args)
+        if item.optional_vars is not None:
+            assign(walk, item.optional_vars, Result(Member(value, entering)) if is_followed(value) else OPAQUE)
+    attempts = walk.attempts
+    if suppressed:
+        last = node.body[-1].end_lineno or node.body[-1].lineno
+        walk.attempts = (*attempts, WhenRaised(node.body[0].lineno, last, suppressed))
+    with walk.under(caught=suppressed):
+        walk.run(node.body)
+    walk.attempts = attempts
+
+
+def _match(walk: Walk, node: ast.Match) -> None:
+    walk.value(node.subject)
+    before = walk.scope.names
+    alternatives: list[Alternative] = [((), before)]
+    for case in node.cases:
+        walk.scope.names = dict(before)
+        # A pattern without an equal test (`case Point(x=0)`) becomes a call `match(subject)`, which no evaluator can
+        # decide: the
+        # branch counts as one that may or may not run.
+        test = _case_test(node.subject, case.pattern)
+        with walk.under(*([When(test, True)] if test is not None else [])):
+            for inner in ast.walk(case.pattern):
+                if isinstance(inner, (ast.MatchAs, ast.MatchStar)) and inner.name:
+                    walk.bind(inner.name, OPAQUE)
+                elif isinstance(inner, ast.MatchClass):
+                    walk.value(inner.cls)
+                elif isinstance(inner, ast.MatchValue):
+                    walk.value(inner.value)
+            if case.guard is not None:
+                walk.value(case.guard)
+                walk.assume(When(case.guard, True))
+            walk.run(case.body)
+        if not leaves(case.body):
+            alternatives.append(((), walk.scope.names))
+    walk.scope.names = _merge_branches(walk, alternatives)
+
+
+def _case_test(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
+    """A test that says the same as a pattern: `subject == value`. One for any other pattern that none can evaluate."""
+    match pattern:
+        case ast.MatchAs(pattern=None):
+            return None
+        case ast.MatchValue(value=value):
+            return ast.copy_location(ast.Compare(subject, [ast.Eq()], [value]), subject)
+        case _:
+            return ast.copy_location(ast.Call(ast.Name("match", ast.Load()), [subject], []), subject)
+
+
+BRANCHES: Executors = {
+    ast.If: _if,
+    ast.For: _loop,
+    ast.AsyncFor: _loop,
+    ast.While: _loop,
+    ast.Break: _break_or_continue,
+    ast.Continue: _break_or_continue,
+    ast.Try: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Match: _match,
+}
+if hasattr(ast, "TryStar"):
+    BRANCHES = {**BRANCHES, ast.TryStar: _try}

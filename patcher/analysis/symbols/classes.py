@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
-from patcher.analysis.symbols.literals import literal_table
-from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, read_scope
+from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
 
 if TYPE_CHECKING:
     from patcher.analysis.symbols.resolver import Symbols
@@ -43,6 +42,7 @@ def member_of_class(symbols: Symbols, owner: Class, name: str) -> Resolution:
 
 def _search(symbols: Symbols, owner: Class, name: str) -> Resolution:
     unsure: Unknown | None = None
+    # Python's own order. A base that is not known makes the answer unsure, unless a class after it has the name.
     for base in linearise(symbols, owner):
         match base:
             case Class():
@@ -86,6 +86,9 @@ def _merge(symbols: Symbols, owner: Class, path: tuple[str, ...]) -> list[Base]:
                 found.append(unknown)
             case _:
                 found.append(Unknown(f"{owner.qualname} inherits from {ast.unparse(base)}"))
+    # A class that several bases share comes after all of them, so its last place counts. That is C3 for the hierarchies
+    # that
+    # packages have; the rare orders in which C3 differs are not modelled.
     last = {_key(base): index for index, base in enumerate(found)}
     return [owner, *(base for index, base in enumerate(found) if last[_key(base)] == index)]
 
@@ -117,6 +120,7 @@ def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resol
         case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
             return Resolution(Function(owner.module, qualname, node, owner))
         case Assigned(value=value, annotation=annotation):
+            # `sleep_async = sleep` in a class body is the method itself.
             if isinstance(value, ast.Name) and annotation is None and value.id != name:
                 for inner in class_scope(symbols, owner).bindings(value.id):
                     if (found := _bound(symbols, owner, inner, value.id)) is not None:
@@ -175,11 +179,13 @@ def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[Set
                     for target in targets:
                         plain = isinstance(target, ast.Attribute)
                         for name in _on(target, me):
+                            # `self.config = config` has the type of the parameter.
                             annotation = annotations.get(value.id) if isinstance(value, ast.Name) and plain else None
                             note(name, value if plain else None, annotation, method)
                 case ast.AnnAssign(target=target, value=value, annotation=annotation):
                     for name in _on(target, me):
                         note(name, value, annotation, method)
+                # `setattr(self, name, value)`: with a computed name the class may have anything.
                 case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=target), key, value])) if (
                     target == me
                 ):
@@ -204,6 +210,7 @@ def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[Set
                         note(name, None, None, method)
                 case _:
                     pass
+    # `__slots__ = ("a", "b")` declares attributes that no method need set.
     if (slots := literal_table(owner.node.body, "__slots__")) is not None:
         for name in slots.entries:
             if name not in found:
@@ -236,11 +243,13 @@ def _on(target: ast.expr | None, me: str) -> list[str]:
 
 def is_open(symbols: Symbols, owner: Class) -> str:
     """Why the class may have attributes that its syntax does not show; "" if it may not."""
+    # Any name may be answered by code.
     if any(method.name in ("__getattr__", "__getattribute__") for method in methods(symbols, owner)):
         return f"{owner.qualname} has a __getattr__"
     if _attributes(symbols, owner)[1]:
         return f"{owner.qualname} sets attributes by computed names"
     for keyword in owner.node.keywords:
+        # A metaclass may add attributes; these two are known to add none to instances.
         if keyword.arg == "metaclass" and ast.unparse(keyword.value).rpartition(".")[2] not in ("ABCMeta", "EnumMeta"):
             return f"{owner.qualname} has a metaclass"
     return ""
@@ -253,6 +262,7 @@ def external_has(dotted: str, name: str) -> bool | None:
         module = "typing"
     if attribute == "TypedDict":
         return hasattr(dict, name)
+    # Looked into by importing it: the module belongs to Python and runs nothing of the checked package.
     if module.partition(".")[0] in _HARMLESS:
         found = getattr(importlib.import_module(module), attribute, None) if module else None
         return True if hasattr(found, name) else None

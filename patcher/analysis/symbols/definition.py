@@ -1,4 +1,4 @@
-"""What a dotted name leads to: a closed set, matched exhaustively."""
+"""What a dotted name of a package leads to: a closed set, matched exhaustively; and what annotations say of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from patcher.worktree.python import UnreadableError, parse_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Resolution:
     """What the name stands for instead under other conditions (`if`, `try`)."""
 
 
-def behind(module: Module, name: str, found: Resolution) -> Resolution:
+def reexported(module: Module, name: str, found: Resolution) -> Resolution:
     """What is found behind a name that re-exports it."""
     return Resolution(found.definition, (f"{module.name}.{name}", *found.chain), found.alternatives)
 
@@ -98,3 +100,34 @@ def full_name(definition: Definition) -> str:
             return f"{parent}.{name}"
         case Unknown():
             return ""
+
+
+def class_expression(annotation: ast.expr) -> ast.expr | None:
+    """The one class that an annotation names: `X | None`, `Optional[X]`, `"X"`, `Final[X]`."""
+    match annotation:
+        case ast.Name() | ast.Attribute():
+            return annotation
+        # An annotation in quotes.
+        case ast.Constant(value=str() as text):
+            try:
+                return class_expression(parse_expression(text))
+            except UnreadableError:
+                return None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return class_expression(left)
+        case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
+            return class_expression(right)
+        # `Optional[X]` is an X; of any other generic, `Queue[X]`, the class is Queue.
+        case ast.Subscript(value=ast.Name(id=kind) | ast.Attribute(attr=kind), slice=inner):
+            if kind in ("Optional", "ClassVar", "Final"):
+                return class_expression(inner)
+            if kind == "Annotated" and isinstance(inner, ast.Tuple):
+                return class_expression(inner.elts[0])
+            return annotation.value
+        case _:
+            return None
+
+
+def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method is read like an attribute."""
+    return any(ast.unparse(mark).rpartition(".")[2] in ("property", "cached_property") for mark in node.decorator_list)

@@ -1,4 +1,4 @@
-"""Static look-up of symbols in one package's sources: `has` for records, definitions for whoever needs to know more."""
+"""Static look-up of symbols in one package's sources: `has` for records, definitions for everybody else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import builtins
 import re
 from pathlib import Path
 
-from patcher.analysis.symbols.annotations import class_expression, is_property
 from patcher.analysis.symbols.classes import SetOnSelf, member_of_class
 from patcher.analysis.symbols.definition import (
     Absent,
@@ -19,16 +18,59 @@ from patcher.analysis.symbols.definition import (
     Resolution,
     Unknown,
     Variable,
-    behind,
+    class_expression,
     full_name,
+    is_property,
+    reexported,
 )
-from patcher.analysis.symbols.handed_back import before, handed_back
-from patcher.analysis.symbols.lazy import served_member
-from patcher.analysis.symbols.literals import literal_table
-from patcher.analysis.symbols.modules import Modules
-from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope
+from patcher.analysis.symbols.module_getattr import module_getattr_member
+from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
-from patcher.analysis.symbols.text import Text
+from patcher.analysis.symbols.sources import Modules, TextIndex
+
+
+def returned_argument(symbols: Symbols, module: Module, value: ast.expr | None) -> ast.Name | None:
+    """The name that a call like `updated(X)` gives back as it is; None if the value is no such call."""
+    match value:
+        case ast.Call(func=ast.Name() | ast.Attribute() as called, args=[ast.Name() as given, *_]):
+            found = symbols.expression(module.name, called).definition
+            return given if isinstance(found, Function) and _returns_its_argument(found.node) else None
+        case _:
+            return None
+
+
+def bound_before(symbols: Symbols, module: Module, name: str, binding: Binding) -> Resolution | None:
+    """What `name` was bound to before `binding` bound it anew; None if that is not certain."""
+    scope = symbols.modules.scope(module)
+    every = [] if isinstance(scope, Unknown) else scope.names.get(name, [])
+    earlier = every[: every.index(binding)] if binding in every else []
+    return symbols.bound(module, earlier[-1], name) if earlier and earlier[-1].certain else None
+
+
+def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether every `return` gives the first parameter, which is not bound anew."""
+    if isinstance(node, ast.AsyncFunctionDef) or node.decorator_list or not node.args.args:
+        return False
+    first = node.args.args[0].arg
+    own = list(_own(node))
+    returns = [one for one in own if isinstance(one, ast.Return)]
+    stored = any(isinstance(one, ast.Name) and one.id == first and isinstance(one.ctx, ast.Store) for one in own)
+    return (
+        not stored
+        and bool(returns)
+        and all(isinstance(one.value, ast.Name) and one.value.id == first for one in returns)
+    )
+
+
+def _own(node: ast.AST) -> list[ast.AST]:
+    """The nodes below, those of functions inside left out."""
+    found: list[ast.AST] = []
+    for child in ast.iter_child_nodes(node):
+        found.append(child)
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            found += _own(child)
+    return found
+
 
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
 _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__", "__builtins__")
@@ -40,7 +82,7 @@ class Symbols:
     def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
         """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
         self.modules = Modules(package)
-        self.text: Text = Text(package, earlier.text if earlier is not None else None)
+        self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.class_scopes: dict[ast.ClassDef, Scope] = {}
         self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
         self._members: dict[tuple[str, str], Resolution] = {}
@@ -63,6 +105,7 @@ class Symbols:
             case Unknown():
                 return None
             case External():
+                # `vllm.utils.torch` is there, though what it is lies outside; `vllm.utils.torch.foo` cannot be told.
                 return True if self._binds(query[1]) else None
             case _:
                 return True
@@ -98,8 +141,10 @@ class Symbols:
             case Function(node=node, module=module):
                 if is_property(node):
                     return self._instance_member(module, node.returns, None, name, full_name(of))
+                # Every function has `__name__`, `__doc__` and so on; any function of Python answers for all.
                 if hasattr(is_property, name) or self.set_from_outside(of, name) is not None:
                     return Resolution(Variable(module, f"{of.qualname}.{name}"))
+                # A decorator may return an object with any attributes.
                 if node.decorator_list:
                     return Resolution(Unknown(f"{of.qualname} is decorated"))
                 return Resolution(Absent(full_name(of), name))
@@ -172,6 +217,9 @@ class Symbols:
         key = (module.name, name)
         if key in self._members:
             return self._members[key]
+        # Modules that import each other in a circle: within the circle the name counts as absent, and what was found
+        # with the help
+        # of that answer is not kept.
         if key in self._active:
             self._cuts += 1
             return Resolution(Absent(module.name, name))
@@ -189,13 +237,17 @@ class Symbols:
         scope = self.modules.scope(module)
         if isinstance(scope, Unknown):
             return self._submodule(module, name) or Resolution(scope)
+        # Every module has these without binding them.
         if name in _MODULE_NAMES or (name == "__path__" and module.folder):
             return Resolution(Variable(module.name, name))
         every = [self.bound(module, binding, name) for binding in scope.bindings(name)]
+        # The first binding is the one that holds if nothing else is known; `name = None` in an `except` is no
+        # alternative.
         if there := [found for found in every if not isinstance(found.definition, Absent)]:
             others = [found.definition for found in there[1:] if not _is_none(found.definition)]
             return Resolution(there[0].definition, there[0].chain, (*there[0].alternatives, *others))
         unsure: Unknown | None = None
+        # The last star import wins, as with any assignment.
         for written in reversed(scope.stars):
             found = self._through_star(module, written, name)
             if isinstance(found.definition, Unknown):
@@ -204,12 +256,14 @@ class Symbols:
                 return found
         if (submodule := self._submodule(module, name)) is not None:
             return submodule
+        # A module's `__getattr__` is asked for `__path__` and the like too, but serves none of them.
         if not name.startswith("__"):
             for binding in scope.bindings("__getattr__"):
                 if isinstance(binding.made_by, ast.FunctionDef):
-                    found = served_member(self, module, binding.made_by, name)
+                    found = module_getattr_member(self, module, binding.made_by, name)
                     if not isinstance(found.definition, Absent):
                         return found
+        # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
         if unsure is None and not name.startswith("__") and self.modules.binds_dynamically(module):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
@@ -223,14 +277,16 @@ class Symbols:
                 return Resolution(Function(module.name, name, node))
             case Imported() as imported:
                 found = self.imported(module.name, imported)
-                return behind(module, name, found)
+                return reexported(module, name, found)
             case Assigned(value=value, annotation=annotation):
+                # `LLM = _LLM` is the same class by another name.
                 if isinstance(value, ast.Name | ast.Attribute):
                     found = self.expression(module.name, value)
                     if isinstance(found.definition, Class | Function | Module):
-                        return behind(module, name, found)
-                elif (given := handed_back(self, module, value)) is not None:
-                    same = before(self, module, name, binding) if given.id == name else None
+                        return reexported(module, name, found)
+                # `AutoModel = auto_class_update(AutoModel)` returns what it was given.
+                elif (given := returned_argument(self, module, value)) is not None:
+                    same = bound_before(self, module, name, binding) if given.id == name else None
                     found = same or self.expression(module.name, given)
                     if isinstance(found.definition, Class | Function):
                         return found
@@ -255,6 +311,7 @@ class Symbols:
             return Resolution(Absent(module.name, name))
         tree = self.modules.tree(found)
         exported = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
+        # Without `__all__`, a star import leaves out names with an underscore.
         if exported is None and name.startswith("_"):
             return Resolution(Absent(module.name, name))
         if exported is not None and exported.complete and name not in exported.entries:
@@ -266,13 +323,14 @@ class Symbols:
             and resolved.definition.name == f"{found.name}.{name}"
         ):
             return Resolution(Absent(module.name, name))
-        return behind(module, name, resolved)
+        return reexported(module, name, resolved)
 
     def _instance_member(
         self, module: str, annotation: ast.expr | None, value: ast.expr | None, name: str, asked: str
     ) -> Resolution:
         """An attribute of a value whose class its annotation or its constructor call tells."""
         told = class_expression(annotation) if annotation is not None else None
+        # `config = Config(...)` says the class as an annotation does.
         if told is None and isinstance(value, ast.Call):
             told = value.func
         if told is not None:

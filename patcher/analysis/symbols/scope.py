@@ -1,11 +1,13 @@
-"""The names that a module's or class's body binds, and under which conditions, by its syntax alone."""
+"""The names that a module's or class's body binds, by its syntax: bindings, literal tables, and computed names."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from patcher.analysis.syntax import last_name
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -45,6 +47,7 @@ class Scope:
     def bindings(self, name: str) -> list[Binding]:
         """Those that may hold when the body has run, the last one first."""
         found = []
+        # The last binding wins, unless it stands under a condition: then those before it may hold as well.
         for binding in reversed(self.names.get(name, [])):
             found.append(binding)
             if binding.certain:
@@ -85,17 +88,26 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
             case ast.AnnAssign(target=target, value=value, annotation=annotation):
                 if value is not None or annotations:
                     _assign(scope, target, value, annotation, certain)
+            # `__all__ += [...]` gives the name a value that is computed.
             case ast.AugAssign(target=target):
                 _assign(scope, target, None, None, False)
             case ast.Delete(targets=targets):
                 for target in targets:
+                    # `del name` at the top level takes the name out; `del` under a condition may not have run.
                     if certain and isinstance(target, ast.Name):
                         scope.names.pop(target.id, None)
             case ast.If(test=test, body=inner, orelse=orelse):
                 checked = for_type_checkers(test)
+                # A lazy package shows its names to type checkers and puts a lazy module in its own place otherwise:
+                #     if TYPE_CHECKING:
+                #         from .models import Llama
+                #     else:
+                #         sys.modules[__name__] = _LazyModule(...)
+                # What type checkers are shown is what the lazy module serves.
                 if checked is True and replaces_module(orelse):
                     _walk(inner, scope, certain, annotations)
                 elif checked is True:
+                    # Names for type checkers alone are not there at run time, but annotations speak of them.
                     hidden = Scope(scope.for_checkers)
                     _walk(inner, hidden, certain, True)
                 else:
@@ -103,6 +115,7 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                 if checked is not False:
                     _walk(orelse, scope, certain and checked is True, annotations)
             case ast.Try():
+                # With a handler the body may break off anywhere: `try: from b import x / except ImportError: x = None`.
                 for part in (node.body, node.orelse):
                     _walk(part, scope, certain and not node.handlers, annotations)
                 for handler in node.handlers:
@@ -142,6 +155,7 @@ def replaces_module(body: Iterable[ast.stmt]) -> bool:
 
 def _newer(node: ast.stmt, scope: Scope, certain: bool, annotations: bool) -> None:
     """Statements that the oldest supported Python has no class for."""
+    # `type X = int` (Python 3.12) binds X; `except*` (3.11) has the bodies of a `try`.
     if isinstance(name := getattr(node, "name", None), ast.Name):
         _bind(scope, name.id, Assigned(getattr(node, "value", None)), certain)
     for part in ("body", "orelse", "finalbody"):
@@ -156,6 +170,7 @@ def _assign(scope: Scope, target: ast.expr, value: ast.expr | None, annotation: 
     match target:
         case ast.Name(id=name):
             _bind(scope, name, Assigned(value, annotation), certain)
+        # `Class.name = value` after the class: kept under "Class.name".
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
             _bind(scope, f"{owner}.{name}", Assigned(value, annotation), certain)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -181,8 +196,155 @@ def for_type_checkers(test: ast.expr) -> bool | None:
 
 
 def _is_overload(node: ast.ClassDef | FunctionNode) -> bool:
-    return any(
-        isinstance(mark, ast.Name | ast.Attribute)
-        and (getattr(mark, "id", "") or getattr(mark, "attr", "")) == "overload"
-        for mark in node.decorator_list
-    )
+    return any(last_name(mark) == "overload" for mark in node.decorator_list)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The strings of a literal container; for a mapping, what each of them maps to (None if that is no string)."""
+
+    entries: dict[str, str | None]
+    complete: bool
+    """False if parts of it are computed, so that more may be in it."""
+
+
+def literal_table(body: Iterable[ast.stmt], name: str) -> Table | None:
+    """Put together what a module's statements say about the container `name`; None if they never assign it."""
+    entries: dict[str, str | None] = {}
+    complete, seen = True, False
+    for node in _flat(body):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(_is(target, name) for target in targets):
+                part = table_of(value)
+                entries, complete, seen = dict(part.entries), part.complete, True
+            case ast.AnnAssign(target=target, value=ast.expr() as value) if _is(target, name):
+                part = table_of(value)
+                entries, complete, seen = dict(part.entries), part.complete, True
+            case ast.AugAssign(target=target, value=value) if _is(target, name):
+                part = table_of(value)
+                entries |= part.entries
+                complete, seen = complete and part.complete, True
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=owner, attr="extend" | "update" | "append" | "add"), args=[value]
+                )
+            ) if _is(owner, name):
+                # `__all__.append("name")`
+                part = table_of(value if not _is_string(value) else ast.List(elts=[value], ctx=ast.Load()))
+                entries |= part.entries
+                complete = complete and part.complete
+            case _:
+                pass
+    return Table(entries, complete) if seen else None
+
+
+def table_of(value: ast.expr) -> Table:
+    """Read a literal list, tuple, set, dict, or a sum or union of such."""
+    match value:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            strings = {part.value: None for part in parts if isinstance(part, ast.Constant) and _is_string(part)}
+            return Table({str(key): None for key in strings}, len(strings) == len(parts))
+        case ast.Dict(keys=keys, values=values):
+            entries: dict[str, str | None] = {}
+            for key, item in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    entries[key.value] = _target(item)
+            return Table(entries, len(entries) == len(keys))
+        # `__all__ = [...] + other.__all__`: the literal part is read, and the table counts as incomplete.
+        case ast.BinOp(left=left, op=ast.Add() | ast.BitOr(), right=right):
+            first, second = table_of(left), table_of(right)
+            return Table(first.entries | second.entries, first.complete and second.complete)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "frozenset" | "sorted" | "dict"), args=[inner]):
+            return table_of(inner)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "frozenset" | "dict"), args=[], keywords=[]):
+            return Table({}, True)
+        case _:
+            return Table({}, False)
+
+
+def _target(item: ast.expr) -> str | None:
+    """The string that a table's row maps to; a pair `("module", "name")` is joined by a colon."""
+    match item:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.Tuple(elts=[ast.Constant(value=str() as module), ast.Constant(value=str() as name)]):
+            return f"{module}:{name}"
+        case _:
+            return None
+
+
+def _flat(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    for node in body:
+        yield node
+        # A table may be filled under `if` and `try`; both branches count, as either may have run.
+        if isinstance(node, ast.If | ast.Try):
+            yield from _flat([*node.body, *node.orelse])
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+_HINTS = (b"globals()", b"vars()", b"locals()", b"sys.modules", b"exec(", b"__dict__")
+"""One of these stands in the text of every module that does."""
+
+
+def binds_dynamically(tree: ast.Module, text: bytes) -> bool:
+    """Whether the module stores into its own namespace by a computed name.
+
+    `globals()[name] = value` (torch/__init__.py, for all that its C part offers), `globals().update(table)`,
+    `setattr(sys.modules[__name__], name, value)`, `exec(source)`, and another object in the module's place.
+    """
+    return any(hint in text for hint in _HINTS) and any(map(_stores, _nodes(tree)))
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.FunctionDef(name="__getattr__" | "__dir__"):
+                continue  # What these store they also return, and whoever resolves names follows them.
+            case ast.If(test=test, orelse=orelse) if for_type_checkers(test) and replaces_module(orelse):
+                continue  # The module that takes this one's place serves what type checkers are shown, and no more.
+        yield node
+        yield from _nodes(node)
+
+
+def _stores(node: ast.AST) -> bool:
+    match node:
+        case ast.Subscript(value=value, ctx=ast.Store()):
+            return _is_namespace(value) or _is_itself(node)
+        case ast.Attribute(value=value, ctx=ast.Store()):
+            return _is_itself(value)  # sys.modules[__name__].__class__ = Lazy
+        case ast.Call(func=ast.Attribute(value=value, attr="update" | "setdefault" | "__setitem__")):
+            return _is_namespace(value)
+        case ast.Call(func=ast.Name(id="setattr"), args=[value, *_]):
+            return _is_itself(value)
+        case ast.Call(func=ast.Name(id="exec")):
+            return True
+        case ast.AugAssign(target=ast.Call() as target):
+            return _is_namespace(target)
+        case _:
+            return False
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="globals" | "vars" | "locals"), args=[]):
+            return True
+        case ast.Attribute(value=value, attr="__dict__"):
+            return _is_itself(value)
+        case _:
+            return False
+
+
+def _is_itself(node: ast.AST) -> bool:
+    """`sys.modules[__name__]`: the module's own entry, not one of those that a lazy loader makes."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__")):
+            return True
+        case _:
+            return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from patcher.analysis.symbols.classes import Base, linearise, methods
 from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable
 from patcher.analysis.symbols.scope import FunctionNode
+from patcher.analysis.syntax import last_name
 
 if TYPE_CHECKING:
     from patcher.analysis.symbols.resolver import Symbols
@@ -82,10 +83,13 @@ def constructor_of(order: Sequence[Base], symbols_of: Callable[[Class], Symbols]
         match base:
             case Class():
                 own = {method.name: method for method in methods(symbols_of(base), base)}
+                # The first class in Python's order that says how it is made: an `__init__`, or the fields of a
+                # dataclass.
                 if "__init__" in own:
                     return own["__init__"]
                 if _is_dataclass(symbols_of(base), base):
                     return _from_fields([b for b in _own(order[index:]) if _is_dataclass(symbols_of(b), b)])
+                # `__new__` alone decides only if no base has an `__init__`.
                 if "__new__" in own and maker is None:
                     maker = own["__new__"]
             case External(name=name) if name in _FIELDS:
@@ -130,12 +134,11 @@ def _makes_dataclass(symbols: Symbols, owner: Class, mark: ast.expr) -> bool:
             found = symbols.expression(owner.module, called).definition
         case _:
             return False
+    # Decorators of attrs make fields as those of dataclasses do.
     if isinstance(found, External):
         return found.name in ("attr.s", "attr.define", "attrs.define", "attrs.frozen")
     return isinstance(found, Function) and any(
-        isinstance(node, ast.Name | ast.Attribute)
-        and (getattr(node, "id", "") or getattr(node, "attr", "")) in ("dataclass", "dataclass_transform")
-        for node in ast.walk(found.node)
+        last_name(node) in ("dataclass", "dataclass_transform") for node in ast.walk(found.node)
     )
 
 
@@ -152,15 +155,18 @@ def _from_fields(bases: list[Class], *, positional: bool = True) -> Signature:
         for node in base.node.body:
             if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
                 continue
+            # pydantic takes names with an underscore for private attributes, not for fields.
             if not positional and node.target.id.startswith("_"):
                 continue
             kind = ast.unparse(node.annotation).strip("'\"").rpartition(".")[2]
+            # `_: KW_ONLY` in a dataclass: the fields after it are passed by keyword.
             if kind == "KW_ONLY":
                 keyword_only = True
             elif not ast.unparse(node.annotation).strip("'\"").startswith(("ClassVar", "typing.ClassVar")):
                 words = (
                     {word.arg: word.value for word in node.value.keywords} if isinstance(node.value, ast.Call) else {}
                 )
+                # `field(init=False)` is no parameter.
                 if "init" in words and not _is_true(words["init"]):
                     found.pop(node.target.id, None)
                     continue

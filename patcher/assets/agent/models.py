@@ -23,6 +23,7 @@ PIECE = 32 << 20
 THREADS = 8
 """A network disk answers several readers faster than one; a local NVMe disk is full with four."""
 _BLOCK = 1 << 20
+"""Bytes that are read at one call."""
 _SHARE = 0.8
 """Of the free memory, what may be filled: pages beyond that would push out what was read first."""
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")

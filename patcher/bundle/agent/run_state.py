@@ -12,9 +12,10 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import devices, folder, login, processes
+from patcher.jobs.agent import folder, processes, starting
+from patcher.jobs.agent.folder import noted
 from patcher.jobs.agent.traces import session_of
-from patcher.jobs.agent.traces_key import noted
+from patcher.logs.agent.writers import writers
 from patcher.remote.agent import gpus, place, variables
 from patcher.remote.agent.environs import search
 from patcher.remote.agent.facts import Fact, Untold, gather, run
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 GROUPS = 6
 """Environments that differ and are told: of the driver, the workers, the engine, and a few more."""
 _COMMAND = 8192
-"""Characters of a command line."""
+"""Characters of a command line: a run with a hundred overrides has some thousand."""
 _LIMITS = "/proc/self/limits"
 RAY_SECONDS = 20.0
 """Seconds that each question to Ray may take: its command line takes some to load."""
@@ -51,11 +52,11 @@ _RAY_LOGS = (
 """In the order in which they are taken. Of the workers only what tells of trouble."""
 _RAY_TROUBLE = re.compile(rb"Traceback|Error|ERROR|FATAL|Fatal|\[[EF] |SIG[A-Z]{3,4}|[Kk]illed|out of memory|OOM")
 LOG_END = 1 << 14
-"""Bytes of each log's end."""
+"""Bytes of each log's end: one traceback with what led to it."""
 MOST_LOGS = 24
 """A node of eight GPUs has some forty workers; those that fail fail alike."""
 NEAR = 300.0
-"""Seconds between the last words of a run's log and of its Ray's."""
+"""Seconds between the last words of a run's log and of its Ray's. Set by hand: Ray's processes end some time after."""
 MOST_BYTES = 1 << 20
 """Bytes of all of them together."""
 
@@ -78,7 +79,7 @@ def run_state(request: Request) -> dict[str, Any]:
     redactor = Redactor(known)
     found, missing = gather(
         {
-            "devices": Fact(devices.devices, 2 * gpus.SECONDS),
+            "devices": Fact(processes.gpus_in_use, 2 * gpus.SECONDS),
             "smi": Fact(_smi, gpus.SECONDS + 0.5),
             "ray": Fact(
                 lambda: _ray(job, args.get("log"), mine, environments, args.get("python"), redactor),
@@ -131,10 +132,7 @@ def _writers(log: str, everything: Table) -> list[Process]:
         wanted = os.stat(log)
     except OSError:
         return []
-    groups = set()
-    for pid in everything:
-        if pid != os.getpid() and _writes(pid, wanted):
-            groups.add(_group(pid))
+    groups = {_group(pid) for pid in writers(wanted, everything) if pid != os.getpid()}
     groups.discard(_group(os.getpid()))
     seeds = [pid for pid in everything if _group(pid) in groups]
     return [
@@ -142,22 +140,6 @@ def _writers(log: str, everything: Table) -> list[Process]:
         for pid in sorted(processes.descendants(seeds, everything))
         if processes.owner_of(pid) == os.getuid()
     ]
-
-
-def _writes(pid: int, wanted: os.stat_result) -> bool:
-    folder_of = f"/proc/{pid}/fd"
-    try:
-        for name in os.listdir(folder_of):
-            status = os.stat(os.path.join(folder_of, name))
-            if (status.st_dev, status.st_ino) != (wanted.st_dev, wanted.st_ino):
-                continue
-            with open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as stream:
-                flags = next(line for line in stream if line.startswith("flags:"))
-            if int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY:
-                return True
-    except (OSError, StopIteration, ValueError):
-        pass
-    return False
 
 
 def _group(pid: int) -> int:
@@ -183,7 +165,7 @@ def _environments(
     if not found and job is not None and "variables" in job:
         found = [{"whose": "start", "pids": [], "variables": job["variables"], "others": job.get("others", 0)}]
     if not found and job is not None:
-        found = [variables.told(login.login()[0], "login", [])]
+        found = [variables.told(starting.login_environment()[0], "login", [])]
     for one in found:
         one["variables"] = {name: redactor.text(value) for name, value in one["variables"].items()}
     return found
@@ -204,12 +186,7 @@ def _started_as(job: dict[str, Any] | None, mine: list[Process]) -> str:
 
 
 def _words(pid: int) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            content = stream.read(_COMMAND * 8)
-    except OSError:
-        return []
-    return [word.decode("utf-8", "replace") for word in content.rstrip(b"\0").split(b"\0")]
+    return [word.decode("utf-8", "replace") for word in processes.command_line(pid)]
 
 
 def _command(pid: int, redactor: Redactor) -> str:

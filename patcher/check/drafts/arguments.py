@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 
 import libcst as cst
 
-from patcher.analysis.model import Finding
-from patcher.check.drafts.callees import Callee, callee_of
-from patcher.check.drafts.calls import Site, call_sites, expression, keyword_sites, split_symbol, text_of, written
-from patcher.check.drafts.dropping import droppable
-from patcher.check.drafts.fitting import fitted
-from patcher.check.drafts.model import Ground, Repair
-from patcher.check.drafts.positions import without_position
-from patcher.check.drafts.renaming import Renamed, renamed
-from patcher.check.drafts.values import opposite
+from patcher.analysis.findings import Finding
+from patcher.check.drafts.inputs import DraftInputs, Repair
+from patcher.check.drafts.parameters import Callee, Renamed, callee_of, droppable, renamed
+from patcher.check.drafts.sites import (
+    Site,
+    call_sites,
+    expression,
+    fitted,
+    keyword_sites,
+    split_symbol,
+    text_of,
+    written,
+)
 from patcher.i18n import Phrase, phrase
-from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument
+from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument, Replace
 
 
-def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def argument_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What to do with an argument that the target no longer takes; nothing unless the sources speak for it."""
-    parts, symbols = split_symbol(finding.symbol), ground.symbols(finding.package)
+    parts, symbols = split_symbol(finding.symbol), inputs.symbols(finding.package)
     if parts is None or symbols is None:
         return []
     callee, parameter = parts
     new = callee_of(symbols, callee)
-    before = ground.before(finding)
+    before = inputs.before(finding)
     old = callee_of(before, callee) if before is not None else None
-    sites = keyword_sites(finding, parameter, ground)
+    sites = keyword_sites(finding, parameter, inputs)
     if not sites:
-        return _by_position(finding, callee, parameter, old, new, ground)
+        return _by_position(finding, callee, parameter, old, new, inputs)
     if len(sites) != 1 or (keyword := sites[0].keyword) is None:
         return []
     site = sites[0]
@@ -39,9 +44,10 @@ def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
     has: tuple[str, ...] = ()
     name = callee.rpartition(".")[2]
     if new is not None and (found := renamed(parameter, old, new)) is not None:
+        # The call passes the new name already; passing it twice is an error.
         if found.name in {arg.keyword.value for arg in site.call.args if arg.keyword is not None}:
             return []
-        value = _value(found, parameter, keyword.value, site, ground, finding)
+        value = _value(found, parameter, keyword.value, site, inputs, finding)
         edit = RenameArgument(file=finding.file, call=site.tail, old=parameter, new=found.name, value=value)
         title = phrase("Pass {new} to {callee} in place of {old}", new=found.name, callee=name, old=parameter)
         verb, evidence, has = f"{parameter}.renamed", found.evidence, (f"{callee}({found.name})",)
@@ -52,7 +58,7 @@ def argument_repairs(finding: Finding, ground: Ground) -> list[Repair]:
         edit = RemoveArgument(file=finding.file, call=site.tail, old=parameter)
         title = phrase("Call {callee} without {old}", callee=name, old=parameter)
         verb, evidence = f"{parameter}.dropped", why
-    return _repair(finding, edit, site, callee, verb, title, evidence, ground, has)
+    return _repair(finding, edit, site, callee, verb, title, evidence, inputs, has)
 
 
 def _repair(
@@ -63,10 +69,10 @@ def _repair(
     verb: str,
     title: Phrase,
     evidence: Phrase,
-    ground: Ground,
+    inputs: DraftInputs,
     has: tuple[str, ...] = (),
 ) -> list[Repair]:
-    text, symbols = ground.text(finding.file), ground.symbols(finding.package)
+    text, symbols = inputs.text(finding.file), inputs.symbols(finding.package)
     if text is None or symbols is None:
         return []
     first, last = site.code.lines(site.call)
@@ -90,12 +96,14 @@ def _repair(
 
 
 def _by_position(
-    finding: Finding, callee: str, parameter: str, old: Callee | None, new: Callee | None, ground: Ground
+    finding: Finding, callee: str, parameter: str, old: Callee | None, new: Callee | None, inputs: DraftInputs
 ) -> list[Repair]:
     """An argument in the place of a parameter that is gone, where those behind it move up to their own."""
-    symbols, sites = ground.symbols(finding.package), call_sites(finding, callee, ground)
+    symbols, sites = inputs.symbols(finding.package), call_sites(finding, callee, inputs)
     if symbols is None or old is None or new is None or len(sites) != 1:
         return []
+    # The finding speaks of the parameter that is reached now. The one that went is the one to leave out, if it is one
+    # alone.
     if parameter in new.formals or parameter not in old.formals:
         gone = [name for name in old.positional if name not in new.formals]
         if len(gone) != 1:
@@ -112,12 +120,12 @@ def _by_position(
         return []
     title = phrase("Call {callee} without {old}", callee=callee.rpartition(".")[2], old=parameter)
     told = dataclasses.replace(finding, symbol=f"{callee}({parameter})")
-    found = _repair(told, edit, site, callee, f"{parameter}.dropped", title, why, ground)
+    found = _repair(told, edit, site, callee, f"{parameter}.dropped", title, why, inputs)
     return [dataclasses.replace(repair, finding=finding) for repair in found]
 
 
 def _value(
-    found: Renamed, parameter: str, value: cst.BaseExpression, site: Site, ground: Ground, finding: Finding
+    found: Renamed, parameter: str, value: cst.BaseExpression, site: Site, inputs: DraftInputs, finding: Finding
 ) -> str | None:
     """The value under the new name: the same text (None), its opposite, or the attribute renamed along with it."""
     first, last = site.code.lines(value)
@@ -126,7 +134,7 @@ def _value(
         and other.file == finding.file
         and other.symbol.endswith(f".{parameter}")
         and first <= other.line <= last
-        for other in ground.findings
+        for other in inputs.findings
     )
     if isinstance(value, cst.Attribute) and value.attr.value == parameter and gone:
         return f"{text_of(site.code, value.value)}.{found.name}"
@@ -145,3 +153,40 @@ def _methods(site: Site) -> frozenset[str]:
         and isinstance(node.func, cst.Attribute)
         and written(site.code, node.func.value) in names
     )
+
+
+def without_position(file: str, site: Site, at: int, old: Callee, new: Callee) -> Replace | None:
+    """The edit, if the other positional arguments then stand where their parameters are now."""
+    passed = site.positional
+    # Behind `*args` no position is known.
+    if any(argument.star for argument in passed[: at + 1]):
+        return None
+    left = [name for index, name in enumerate(old.positional[: len(passed)]) if index != at]
+    # Without the argument the others must stand where their parameters are now.
+    if tuple(left) != new.positional[: len(left)]:
+        return None
+    called = written(site.code, site.call.func)
+    before = [f"$ARG{index + 1}" for index in range(at)]
+    pattern = ", ".join([*before, text_of(site.code, passed[at].value), "$$$REST"])
+    return Replace(
+        file=file,
+        within=site.function or None,
+        pattern=f"{called}({pattern})",
+        replacement=f"{called}({', '.join([*before, '$$$REST'])})",
+    )
+
+
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.Compare)
+
+
+def opposite(value: ast.expr, text: str) -> str:
+    """`not value`, without a `not` too many."""
+    match value:
+        case ast.Constant(value=bool() as flag):
+            return str(not flag)
+        case ast.UnaryOp(op=ast.Not(), operand=inner) if isinstance(inner, _TIGHT):
+            return ast.unparse(inner)
+        case _ if isinstance(value, _TIGHT):
+            return f"not {text}"
+        case _:
+            return f"not ({text})"

@@ -1,26 +1,34 @@
-"""From findings to drafted records: repairs by cause, put into one record each, kept only if they prove themselves."""
+"""From findings to drafted records: repairs by cause, one record each, kept only if they prove themselves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding, Report
+from patcher.analysis.symbols import Symbols
 from patcher.check.drafts.arguments import argument_repairs
-from patcher.check.drafts.examples import examples
 from patcher.check.drafts.imports import import_repairs
+from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
-from patcher.check.drafts.model import Draft, Ground, Repair
-from patcher.check.drafts.proof import Prover, in_the_way, replayed
-from patcher.check.drafts.toml import written
+from patcher.check.drafts.proof import Prover, conflicting_record, examples, replayed
+from patcher.check.drafts.writing import Written, write_drafts, written
+from patcher.check.history import History, cached_folder, earlier_releases
+from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
+from patcher.packages.agent.folders import package_in
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.rules import DISTRIBUTIONS
 from patcher.rewrite import matches
 from patcher.rewrite.edits import Edit, MoveImport
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
 
 HEADING = (
     "A draft, made from the sources of the target release. Review it before you keep it:",
@@ -31,9 +39,9 @@ _REPAIRED = ("break", "optional")
 
 def draft_records(
     findings: Iterable[Finding],
-    ground: Ground,
+    inputs: DraftInputs,
     taken: Iterable[str] = (),
-    standing: Mapping[str, str] | None = None,
+    patched: Mapping[str, str] | None = None,
 ) -> tuple[Draft, ...]:
     """Drafts for the findings that a sound repair is known for and no record repairs.
 
@@ -42,23 +50,25 @@ def draft_records(
     edits their lines, it comes after them.
     """
     wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
+    # Imports and arguments first: a repaired import may take an attribute's finding along.
     wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
-    ground = replace(ground, findings=tuple(wanted))
+    inputs = replace(inputs, findings=tuple(wanted))
     groups: dict[tuple[str, str | None], list[Repair]] = {}
     for finding in wanted:
-        for repair in repairs(finding, ground):
-            groups.setdefault((repair.cause, ground.since(finding)), []).append(repair)
-    prover = Prover(ground)
+        for repair in repairs(finding, inputs):
+            groups.setdefault((repair.cause, inputs.since(finding)), []).append(repair)
+    prover = Prover(inputs)
     ids = set(taken)
     drafts: list[Draft] = []
-    texts: dict[str, str] = dict(standing or {})
+    texts: dict[str, str] = dict(patched or {})
     for group in groups.values():
         if all(_is_among(repair.finding, drafts) for repair in group):
             continue
+        # All findings of one cause in one record; if that does not prove itself, each alone.
         for part in (group, *([repair] for repair in group if len(group) > 1)):
-            if (draft := _drafted(part, ground, prover, ids)) is None:
+            if (draft := _drafted(part, inputs, prover, ids)) is None:
                 continue
-            if (draft := _beside(draft, ground, texts)) is not None:
+            if (draft := _ordered_after(draft, inputs, texts)) is not None:
                 drafts.append(draft)
                 ids.add(draft.id)
             if part is group and draft is not None:
@@ -66,15 +76,15 @@ def draft_records(
     return tuple(drafts)
 
 
-def repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What could be done about a finding, as far as the sources speak for it."""
     match finding.kind:
         case "module-removed" | "module-moved" | "symbol-removed" | "symbol-moved":
-            return import_repairs(finding, ground)
+            return import_repairs(finding, inputs)
         case "argument-removed" | "argument-shifted":
-            return argument_repairs(finding, ground)
+            return argument_repairs(finding, inputs)
         case "attribute-removed":
-            return member_repairs(finding, ground)
+            return member_repairs(finding, inputs)
         case _:
             return []
 
@@ -85,51 +95,54 @@ def _is_among(finding: Finding, drafts: Iterable[Draft]) -> bool:
     return any((gone.key, gone.line) == place for draft in drafts for gone in draft.repairs)
 
 
-def _drafted(group: Sequence[Repair], ground: Ground, prover: Prover, ids: set[str]) -> Draft | None:
+def _drafted(group: Sequence[Repair], inputs: DraftInputs, prover: Prover, ids: set[str]) -> Draft | None:
     """One record of the repairs, if it proves itself."""
-    name = _free(_identifier(group), ids)
-    record = _record(name, group, ground)
+    name = _unused_id(_identifier(group), ids)
+    record = _record(name, group, inputs)
     proven = prover.prove(record, [repair.finding for repair in group])
     if proven is None:
         return None
-    texts = {file: ground.text(file) or "" for file in record.files}
-    shown = examples(record, texts, ground.verl, ground.word)
+    texts = {file: inputs.text(file) or "" for file in record.files}
+    shown = examples(record, texts, inputs.verl, inputs.word)
     if shown is None:
         return None
-    return _settled(replace(record, examples=shown), proven.gone)
+    return _verified(replace(record, examples=shown), proven.gone)
 
 
-def _settled(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
+def _verified(record: Record, gone: tuple[Finding, ...]) -> Draft | None:
     """The draft, if its text reads back as the record."""
     text = written(record, HEADING)
     read = parse(text, Path(f"{record.id}.toml"))
     if not isinstance(read, Record):
+        # A draft that cannot be read back is a mistake of this program and not of the tree.
         raise AssertionError(f"a drafted record does not parse: {read}")
     return Draft(record.id, text, read, gone)
 
 
-def _beside(draft: Draft, ground: Ground, texts: dict[str, str]) -> Draft | None:
+def _ordered_after(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> Draft | None:
     """The draft in the company of those before it: `after` them where it edits their lines. `texts` are brought on."""
     record = draft.record
     while True:
-        now = {file: texts.get(file) or ground.text(file) or "" for file in record.files}
-        made = replayed(record, now, ground.word, frozenset(record.after))
+        now = {file: texts.get(file) or inputs.text(file) or "" for file in record.files}
+        made = replayed(record, now, inputs.word, frozenset(record.after))
         if made is not None:
             texts.update(made)
-            return draft if record is draft.record else _settled(record, draft.repairs)
-        other = in_the_way(record, now, ground.word)
+            return draft if record is draft.record else _verified(record, draft.repairs)
+        # A record before this one has marked the line. `after` says that this record builds on its result.
+        other = conflicting_record(record, now, inputs.word)
         if other is None or other in record.after:
             return None
         record = replace(record, after=(*record.after, other))
 
 
-def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
+def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     first = group[0].finding
-    package, since = first.package, ground.since(first)
-    target = ground.against.get(package, "")
+    package, since = first.package, inputs.since(first)
+    target = inputs.against.get(package, "")
     distribution = package.replace("_", "-")
     edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
-    versions = {"verl": f"=={ground.verl.partition('+')[0]}"} if ground.verl else {}
+    versions = {"verl": f"=={inputs.verl.partition('+')[0]}"} if inputs.verl else {}
+    # Records can be limited to these distributions only.
     if distribution in DISTRIBUTIONS and (since or target):
         versions[distribution] = f">={(since or target).partition('+')[0]}"
     what = _all(repair.finding.detail for repair in group)
@@ -148,7 +161,7 @@ def _record(name: str, group: Sequence[Repair], ground: Ground) -> Record:
             lacks=tuple(dict.fromkeys(symbol for repair in group for symbol in repair.lacks)),
         ),
         edits=edits,
-        resolved=_resolved(edits, ground),
+        resolved=_resolved(edits, inputs),
         tags=tuple(dict.fromkeys((distribution, "draft"))),
         zh=Text(title.render("zh"), reason.render("zh")),
     )
@@ -164,14 +177,16 @@ def _all(parts: Iterable[Phrase]) -> Phrases:
     return Phrases(tuple({str(part): part for part in parts}.values()))
 
 
-def _resolved(edits: Sequence[Edit], ground: Ground) -> tuple[str, ...]:
+def _resolved(edits: Sequence[Edit], inputs: DraftInputs) -> tuple[str, ...]:
     """The import that upstream would write, where that is all there is to the record."""
     moves = {(edit.old, edit.new) for edit in edits if isinstance(edit, MoveImport)}
+    # Where a record only moves one import, the import that upstream will write shows that the record is no longer
+    # needed.
     if len(moves) != 1 or not all(isinstance(edit, MoveImport) for edit in edits):
         return ()
     module, _, name = moves.pop()[1].rpartition(".")
     pattern = f"from {module} import {name}" if module else f"import {name}"
-    texts = (ground.text(file) or "" for file in {edit.file for edit in edits})
+    texts = (inputs.text(file) or "" for file in {edit.file for edit in edits})
     return () if any(matches(text, pattern) for text in texts) else (pattern,)
 
 
@@ -183,8 +198,45 @@ def _identifier(group: Sequence[Repair]) -> str:
     return "-".join(("draft", *words))
 
 
-def _free(name: str, ids: set[str]) -> str:
+def _unused_id(name: str, ids: set[str]) -> str:
     number, free = 2, name
     while free in ids:
         free, number = f"{name}-{number}", number + 1
     return free
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    drafts: tuple[Draft, ...]
+    files: Written
+
+
+def draft(
+    report: Report,
+    located: Iterable[Located],
+    history: History,
+    session: Session,
+    folder: Path,
+    patched: Mapping[str, str],
+) -> Drafted:
+    """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
+
+    `standing` are the texts of the files that records have changed, by path.
+    """
+    names = {one.asked.module: one.asked.known_as for one in located}
+
+    def symbols(package: str, version: str) -> Symbols | None:
+        place = cached_folder(names.get(package, package), version)
+        found = package_in(place, package) if place is not None else None
+        return Symbols(found) if found is not None else None
+
+    known = {
+        module: [version for version in earlier_releases(name, "", fetch=False) if cached_folder(name, version)]
+        for module, name in names.items()
+    }
+    inputs = DraftInputs(
+        history.project, history.target, report.verl, Releases(known, symbols), history.baseline, session.config.marker
+    )
+    taken = [record.id for record in session.records]
+    drafts = draft_records(report.findings, inputs, taken, patched)
+    return Drafted(drafts, write_drafts(drafts, folder))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+from collections.abc import Iterable, Sequence
 
-from patcher.analysis.model import Finding, ImportOf
-from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, full_name
-from patcher.check.drafts.fitting import fitted
-from patcher.check.drafts.likeness import same_thing
-from patcher.check.drafts.model import Ground, Repair
-from patcher.check.drafts.namesakes import Namesake
-from patcher.check.drafts.paths import best_path
-from patcher.check.drafts.shims import named_instead
+from patcher.analysis.findings import Finding
+from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
+from patcher.analysis.symbols.classes import methods
+from patcher.analysis.uses import ImportOf
+from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
+from patcher.check.drafts.parameters import named_instead
+from patcher.check.drafts.sites import fitted
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import MoveImport
 
@@ -24,9 +25,9 @@ class Moved:
     evidence: Phrase
 
 
-def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
+def import_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """A repair for each name that the import of the finding takes from where it no longer is."""
-    facts, text = ground.forest.facts(finding.file), ground.text(finding.file)
+    facts, text = inputs.project.facts(finding.file), inputs.text(finding.file)
     if facts is None or text is None:
         return []
     wanted: dict[str, ImportOf] = {}
@@ -37,13 +38,13 @@ def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
                 wanted[old] = use.need
     repairs = []
     for old, need in wanted.items():
-        if need.name == "*" or (moved := moved_to(old, finding, ground)) is None:
+        if need.name == "*" or (moved := moved_to(old, finding, inputs)) is None:
             continue
         edit = MoveImport(file=finding.file, old=old, new=moved.path)
         lines = frozenset(use.line for use in facts.uses if isinstance(use.need, ImportOf) and _dotted(use.need) == old)
         if (exact := fitted(edit, text, lines, finding.function)) is None:
             continue
-        symbols = ground.symbols(finding.package)
+        symbols = inputs.symbols(finding.package)
         repairs.append(
             Repair(
                 finding,
@@ -59,18 +60,20 @@ def import_repairs(finding: Finding, ground: Ground) -> list[Repair]:
     return repairs
 
 
-def moved_to(old: str, finding: Finding, ground: Ground) -> Moved | None:
+def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
     """Where the target has what `old` was; None unless one place alone comes into question."""
     package = old.partition(".")[0]
-    symbols, search = ground.symbols(package), ground.namesakes(package)
+    symbols, search = inputs.symbols(package), inputs.namesakes(package)
     if symbols is None or search is None:
         return None
-    before = ground.before(dataclasses.replace(finding, symbol=old))
+    before = inputs.before(dataclasses.replace(finding, symbol=old))
     was = before.resolve(old).definition if before is not None else None
+    # `import a.b as b`: a module that moved as a whole.
     if isinstance(was, Module) or (was is None and finding.kind == "module-moved" and finding.symbol == old):
         return _module(old, finding, search.modules(_last(old)))
     names = [_last(old)]
     renamed = False
+    # What goes by the old name now is something else. The old definition's own words may name its successor.
     if isinstance(was, Class | Function) and not _alike(search.of(names[0]), was, before, symbols):
         names = [_last(full_name(was)), *named_instead(was.node, names[0])]
         renamed = True
@@ -79,7 +82,7 @@ def moved_to(old: str, finding: Finding, ground: Ground) -> Moved | None:
         if len(found) > 1 and finding.moved_to:
             found = [one for one in found if finding.moved_to in one.paths]
         if len(found) == 1 and not (renamed and name == _last(old)):
-            path = best_path(found[0].paths, ground.releases.near(package, ground.against.get(package, "")))
+            path = best_path(found[0].paths, inputs.releases.near(package, inputs.against.get(package, "")))
             return Moved(path, _evidence(old, path, was, renamed=renamed))
     return None
 
@@ -88,6 +91,7 @@ def _module(old: str, finding: Finding, modules: tuple[str, ...]) -> Moved | Non
     others = [module for module in modules if module != old]
     if len(others) > 1 and finding.moved_to in others:
         others = [finding.moved_to]
+    # Two modules of that name: which one is meant cannot be told.
     if len(others) != 1:
         return None
     told = phrase("{new} is the only module of its name there now, and has all that is used of it", new=others[0])
@@ -126,3 +130,55 @@ def _dotted(need: ImportOf) -> str:
 
 def _last(dotted: str) -> str:
     return dotted.rpartition(".")[2]
+
+
+_ENOUGH = 0.5
+"""Share of the old members or parameters that the new definition must have. A guess: half of them changing at a move is
+rare, and two namesakes that share half are rarer."""
+
+
+def same_thing(old: Definition, old_symbols: Symbols, new: Definition, new_symbols: Symbols) -> bool:
+    """Whether `new` may stand in for `old`: a class with its members, a function with its parameters."""
+    match old, new:
+        case Class(), Class():
+            return _shared(_members(old_symbols, old), _members(new_symbols, new)) >= _ENOUGH
+        case Function(), Function():
+            return _shared(_parameters(old_symbols, old), _parameters(new_symbols, new)) >= _ENOUGH
+        case Variable(value=before), Variable(value=after):
+            return before is None or after is None or type(before) is type(after)
+        # `LLM = make()` became a class: an import works as before.
+        case Variable(), Class() | Function():
+            return True
+        case _:
+            return False
+
+
+def _shared(old: frozenset[str], new: frozenset[str]) -> float:
+    return len(old & new) / len(old) if old else 1.0
+
+
+def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
+    fields = {
+        node.target.id
+        for node in owner.node.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    return frozenset({method.name for method in methods(symbols, owner)} | fields)
+
+
+def _parameters(symbols: Symbols, definition: Function) -> frozenset[str]:
+    found = symbols.signature(definition)
+    return frozenset(parameter.name for parameter in getattr(found, "parameters", ()))
+
+
+def best_path(paths: Iterable[str], near: Sequence[Symbols]) -> str:
+    """The path that promises to last the longest. `near` are the releases next to the target."""
+    return min(paths, key=lambda path: (_is_private(path), -_presence(path, near), path.count("."), path))
+
+
+def _is_private(path: str) -> bool:
+    return any(part.startswith("_") for part in path.split(".")[:-1])
+
+
+def _presence(path: str, near: Sequence[Symbols]) -> int:
+    return sum(not isinstance(symbols.resolve(path).definition, Absent | Unknown) for symbols in near)

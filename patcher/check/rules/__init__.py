@@ -1,5 +1,1 @@
-"""Does a use hold on a target? need x universe -> verdict. Pure."""
-
-from patcher.check.rules.verdict import judge
-
-__all__ = ["judge"]
+"""The rules by which uses are judged: one module for each kind of thing that a file can need of a package. Pure."""

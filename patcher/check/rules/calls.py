@@ -1,60 +1,153 @@
-"""Calls: do their arguments bind to what is called?"""
+"""Calls: do their arguments bind to the parameters of what is called?"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, TypeOf, Universe
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, Program, TypeOf
 from patcher.analysis.meaning.callables import NotOurs, Takes, takes
-from patcher.analysis.meaning.subclasses import may_have
-from patcher.analysis.model import Beside, Broken, CallOf, Fine, Problem, Undecided, Use, Verdict
-from patcher.analysis.symbols import Signature, Unknown
-from patcher.analysis.values import Member, Named, Value
-from patcher.check.rules.binding import Mismatch, NotTaken, Required, Shifted, bind
-from patcher.check.rules.members import lasting
+from patcher.analysis.meaning.members import may_have
+from patcher.analysis.symbols import Parameter, Signature, Unknown
+from patcher.analysis.uses import CallOf, Keyword, Member, Named, Shape, Use, Value
+from patcher.check.rules.members import present_on_target
 from patcher.i18n import phrase
 
 
-def judge_call(use: Use, need: CallOf, universe: Universe, baseline: Universe | None) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """An argument that there is no parameter for; `keyword` is None for a positional one."""
+
+    name: str
+    keyword: Keyword | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """The argument that was meant for the parameter `name`, which may be gone, binds to `reaches`."""
+
+    name: str
+    reaches: str
+
+
+Mismatch: TypeAlias = NotTaken | Required | Shifted
+
+
+def bind(shape: Shape, signature: Signature, before: Signature | None = None) -> tuple[Mismatch, ...]:
+    """The mismatches between a call and a signature. `before`: the signature that the call was written for, if
+    known."""
+    takers = [one for one in signature.parameters if one.kind != "keyword"]
+    names = {one.name for one in signature.parameters if one.kind != "positional"}
+    wrong: list[Mismatch] = []
+    given = {word.name for word in shape.keywords}
+    if not signature.any_keyword:
+        wrong += [NotTaken(word.name, word) for word in shape.keywords if word.name not in names]
+    extra = len(shape.positional) - len(takers)
+    # More positional arguments than parameters: which of them lost its parameter?
+    if extra > 0 and not signature.any_positional:
+        wrong += [NotTaken(name) for name in _dropped(shape.positional, takers, extra, before)]
+    elif (shifted := _shifted(shape.positional, takers, before, given)) is not None:
+        wrong.append(shifted)
+    # `f(**kwargs)` of unknown keys may pass whatever is required; `partial(f)` may get it later.
+    if not (shape.partial or shape.any_keyword):
+        filled = {one.name for one in takers[: len(shape.positional)]}
+        for one in signature.parameters:
+            if not one.required or one.name in given | filled or one.name in shape.sometimes:
+                continue
+            # `f(*args)` may fill any position.
+            if shape.any_positional and one.kind != "keyword":
+                continue
+            wrong.append(Required(one.name))
+    return tuple(wrong)
+
+
+def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, before: Signature | None) -> list[str]:
+    """The parameters that too many positional arguments were meant for; "" for one that cannot be told."""
+    now = {one.name for one in takers}
+    if before is not None:
+        old = [one.name for one in before.parameters if one.kind != "keyword"][: len(positional)]
+        gone = [name for name in old if name not in now]
+        if len(gone) == extra:
+            return gone
+    strange = [name for name in positional if name and name not in now]
+    if len(strange) == extra and any(name in now for name in positional):
+        return strange
+    return list(positional[len(takers) :])
+
+
+def _shifted(
+    positional: tuple[str, ...], takers: list[Parameter], before: Signature | None, given: set[str]
+) -> Shifted | None:
+    """The first positional argument that binds to another parameter than the one it was meant for."""
+    now = [one.name for one in takers]
+    if before is not None:
+        old = [one.name for one in before.parameters if one.kind != "keyword"]
+        for index in range(min(len(positional), len(old), len(now))):
+            was, is_ = old[index], now[index]
+            # The parameters of the baseline say what each position was meant for. A parameter that only has another
+            # name is the same
+            # one; one that stands elsewhere now is not.
+            if was != is_ and (was in now or is_ in old):
+                return Shifted(was, is_)
+    reached = dict(zip(now, positional, strict=False))
+    for index, name in enumerate(positional[: len(now)]):
+        # Without a baseline only names tell: `f(model, state)` where `f(state, model)` is defined.
+        if name and name != now[index] and name in reached and reached[name] != name and name not in given:
+            meant = next((one for one in positional[:index] if one and one not in now), name)
+            return Shifted(meant, now[positional.index(meant)])
+    return None
+
+
+def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether the call's arguments bind."""
-    values = lasting(universe.evaluate(need.of))
-    found = [(one, takes(universe, one)) for one in values]
+    values = present_on_target(program.evaluate(need.of))
+    found = [(one, takes(program, one)) for one in values]
     ours = [(one, what) for one, what in found if not isinstance(what, NotOurs)]
     if not ours:
-        return Beside()
+        return Unrelated()
     unsure: Unknown | None = None
     problems: tuple[Problem, ...] = ()
     for one, what in ours:
         if isinstance(what, Takes):
-            symbol = _as_written(need.of, one, universe) or what.symbol
+            symbol = _as_written(need.of, one, program) or what.symbol
             wrong = bind(need.shape, what.signature, _before(need.of, baseline))
             if not wrong:
                 return Fine(symbol)
-            if _taken_further_down(universe, one, wrong):
+            if _subclass_may_take(program, one, wrong):
                 unsure = unsure or Unknown("an override further down may take it", symbol)
             problems = problems or tuple(_problem(use, symbol, mismatch) for mismatch in wrong)
         elif isinstance(what, Unknown):
             unsure = unsure or what
     if unsure is not None:
         return Undecided(unsure.symbol, unsure.reason)
+    # The value may also be something of the tree, which may be what is called here.
     if len(ours) < len(found):
         return Undecided(problems[0].symbol, "not all of the functions that may be meant are known")
     return Broken(problems)
 
 
-def _taken_further_down(universe: Universe, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
-    """Whether what a method of a declared class does not take is taken by another method of that name."""
+def _subclass_may_take(program: Program, one: Meaning, wrong: tuple[Mismatch, ...]) -> bool:
+    """Whether a subclass may take what the declared class's method does not: some method of that name has the
+    keywords."""
     match one:
         case Method(function=function, receiver=InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of)):
-            text = universe.symbols(of.module).text
+            text = program.symbols(of.module).text
             names = [
                 mismatch.name.encode() for mismatch in wrong if isinstance(mismatch, NotTaken) and mismatch.keyword
             ]
             for mention in text.mentions(function.node.name) if names else ():
                 if text.before(mention).strip() in (b"def", b"async def"):
+                    # The parameter list behind `def name`, as far as it stands in 2,000 bytes. The number is a guess.
                     taken = text.after(mention, function.node.name, 2000).partition(b"):")[0].partition(b") ->")[0]
                     if all(re.search(rb"\b%b\b" % name, taken) for name in names):
-                        return may_have(universe, of, function.node.name)
+                        return may_have(program, of, function.node.name)
             return False
         case _:
             return False
@@ -80,27 +173,29 @@ def _problem(use: Use, symbol: str, mismatch: NotTaken | Required | Shifted) -> 
             return Problem("argument-shifted", f"{symbol}({name})", use.line, detail, suggestion)
 
 
-def _as_written(value: Value, one: Meaning, universe: Universe) -> str:
+def _as_written(value: Value, one: Meaning, program: Program) -> str:
     """The name by which the tree imports a function or class of a package."""
     if not isinstance(one, Class | Function):
         return ""
     match value:
-        case Named(dotted=name) if not name.startswith(f"{universe.top}."):
+        case Named(dotted=name) if not name.startswith(f"{program.top}."):
             return name
         case Member(of=of, name=name):
             match of:
-                case Named(dotted=module) if not module.startswith(f"{universe.top}."):
+                case Named(dotted=module) if not module.startswith(f"{program.top}."):
                     return f"{module}.{name}"
-                case Member() if outer := _as_written(of, one, universe):
+                case Member() if outer := _as_written(of, one, program):
                     return f"{outer}.{name}"
     return ""
 
 
-def _before(value: Value, baseline: Universe | None) -> Signature | None:
+def _before(value: Value, baseline: Program | None) -> Signature | None:
     """The one signature that the call had in the baseline."""
     if baseline is None:
         return None
     found = [
-        takes(baseline, one) for one in lasting(baseline.evaluate(value)) if isinstance(one, Class | Function | Method)
+        takes(baseline, one)
+        for one in present_on_target(baseline.evaluate(value))
+        if isinstance(one, Class | Function | Method)
     ]
     return found[0].signature if len(found) == 1 and isinstance(found[0], Takes) else None

@@ -1,28 +1,43 @@
-"""Imports: is the module there, and the name in it?"""
+"""Imports: is the module there, and the name in it; and where is it now, if it moved?"""
 
 from __future__ import annotations
 
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, FindingKind, Fine, ImportOf, Problem, Undecided, Use, Verdict
-from patcher.analysis.symbols import Absent, Module, Symbols, Unknown
-from patcher.check.rules.moved import moved_module, moved_symbol
+from pathlib import Path
+from typing import Literal
+
+from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
+from patcher.analysis.symbols import (
+    Absent,
+    Class,
+    Definition,
+    Function,
+    Module,
+    Symbols,
+    Unknown,
+    Variable,
+    full_name,
+)
+from patcher.analysis.symbols.scope import Imported
+from patcher.analysis.uses import ImportOf, Use
 from patcher.i18n import Phrase, phrase
 
 
-def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Universe | None) -> Verdict:
+def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether an import statement succeeds."""
     package = need.module.partition(".")[0]
-    if package not in universe.names:
-        return Beside()
+    if package not in program.names:
+        return Unrelated()
     name = need.name if need.name != "*" else None
     symbol = f"{need.module}.{name}" if name else need.module
-    if package not in universe.target.packages:
+    # The package is known not to be installed.
+    if package not in program.target.packages:
         detail = phrase("{module} is not installed", module=package)
         return Broken((Problem("module-removed", symbol, use.line, detail),))
-    symbols = universe.target.packages[package]
+    symbols = program.target.packages[package]
     missing = missing_module(symbols, need.module)
     if missing:
-        to = moved_symbol(universe, need.module, name, baseline) if name else moved_module(universe, need.module)
+        to = moved_symbol(program, need.module, name, baseline) if name else moved_module(program, need.module)
         detail = phrase("there is no module {module}", module=missing)
         kind: FindingKind = "module-moved" if to else "module-removed"
         return Broken((Problem(kind, symbol, use.line, detail, suggested(to), to),))
@@ -32,8 +47,9 @@ def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Univers
     found = symbols.module_member(home, name).definition if isinstance(home, Module) else home
     match found:
         case Absent(parent=parent, name=lacking):
-            return Broken((absent_from_module(use.line, symbol, parent, lacking, universe, baseline),))
+            return Broken((absent_from_module(use.line, symbol, parent, lacking, program, baseline),))
         case Unknown(reason=reason):
+            # The package computes its names, but a module of this name is there, which an import finds in any case.
             if symbols.modules.find(symbol) is not None:
                 return Fine(symbol)
             return Undecided(symbol, reason)
@@ -42,11 +58,11 @@ def judge_import(use: Use, need: ImportOf, universe: Universe, baseline: Univers
 
 
 def absent_from_module(
-    line: int, symbol: str, parent: str, lacking: str, universe: Universe, baseline: Universe | None
+    line: int, symbol: str, parent: str, lacking: str, program: Program, baseline: Program | None
 ) -> Problem:
     """The problem of a name that a module does not have."""
     module, _, name = symbol.rpartition(".")
-    to = moved_symbol(universe, module, name, baseline)
+    to = moved_symbol(program, module, name, baseline)
     detail = phrase("{parent} has no {name}", parent=parent or module, name=lacking)
     return Problem("symbol-moved" if to else "symbol-removed", symbol, line, detail, suggested(to), to)
 
@@ -61,8 +77,121 @@ def missing_module(symbols: Symbols, dotted: str) -> str:
     for length in range(1, len(parts) + 1):
         part = ".".join(parts[:length])
         found = symbols.modules.find(part)
+        # What lies below a compiled module cannot be told.
         if isinstance(found, Unknown):
             return ""
         if found is None:
             return part
     return ""
+
+
+Kind = Literal["class", "function", "variable"]
+_BY_KEYWORD: dict[str, Kind] = {"class": "class", "def": "function", "": "variable"}
+_ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
+
+
+def moved_symbol(program: Program, module: str, name: str | None, baseline: Program | None = None) -> str:
+    """The dotted name under which what was `module.name` is to be found now; "" if that is not clear."""
+    symbols = program.target.packages.get(module.partition(".")[0])
+    if symbols is None or not program.target.moves or name is None or name.startswith("__"):
+        return ""
+    wanted = _kind_before(baseline, f"{module}.{name}")
+    key = ("moved", module, name, wanted)
+    return program.once(key, lambda: _moved(program.symbols(module), module, name, wanted), "")
+
+
+def moved_module(program: Program, dotted: str) -> str:
+    """The one module of the package that has the same last name and a path alike; "" if that is not clear."""
+    symbols = program.target.packages.get(dotted.partition(".")[0])
+    if symbols is None or not program.target.moves:
+        return ""
+    tail = dotted.rpartition(".")[2]
+    same = [module for module in symbols.text.modules if module.rpartition(".")[2] == tail]
+    best = _best_match(dotted, same)
+    # A module called `utils` or `base` (five letters or fewer, or one of many) is no evidence.
+    return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
+
+
+def _kind_before(baseline: Program | None, symbol: str) -> Kind | None:
+    """What the name stood for in a release that has it."""
+    if baseline is None:
+        return None
+    return _kind_of(baseline.resolve(symbol).definition)
+
+
+def _kind_of(definition: Definition) -> Kind | None:
+    match definition:
+        case Class():
+            return "class"
+        case Function():
+            return "function"
+        case Variable():
+            return "variable"
+        case _:
+            return None
+
+
+def _moved(symbols: Symbols, module: str, name: str, wanted: Kind | None) -> str:
+    found: dict[str, Kind] = {}
+    for place, keyword in symbols.text.definitions(name):
+        if not _ASIDE & set(place.split(".")):
+            found.setdefault(place, _BY_KEYWORD[keyword])
+    sorts = {wanted} if wanted is not None else _likely_kinds(name)
+    places = [place for place, sort in found.items() if sort in sorts]
+    best = _best_match(module, places)
+    # A short name (`run`, `Config`) or one of several namesakes is believed only if the modules are alike.
+    if not best or ((len(places) > 1 or len(name) < 6) and not _is_similar(module, best, name)):
+        return ""
+    if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):
+        return ""
+    return _public(symbols, best, name)
+
+
+def _likely_kinds(name: str) -> set[Kind]:
+    """What a name stands for by how it is written."""
+    bare = name.lstrip("_")
+    if bare[:1].isupper():
+        return {"variable"} if bare.isupper() else {"class", "variable"}
+    return {"function", "variable"}
+
+
+def _best_match(old: str, places: list[str]) -> str:
+    """The place most like the old one; "" if two are equally so."""
+    if len(places) < 2:
+        return places[0] if places else ""
+    ranked = sorted(places, key=lambda place: _likeness(old, place), reverse=True)
+    return ranked[0] if _likeness(old, ranked[0]) > _likeness(old, ranked[1]) else ""
+
+
+def _likeness(old: str, place: str) -> float:
+    """How many words of their paths two modules share; those of the last part count double."""
+    ours, theirs = old.split(".")[1:], place.split(".")[1:]
+    # A guessed measure: the last part of the path tells the most, shared folders and words less, and of two places
+    # alike the
+    # shorter path wins.
+    tail = 2 * len(set(ours[-1:]) & set(theirs[-1:]))
+    words = {word for part in ours for word in part.split("_")} & {word for part in theirs for word in part.split("_")}
+    return tail + len(set(ours) & set(theirs)) + len(words) / 2 - len(theirs) / 100
+
+
+def _is_similar(old: str, place: str, name: str) -> bool:
+    # A long name is hardly given twice by chance; twelve letters is a guess.
+    return _likeness(old, place) >= 1 or len(name) > 12
+
+
+def _public(symbols: Symbols, module: str, name: str) -> str:
+    """The shortest package above the module that exports the same thing by the same name."""
+    target = symbols.resolve(f"{module}.{name}").definition
+    parts = module.split(".")
+    for length in range(1, len(parts)):
+        package = ".".join(parts[:length])
+        home = symbols.modules.find(package)
+        if not isinstance(home, Module) or home.path is None or home.path == Path():
+            continue
+        scope = symbols.modules.scope(home)
+        if isinstance(scope, Unknown) or not any(isinstance(b.made_by, Imported) for b in scope.bindings(name)):
+            continue
+        found = symbols.module_member(home, name).definition
+        if full_name(found) == full_name(target):
+            return f"{package}.{name}"
+    return f"{module}.{name}"

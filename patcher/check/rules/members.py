@@ -5,64 +5,67 @@ from __future__ import annotations
 import ast
 import re
 
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import (
     Container,
     InstanceOf,
     Meaning,
     Meanings,
     Outside,
+    Program,
     SuperOf,
     TreeClass,
     TypeOf,
-    Universe,
 )
-from patcher.analysis.meaning.classes import ancestry, dotted
-from patcher.analysis.meaning.members import lookup
-from patcher.analysis.meaning.subclasses import may_have
-from patcher.analysis.meaning.torch_modules import registered
-from patcher.analysis.model import Beside, Broken, Fine, MemberOf, Problem, Undecided, Use, Verdict, When
+from patcher.analysis.meaning.members import ancestry, dotted, lookup, may_have, registered
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import external_has
+from patcher.analysis.uses import MemberOf, Use, When
 from patcher.check.rules.imports import absent_from_module
 from patcher.i18n import phrase
 
 
-def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Universe | None) -> Verdict:
+def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether the attribute is there."""
-    values = lasting(universe.evaluate(need.of))
-    asked = [one for one in values if belongs(universe, one)]
+    values = present_on_target(program.evaluate(need.of))
+    asked = [one for one in values if is_of_target(program, one)]
     if not asked:
-        return Beside()
+        return Unrelated()
+    # `getattr(x, "name", None)` and `hasattr` cannot fail.
     if need.soft:
         return Fine(f"{symbol_of(asked[0])}.{need.name}")
     absent: list[tuple[Meaning, Absent]] = []
     unsure: list[Unknown] = []
     for one in asked:
-        found = lookup(universe, one, need.name)
+        found = lookup(program, one, need.name)
         gone = [inner for inner in found if isinstance(inner, Absent)]
         open_ = [inner for inner in found if isinstance(inner, Unknown) and inner.symbol]
         if gone and len(gone) == len(found):
-            if _set_in_tree(universe, need.name, symbol_of(one)):
+            # The fork sets the attribute itself: `engine.my_hook = ...` in some other file.
+            if _set_in_tree(program, need.name, symbol_of(one)):
                 return Fine(f"{symbol_of(one)}.{need.name}")
-            if _subclass_has(universe, one, need.name):
+            if _subclass_has(program, one, need.name):
                 unsure.append(Unknown("only classes that inherit from it have it", f"{symbol_of(one)}.{need.name}"))
             else:
                 absent.append((one, gone[0]))
         elif open_ and len(open_) == len(found):
-            if _varies(universe, one, need.name):
+            # `config.hf_config.rope_theta`: the declared class is the base of many, and some of them have it.
+            if _some_subclass_defines(program, one, need.name):
                 return Fine(f"{symbol_of(one)}.{need.name}")
             unsure += open_[:1]
-        elif _of_the_tree(universe, one, need.name):
-            return Beside()
+        elif _tree_defines(program, one, need.name):
+            return Unrelated()
         else:
             return Fine(f"{symbol_of(one)}.{need.name}")
-    others = [_plain_has(one, need.name) for one in values if one not in asked]
+    # `x = {} if ... else Config()`, then `x.items()`: the dict has it.
+    others = [_builtin_has(one, need.name) for one in values if one not in asked]
     if absent and not unsure and True in others:
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
     if absent and not unsure and None not in others:
-        return Broken((_problem(use, need.name, *absent[0], universe, baseline),))
-    if unsure and _asked_before(use, need.name):
+        return Broken((_problem(use, need.name, *absent[0], program, baseline),))
+    if unsure and _is_behind_hasattr(use, need.name):
         return Fine(unsure[0].symbol)
+    # One of the values is of a package that nobody asked about; the attribute is most likely meant for that.
     if unsure and any(isinstance(one, Outside) and not one.name.startswith("builtins.") for one in values):
         return Fine(unsure[0].symbol)
     if unsure:
@@ -71,7 +74,7 @@ def judge_member(use: Use, need: MemberOf, universe: Universe, baseline: Univers
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
 
 
-def _asked_before(use: Use, name: str) -> bool:
+def _is_behind_hasattr(use: Use, name: str) -> bool:
     """Whether the use runs only where `hasattr` has found an attribute of that name."""
     return any(
         isinstance(condition, When)
@@ -87,7 +90,7 @@ def _asked_before(use: Use, name: str) -> bool:
     )
 
 
-def _plain_has(one: Meaning, name: str) -> bool | None:
+def _builtin_has(one: Meaning, name: str) -> bool | None:
     """Whether a value of the language itself has the attribute; None if it is no such value."""
     match one:
         case Outside(name=outside) if outside.count(".") == 1 and outside.startswith("builtins."):
@@ -98,8 +101,9 @@ def _plain_has(one: Meaning, name: str) -> bool | None:
             return None
 
 
-def lasting(values: Meanings) -> Meanings:
-    """Without what is absent on this target; a class that is declared gives way to one that is seen to be made."""
+def present_on_target(values: Meanings) -> Meanings:
+    """The values that are there on this target. An instance that code makes replaces a declared one of its class."""
+    # `self.llm: LLM = LLM(...)`: the instance that is seen to be made says more than the declaration.
     made = {one.of for one in values if isinstance(one, InstanceOf) and one.exact}
     return tuple(
         one
@@ -108,23 +112,24 @@ def lasting(values: Meanings) -> Meanings:
     )
 
 
-def belongs(universe: Universe, one: Meaning) -> bool:
-    """Whether a meaning is of a package that is checked against, if only by a base class."""
+def is_of_target(program: Program, one: Meaning) -> bool:
+    """Whether a meaning belongs to a package that is checked against, itself or by a base class."""
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
-            return any(isinstance(base, Class) for base in ancestry(universe, of))
+            return any(isinstance(base, Class) for base in ancestry(program, of))
         case SuperOf(of=of):
-            return any(isinstance(base, Class) for base in ancestry(universe, of))
+            return any(isinstance(base, Class) for base in ancestry(program, of))
         case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf():
             return True
         case Unknown(symbol=symbol):
             return bool(symbol)
         case _:
+            # A method of a package.
             return hasattr(one, "function")
 
 
 def symbol_of(one: Meaning) -> str:
-    """The dotted name by which a problem speaks of a meaning."""
+    """The dotted name of a meaning, as problems name it."""
     match one:
         case InstanceOf(of=of) | TypeOf(of=of) | SuperOf(of=of):
             return dotted(of)
@@ -138,16 +143,16 @@ def symbol_of(one: Meaning) -> str:
             return full_name(one.function) if hasattr(one, "function") else ""
 
 
-def _problem(use: Use, name: str, of: Meaning, gone: Absent, universe: Universe, baseline: Universe | None) -> Problem:
+def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, baseline: Program | None) -> Problem:
     if isinstance(of, Module):
-        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, universe, baseline)
-    owner = symbol_of(_asked(universe, of))
+        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, program, baseline)
+    owner = symbol_of(_package_class(program, of))
     detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
     return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)
 
 
-def _asked(universe: Universe, of: Meaning) -> Meaning:
-    """For a class of the tree, the first class of a package among its bases."""
+def _package_class(program: Program, of: Meaning) -> Meaning:
+    """For a class of the tree: the first class of a package among its bases. Else the meaning itself."""
     match of:
         case (
             InstanceOf(of=TreeClass() as tree)
@@ -155,71 +160,71 @@ def _asked(universe: Universe, of: Meaning) -> Meaning:
             | SuperOf(of=TreeClass() as tree)
             | (TreeClass() as tree)
         ):
-            return next((base for base in ancestry(universe, tree) if isinstance(base, Class)), of)
+            return next((base for base in ancestry(program, tree) if isinstance(base, Class)), of)
         case _:
             return of
 
 
-def _of_the_tree(universe: Universe, one: Meaning, name: str) -> bool:
+def _tree_defines(program: Program, one: Meaning, name: str) -> bool:
     """Whether a class of the tree itself has the attribute, rather than a base of it from a package."""
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
             return any(
                 isinstance(base, TreeClass) and (name in base.facts.methods or name in base.facts.attributes)
-                for base in ancestry(universe, of)
+                for base in ancestry(program, of)
             )
         case _:
             return False
 
 
-def _varies(universe: Universe, one: Meaning, name: str) -> bool:
-    """Whether a class is open, and declared only as the base of others of which some define the attribute."""
+def _some_subclass_defines(program: Program, one: Meaning, name: str) -> bool:
+    """Whether the value is declared as a base class, and some subclass defines the attribute."""
     match one:
         case InstanceOf(of=Class() as of, exact=False):
-            return bool(universe.symbols(of.module).text.setters(name)) and may_have(universe, of, name)
+            return bool(program.symbols(of.module).text.setters(name)) and may_have(program, of, name)
         case _:
             return False
 
 
-def _subclass_has(universe: Universe, one: Meaning, name: str) -> bool:
+def _subclass_has(program: Program, one: Meaning, name: str) -> bool:
     match one:
         case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
-            text = universe.symbols(of.module).text
-            return may_have(universe, of, name) or registered(text, name)
+            text = program.symbols(of.module).text
+            return may_have(program, of, name) or registered(text, name)
         case _:
             return False
 
 
-def _set_in_tree(universe: Universe, name: str, symbol: str) -> bool:
+def _set_in_tree(program: Program, name: str, symbol: str) -> bool:
     """Whether a file of the tree that imports the symbol's package sets an attribute of that name on an object."""
-    known = universe.forest.kept.setdefault("attributes that are set", {})
+    known = program.project.kept.setdefault("attributes that are set", {})
     assert isinstance(known, dict)
     key = (symbol.partition(".")[0], name)
     if key not in known:
-        known[key] = _search_tree(universe, name, key[0])
+        known[key] = _search_tree(program, name, key[0])
     return bool(known[key])
 
 
-def _search_tree(universe: Universe, name: str, package: str) -> bool:
+def _search_tree(program: Program, name: str, package: str) -> bool:
     word = re.escape(name.encode())
     # Both begin with what is literal: so they are looked for at the speed of memory.
     assigned = re.compile(rb"\.%b(?<!self\.%b)\s*(:[^=\n]+)?=[^=]" % (word, word))
     given = re.compile(rb"setattr\([^,\n]+,\s*[\"']%b[\"']" % word)
-    for file in _importing(universe, package):
-        content = universe.forest.content(file) or b""
+    for file in _importing(program, package):
+        content = program.project.content(file) or b""
         if assigned.search(content) or given.search(content):
             return True
     return False
 
 
-def _importing(universe: Universe, package: str) -> tuple[str, ...]:
+def _importing(program: Program, package: str) -> tuple[str, ...]:
     """The files of the tree that import a package."""
-    forest, key = universe.forest, f"files that import {package}"
-    if key not in forest.kept:
+    project, key = program.project, f"files that import {package}"
+    if key not in project.kept:
         imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
-        forest.kept[key] = tuple(
-            file for file in forest.files([package]) if imported.search(forest.content(file) or b"") is not None
+        project.kept[key] = tuple(
+            file for file in project.files([package]) if imported.search(project.content(file) or b"") is not None
         )
-    found = forest.kept[key]
+    found = project.kept[key]
     assert isinstance(found, tuple)
     return found

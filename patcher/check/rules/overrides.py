@@ -1,22 +1,24 @@
-"""Methods that override a target's: can they be called the way the target calls its own?"""
+"""Methods that override a target's: can they be called the way the target's package calls its own?"""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
 
-from patcher.analysis.facts import FunctionFacts
-from patcher.analysis.meaning import Class, Function, TreeClass, Universe
-from patcher.analysis.meaning.classes import ancestry, dotted
-from patcher.analysis.meaning.decorators import changes_parameters
-from patcher.analysis.meaning.evaluation import named
-from patcher.analysis.meaning.inference import is_static
-from patcher.analysis.model import Beside, Broken, Fine, MethodOf, Parameters, Problem, Use, Verdict
+from patcher.analysis.conditions.severity import guards_of
+from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
+from patcher.analysis.meaning import Class, Function, Program, TreeClass
+from patcher.analysis.meaning.callables import changes_parameters
+from patcher.analysis.meaning.meanings import is_static
+from patcher.analysis.meaning.members import ancestry, dotted
+from patcher.analysis.meaning.program import named
 from patcher.analysis.symbols import Parameter, Signature
-from patcher.analysis.symbols.annotations import is_property
 from patcher.analysis.symbols.classes import methods, own_member
+from patcher.analysis.symbols.definition import is_property
+from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.symbols.signature import read_parameters
-from patcher.check.rules.passed import Passed, always_passed, passed
+from patcher.analysis.symbols.sources import TextIndex
+from patcher.analysis.uses import FunctionFacts, MethodOf, Parameters, Use
 from patcher.i18n import phrase
 
 _FREE = frozenset({"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__", "__getattr__"})
@@ -31,60 +33,63 @@ class _Base:
     signature: Signature
 
 
-def judge_override(use: Use, need: MethodOf, universe: Universe) -> Verdict:
+def judge_override(use: Use, need: MethodOf, program: Program) -> Verdict:
     """Whether a method takes what its base's callers pass, and whether its class is complete."""
-    owner = next((one for one in named(universe, need.owner) if isinstance(one, TreeClass)), None)
-    if owner is None or not any(isinstance(base, Class) for base in ancestry(universe, owner)):
-        return Beside()
-    problems = _incomplete(owner, need, universe)
-    base = _overridden(universe, owner, need.name)
+    owner = next((one for one in named(program, need.owner) if isinstance(one, TreeClass)), None)
+    if owner is None or not any(isinstance(base, Class) for base in ancestry(program, owner)):
+        return Unrelated()
+    problems = _incomplete(owner, need, program)
+    base = _overridden(program, owner, need.name)
     if base is None:
-        return Broken(problems) if problems else Beside()
+        return Broken(problems) if problems else Unrelated()
     symbol = f"{dotted(base.owner)}.{need.name}"
     if need.name not in _FREE:
-        problems += _mismatches(use, need, base, owner, universe)
+        problems += _mismatches(use, need, base, owner, program)
     return Broken(problems) if problems else Fine(symbol)
 
 
-def _overridden(universe: Universe, owner: TreeClass, name: str) -> _Base | None:
-    for base in ancestry(universe, owner)[1:]:
-        if isinstance(base, Class) and (found := own_member(universe.symbols(base.module), base, name)) is not None:
+def _overridden(program: Program, owner: TreeClass, name: str) -> _Base | None:
+    for base in ancestry(program, owner)[1:]:
+        if isinstance(base, Class) and (found := own_member(program.symbols(base.module), base, name)) is not None:
             if not isinstance(found.definition, Function) or is_property(found.definition.node):
                 return None
-            if changes_parameters(universe, found.definition) is None:
+            if changes_parameters(program, found.definition) is None:
                 return None
             bound = not is_static(found.definition.node)
             return _Base(found.definition, base, read_parameters(found.definition.node, bound=bound))
     return None
 
 
-def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, universe: Universe) -> tuple[Problem, ...]:
+def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program: Program) -> tuple[Problem, ...]:
     symbol = f"{dotted(base.owner)}.{need.name}"
     ours, theirs = need.shape, base.signature
     found: list[Problem] = []
-    calls = passed(universe, base.owner.module, need.name)
+    calls = passed(program, base.owner.module, need.name)
     own = owner.facts.methods.get(need.name)
     for index, one in enumerate(theirs.parameters):
         if not _is_refused(index, one, ours, calls):
             continue
+        # `def forward(self, x, **kwargs)` takes the new keyword and ignores it: that matters only if `kwargs` is never
+        # looked at,
+        # and if the value is always passed.
         swallowed = _may_swallow(one, ours)
         if swallowed and not _ignores(own):
             continue
         outside = not swallowed and (
             one.required or calls.from_outside(index if one.kind != "keyword" else None, one.name)
         )
-        if not outside and not _from_base(universe, owner, need.name, one.name, swallowed=swallowed):
+        if not outside and not _passed_by_inherited_method(program, owner, need.name, one.name, swallowed=swallowed):
             continue
         detail = phrase(
             "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
         )
         found.append(Problem("override-mismatch", f"{symbol}({one.name})", use.line, detail))
-    found += _unmet(use, ours, theirs, symbol)
+    found += _required_by_override(use, ours, theirs, symbol)
     return tuple(found)
 
 
 def _is_refused(index: int, one: Parameter, ours: Parameters, calls: Passed) -> bool:
-    """Whether callers give a value to a parameter that the override has no place for."""
+    """Whether callers pass a parameter that the override does not take."""
     if one.kind != "positional" and one.name in (*ours.positional, *ours.keyword):
         return False
     if one.kind != "keyword" and (ours.any_positional or index < len(ours.positional)):
@@ -96,8 +101,10 @@ def _may_swallow(one: Parameter, ours: Parameters) -> bool:
     return ours.any_keyword and one.kind != "positional"
 
 
-def _unmet(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
-    """Parameters that the override requires and that the base's callers do not know of."""
+def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
+    """Problems for parameters that the override requires and that the base does not have, so that no caller passes
+    them."""
+    # A base that takes anything is called with anything.
     if theirs.any_keyword or theirs.any_positional:
         return []
     positions = sum(1 for one in theirs.parameters if one.kind != "keyword")
@@ -116,19 +123,23 @@ def _ignores(own: FunctionFacts | None) -> bool:
     return own is not None and own.ignores_keywords
 
 
-def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, *, swallowed: bool) -> bool:
+def _passed_by_inherited_method(
+    program: Program, owner: TreeClass, name: str, parameter: str, *, swallowed: bool
+) -> bool:
     """Whether a method that the tree's class inherits calls this one with the parameter.
 
-    Where it is swallowed, one that only hands on a parameter of its own counts if its callers always give that.
+    If the override swallows the parameter in `**kwargs`, a call that only passes on an optional parameter of its own
+    counts where the callers of that method always give it.
     """
-    own = _defined(universe, owner)
+    own = _defined(program, owner)
     inherited = (
         (base, method)
-        for base in ancestry(universe, owner)
+        for base in ancestry(program, owner)
         if isinstance(base, Class)
-        for method in methods(universe.symbols(base.module), base)
+        for method in methods(program.symbols(base.module), base)
     )
     for base, method in inherited:
+        # A method that the tree overrides itself does not run with the tree's class.
         if method.name == name or method.name in own:
             continue
         for node in ast.walk(method):
@@ -139,8 +150,8 @@ def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, 
                     for word in words:
                         if word.arg == parameter and (
                             not swallowed
-                            or not _is_handed_on(word.value, method)
-                            or always_passed(universe, base, method.name, ast.unparse(word.value))
+                            or not _is_passed_on(word.value, method)
+                            or always_passed(program, base, method.name, ast.unparse(word.value))
                         ):
                             return True
                 case _:
@@ -148,32 +159,32 @@ def _from_base(universe: Universe, owner: TreeClass, name: str, parameter: str, 
     return False
 
 
-def _is_handed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_passed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether the value is a parameter of the method that callers may leave out."""
     optional = [*method.args.args[len(method.args.args) - len(method.args.defaults) :]]
     optional += [one for one, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True) if default]
     return isinstance(value, ast.Name) and value.id in {one.arg for one in optional}
 
 
-def _defined(universe: Universe, owner: TreeClass) -> frozenset[str]:
-    """The methods that the class has on this target: some are defined for certain versions only."""
-    from patcher.analysis.conditions.guards import Guards
-
-    facts = universe.forest.module(owner.module)
-    guards = universe.once(("guards",), lambda: Guards(universe), None)
+def _defined(program: Program, owner: TreeClass) -> frozenset[str]:
+    """The methods that the class has on this target; those under a test of versions that fails are left out."""
+    facts = program.project.module(owner.module)
+    guards = guards_of(program)
     without = {
         use.need.name
         for use in (facts.uses if facts is not None else ())
         if isinstance(use.need, MethodOf) and use.need.owner == owner.dotted and use.context.conditions
-        if guards is not None and guards.runs(use, guards.target) is False
+        if guards.runs(use, guards.target) is False
     }
     return frozenset(owner.facts.methods) - without
 
 
-def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[Problem, ...]:
-    """Abstract methods that a class which implements others of the same base leaves open; told once a class."""
+def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Problem, ...]:
+    """Problems for abstract methods that a class does not implement although it implements others. One time per
+    class."""
     own = owner.facts.methods
-    order = ancestry(universe, owner)
+    order = ancestry(program, owner)
+    # Told once, at the first method of the class. A class with abstract methods of its own is a base for others.
     if not own or next(iter(own)) != need.name or _is_abstract(own):
         return ()
     if not all(
@@ -188,8 +199,8 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
             for name in (*base.facts.methods, *base.facts.attributes):
                 abstract.pop(name, None)
         elif isinstance(base, Class):
-            for method in methods(universe.symbols(base.module), base):
-                if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list):
+            for method in methods(program.symbols(base.module), base):
+                if _is_abstract_method(method):
                     abstract[method.name] = base
                 else:
                     abstract.pop(method.name, None)
@@ -197,8 +208,8 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
         method.name
         for base in order
         if isinstance(base, Class)
-        for method in methods(universe.symbols(base.module), base)
-        if any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
+        for method in methods(program.symbols(base.module), base)
+        if _is_abstract_method(method)
     } & set(own)
     if not implemented:
         return ()
@@ -217,6 +228,107 @@ def _incomplete(owner: TreeClass, need: MethodOf, universe: Universe) -> tuple[P
     )
 
 
+def _is_abstract_method(method: FunctionNode) -> bool:
+    """Whether it is decorated with `@abstractmethod` or `@abc.abstractmethod`."""
+    return any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
+
+
 def _is_abstract(own: object) -> bool:
     assert hasattr(own, "values")
     return any(facts.abstract for facts in own.values())
+
+
+_LONGEST = 4000
+"""Bytes behind a method's name that are searched for the end of its call: a guess at the longest call in a package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """`keywords` that some call passes, `most` positional arguments; `open`: some call passes `*` or `**`.
+
+    `foreign` are the keywords of calls on anything but `self`.
+    """
+
+    keywords: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
+    most: int = 0
+    open: bool = False
+
+    def by_keyword(self, name: str) -> bool:
+        return name in self.keywords
+
+    def reaches(self, index: int | None, name: str) -> bool:
+        """Whether some call gives the parameter a value, by its place or its name."""
+        return name in self.keywords or (index is not None and index < self.most)
+
+    def from_outside(self, index: int | None, name: str) -> bool:
+        """The same of calls that are not a class's own on `self`, as far as they pass it by name."""
+        return name in self.foreign or (index is not None and index < self.most)
+
+
+def passed(program: Program, module: str, name: str) -> Passed:
+    """What the package of `module` passes wherever it calls `….name(…)`."""
+    key = ("passed", module.partition(".")[0], name)
+    return program.once(key, lambda: _search(program.symbols(module).text, name), Passed())
+
+
+def always_passed(program: Program, owner: Class, method: str, name: str) -> bool:
+    """Whether every module that mentions the class and calls the method passes the parameter by name, and not as False.
+
+    A method that is passed on without a call may be called without the parameter.
+    """
+    text = program.symbols(owner.module).text
+    knowing = {mention.module for mention in text.mentions(owner.qualname)} - {owner.module}
+    asked = False
+    for mention in text.mentions(method):
+        before = text.before(mention)
+        if mention.module not in knowing or not before.endswith(b".") or before.lstrip().startswith(b"#"):
+            continue
+        call = _parsed(text.after(mention, method, _LONGEST))
+        given = {word.arg: word.value for word in call.keywords} if call is not None else {}
+        # A call without the parameter, or with False, means that the method works without it.
+        value = given.get(name)
+        if value is None or (isinstance(value, ast.Constant) and value.value is False):
+            return False
+        asked = True
+    return asked
+
+
+def _search(text: TextIndex, name: str) -> Passed:
+    keywords: set[str] = set()
+    foreign: set[str] = set()
+    most, open_ = 0, False
+    for mention in text.mentions(name):
+        if not text.before(mention).rstrip().endswith(b".") or text.before(mention).lstrip().startswith(b"#"):
+            continue
+        call = _parsed(text.after(mention, name, _LONGEST))
+        if call is None:
+            continue
+        words = {word.arg for word in call.keywords if word.arg}
+        keywords |= words
+        foreign |= set() if text.before(mention).endswith(b"self.") else words
+        most = max(most, sum(1 for one in call.args if not isinstance(one, ast.Starred)))
+        open_ = open_ or any(word.arg is None for word in call.keywords)
+    return Passed(frozenset(keywords), frozenset(foreign), most, open_)
+
+
+def _parsed(after: bytes) -> ast.Call | None:
+    """The call whose arguments begin the text; None if it begins with anything else."""
+    if not after.startswith(b"("):
+        return None
+    # Brackets are counted in the raw text. One inside a string may end the call too early; then it does not parse and
+    # is left
+    # out.
+    depth = 0
+    for index, byte in enumerate(after):
+        if byte in b"([{":
+            depth += 1
+        elif byte in b")]}":
+            depth -= 1
+            if depth == 0:
+                try:
+                    node = ast.parse(b"f" + after[: index + 1], mode="eval").body
+                except (SyntaxError, ValueError):
+                    return None
+                return node if isinstance(node, ast.Call) else None
+    return None

@@ -14,9 +14,11 @@ _CLOSING = frozenset({"fi", "done", "esac"})
 _BETWEEN = frozenset({"then", "else", "elif", "do", "time", "!", "{", "}", "[[", "]]", "in", "function", "coproc"})
 _REDIRECTS = frozenset({"<", ">", ">>", "<&", ">&", "&>", "&>>", ">|", "<<<"})
 _MANY = 64
+"""How many texts one variable may hold. A guess: a script sets a name in a few branches at most."""
 _LONGEST = 20_000
 """Characters of a word that are known; `A=$A$A`, forty times, would be more than any machine has memory for."""
 _MOST_ELEMENTS = 2000
+"""Elements of one array. A guess far above what a command line has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ def commands(text: str, line: int = 1) -> Iterator[Command | Misread]:
             case Unfinished(line=at):
                 yield Misread(at)
                 return
+            # `args=(a b)`
             case Operator(text="=("):
                 array = building.arrays.setdefault(len(building.words) - 1, [])
             case Word() if array is not None:
@@ -94,6 +97,7 @@ def commands(text: str, line: int = 1) -> Iterator[Command | Misread]:
                 if sign == "\n":
                     continue
         if isinstance(token, Word | Operator) and pending and not isinstance(token, Document):
+            # A command is complete when the line ends, since here-documents follow the line.
             ready, pending = (pending, []) if not _awaits(token) else ([], pending)
             for done in ready:
                 yield from script.finish(done)
@@ -125,6 +129,7 @@ class _Script:
             elif plain not in _BETWEEN:
                 break
             words, offset = words[1:], offset + 1
+            # `for x in a b c` sets x and runs nothing.
             if plain in ("for", "case", "select", "function"):
                 return
         if not words:
@@ -161,6 +166,7 @@ class _Script:
         return found[0] if len(found) == 1 else None
 
     def _set(self, name: str, value: Field) -> None:
+        # Within `if` or a loop the earlier text may still hold.
         earlier = self._texts.get(name, ()) if self._depth > 0 else ()
         self._texts[name] = (*(one for one in earlier if one.text != value.text), value)[-_MANY:]
 
@@ -189,6 +195,8 @@ class _Script:
             case Variable(name=name, default=default):
                 if (value := self.known(name)) is not None:
                     return value.text
+                # `${MODEL:-Qwen/Qwen2}`: the default holds unless the script sets the name. The environment may, which
+                # is not known.
                 if name not in self._texts and default is not None and "$" not in default:
                     return default.strip("\"'")
                 return f"${{{name}}}"

@@ -144,6 +144,7 @@ class _Lexer:
         if not self._parts:
             self._begun = self.line
         match self._parts, part:
+            # Pieces of one unquoted text are one part, so that `NAME=value` is seen as an assignment.
             case [*_, Text(text=before, quoted=False)], Text(text=more, quoted=False) if len(before) < _LONG:
                 self._parts[-1] = Text(before + more)
             case _:
@@ -176,6 +177,7 @@ class _Lexer:
             self.at += 1
             return
         text = next((one for one in _OPERATORS if self.text.startswith(one, self.at)), char)
+        # `2>file`: the number is part of the redirect and no word.
         if text[0] in "<>" and isinstance(only, Text) and only.text.isdigit():
             self._parts = []
         yield from self._word()
@@ -242,6 +244,7 @@ class _Lexer:
             if end < 0:
                 raise _CutError(self.line, "expansion")
             return self._computed(end + 1, quoted)
+        # `$'...'`
         if after == "'" and not quoted:
             self._single(start + 2)
             return Text("", quoted=True)
@@ -250,6 +253,7 @@ class _Lexer:
         if after == "{":
             end = self._closing(start + 1, "{", "}")
             inner = _PARAMETER.fullmatch(self.text, start + 2, end - 1)
+            # `${name//a/b}`, `${#name}`, `${!name}`: what they give is not followed.
             if inner is None:
                 return self._computed(end, quoted)
             self.at = end

@@ -1,25 +1,42 @@
-"""Where jobs are kept below the tree, and what a job's folder says of it."""
+"""Where jobs are kept below the tree, what a job's folder says of it, and how much of that counts.
+
+A job's folder lies in the tree, and a tree is data: it may come with a folder that somebody made up, whose record names
+other people's processes and whose notes name another program's shared memory. So each value of a record is checked for
+its kind (`_noted`), and what was noted of a job's traces counts only with a seal that this user's own key gives. The
+key lies where no tree and no host's folder reaches (`KEY_FILE`).
+"""
 
 from __future__ import annotations
 
+import errno
+import hmac
+import json
 import math
 import os
 import stat
 import time
-from typing import Any, BinaryIO, Dict
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict
 
-from patcher.jobs.agent import processes
+from patcher.jobs.agent import processes, traces
 from patcher.messages import Refusal, phrase, why
+from patcher.remote.agent import place
 from patcher.remote.agent.place import JOBS
 from patcher.worktree import disk, files
 from patcher.worktree.json_text import parse_json
 
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
 SOCKET = "tmux"
 """The socket of a job's tmux, in its folder. It is named from there: a whole path may be too long for a socket."""
+HOOK, STACKS = "hook", "stacks"
+"""In a job's folder: what its Pythons load when they start, and where that hook lets each write its stacks."""
+KEPT = ("git_ignore.py",)
+"""Beside the script itself: what a job read, kept in its folder as it was then."""
 STARTING = 60.0
-"""Seconds after which a job that has not begun counts as lost."""
+"""Seconds after which a job that has not begun counts as lost: twice what its start waits for it (`starting.BEGIN`)."""
 SILENT = 120.0
-"""Seconds without a sign of life after which a job on another machine counts as lost."""
+"""Seconds without a sign of life after which a job on another machine counts as lost: twelve of its pulses."""
 
 Told = Dict[str, Any]
 _TEXTS = ("script", "root", "user", "shell", "profile")
@@ -208,3 +225,84 @@ def make(root: str, name: str) -> str:
             if at.endswith(name) or not stat.S_ISDIR(os.lstat(at).st_mode):
                 raise
     return at
+
+
+KEY_FILE = "~/.local/state/uky-patch/jobs.key"
+_LENGTH = 32
+"""Bytes of the key, as many as a SHA-256 has."""
+
+
+def notes_key(*, make: bool = False) -> bytes:
+    """The key of this user on this machine; with `make` a new one where there is none.
+
+    Empty where there is none and none can be made: then notes tie nothing to a job.
+    """
+    path = os.path.expanduser(KEY_FILE)
+    try:
+        content, found = files.read_and_status(path, _LENGTH)
+        private = found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
+        if len(content) == _LENGTH and private:
+            return content
+    except OSError:
+        pass
+    if not make:
+        return b""
+    try:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        files.replace(path, os.urandom(_LENGTH), mode=0o600)
+    except OSError:
+        return b""
+    return notes_key()
+
+
+def noted(folder: str, *kinds: str) -> list[dict[str, Any]]:
+    """What `traces` noted of the job in `folder`, of these kinds, since the machine was started."""
+    found: list[dict[str, Any]] = []
+    secret = notes_key()
+    for line in traces.lines_of(os.path.join(folder, traces.NOTE)) if secret else ():
+        try:
+            note = parse_json(line)
+            sealed = hmac.compare_digest(str(note["seal"]), traces.seal(folder, note, secret))
+        except (ValueError, LookupError, TypeError):
+            continue
+        if sealed and note["kind"] in kinds:
+            found.append(note)
+    return found
+
+
+WORKING = os.path.join(place.OURS, "working")
+
+
+def keep_working_configuration(request: Request) -> dict[str, Any]:
+    """Copy what the job `id` ran into a folder of its name, with `facts` beside it; `latest` points there then."""
+    root = place.root(request)
+    at = folder_of(root, request.args["id"])
+    job = look(at)
+    above = os.path.join(root, WORKING)
+    to = os.path.join(above, job["id"])
+    try:
+        os.makedirs(to, 0o700, exist_ok=True)
+        if os.path.realpath(to) != os.path.join(os.path.realpath(root), WORKING, job["id"]):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), to)
+        for name in (os.path.basename(job["script"]), *KEPT):
+            if os.path.isfile(os.path.join(at, name)):
+                content, found = files.read_and_status(os.path.join(at, name), files.SOURCE_BYTES)
+                files.replace(os.path.join(to, name), content, mode=stat.S_IMODE(found.st_mode))
+        facts = dict(job["facts"], **request.args["facts"])
+        told = dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"])
+        files.replace(os.path.join(to, "working.json"), json.dumps(told, indent=1).encode())
+        link = os.path.join(above, "latest.new")
+        disk.symlink(os.path.basename(to), link)
+        disk.replace(link, os.path.join(above, "latest"))
+    except OSError as error:
+        cause = phrase("{file}: {reason}", file=str(error.filename or to), reason=why(error))
+        raise Refusal("unwritable", phrase("the configuration that worked cannot be kept"), cause) from error
+    return {"path": to}
+
+
+def working_configuration(root: str) -> dict[str, Any] | None:
+    """The configuration that worked last."""
+    found = read(os.path.join(root, WORKING, "latest", "working.json"))
+    if not isinstance(found, dict) or not found:
+        return None
+    return dict(found, path=os.path.realpath(os.path.join(root, WORKING, "latest")))

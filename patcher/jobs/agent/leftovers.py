@@ -4,7 +4,7 @@ A thing counts as the job's only by proof:
 
 - a process, where it carries the job's mark or descends from one that does (`processes.claims`);
 - shared memory, a socket or a session of Ray, where a proven process holds it, or where the sealed notes of this job
-  name it (`traces_key.noted`);
+  name it (`folder.noted`);
 - a cache, where it lies in the tree, outside of the sources, under a name that a compiler gives.
 
 What others hold and stands in the job's way (GPU memory, a port, another Ray) is listed apart, with the reason.
@@ -20,7 +20,7 @@ import stat
 import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.jobs.agent import devices, folder, processes, traces, traces_key
+from patcher.jobs.agent import folder, processes, traces
 from patcher.jobs.agent.processes import TICKS, Table
 from patcher.messages import Message, Refusal, phrase
 from patcher.remote.agent import variables
@@ -143,7 +143,7 @@ def _path_item(kind: str, path: str, reason: Message, **facts: Any) -> Item:
 def _find_processes(found: Snapshot) -> tuple[Items, Items]:
     """The job's processes; and those of others that carry its mark, or hold what it wants: a GPU, a port, a Ray."""
     gpus: GpuUse = {}
-    for gpu in devices.devices():
+    for gpu in processes.gpus_in_use():
         for process in gpu["busy"]:
             gpus.setdefault(process["pid"], []).append((gpu["index"], process["memory"]))
     listening = _listening()
@@ -252,7 +252,7 @@ def _find_shared(found: Snapshot) -> tuple[Items, Items]:
     """
     notes = {
         (note["path"], note["device"], note["inode"]): note["pid"]
-        for note in traces_key.noted(found.job["folder"], "shm", "socket")
+        for note in folder.noted(found.job["folder"], "shm", "socket")
     }
     bound = traces.sockets_by_path()
     own: Items = []
@@ -289,7 +289,7 @@ def _find_sessions(found: Snapshot) -> tuple[Items, Items]:
     """Folders of Ray's sessions that the job has made; and those of them in which somebody else's process works."""
     reasons = {
         note["path"]: phrase("process {pid} of the job worked in it", pid=note["pid"])
-        for note in traces_key.noted(found.job["folder"], "session")
+        for note in folder.noted(found.job["folder"], "session")
         if _identity(note["path"]) == (note["device"], note["inode"])
     }
     for pid in sorted(found.own):

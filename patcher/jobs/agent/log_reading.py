@@ -1,6 +1,7 @@
-"""The verbs that read jobs and their logs: `job_list`, `job_look`, `job_follow`, `job_tail` and `job_scan`.
+"""The verbs that read jobs and their logs: `job_list`, `job_look`, `job_follow`, `job_tail`, `job_scan` and `job_log`.
 
-`job_scan` finds the lines of a log that matter on the machine where the log is, however long it is.
+`job_scan` finds the lines of a log that matter on the machine where the log is, however long it is. `job_log` sends it
+whole, or its beginning and its end, without the secrets that are known here.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Iterable, List
 
-from patcher.jobs.agent import devices, folder, processes
-from patcher.jobs.agent.working_configuration import working
-from patcher.remote.agent import place
+from patcher.jobs.agent import folder, processes
+from patcher.jobs.agent.folder import working_configuration
+from patcher.remote.agent import place, variables
+from patcher.secrets.known import values_here
+from patcher.secrets.redacting import Following, Redactor
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -24,9 +27,11 @@ CHUNK = 1 << 18
 TICK = 1.0
 """Seconds of silence after which the other side is told the time."""
 NAP = 0.1
+"""Seconds between looks for more of the log."""
 TAIL = 8 << 20
-"""How far back the last lines of a log are looked for."""
+"""How far back the last lines of a log are looked for: progress bars without newlines grow to megabytes."""
 _WATCHED = 0.3
+"""Seconds between two looks at the processes, whose CPU time in between makes their share. Set by hand."""
 
 
 def jobs(request: Request) -> dict[str, Any]:
@@ -51,8 +56,8 @@ def look(request: Request) -> dict[str, Any]:
             told["processes"].append(
                 {"pid": pid, "name": process.name, "cpu": share, "seconds": process.cpu, "memory": process.memory}
             )
-    told["gpus"] = devices.devices()
-    told["working"] = working(place.root(request))
+    told["gpus"] = processes.gpus_in_use()
+    told["working"] = working_configuration(place.root(request))
     return told
 
 
@@ -67,7 +72,7 @@ def follow(request: Request) -> dict[str, Any]:
     wait = bool(request.args.get("wait"))
     at_byte = int(request.args.get("offset", 0))
     times = Times(os.path.join(at, "times"))
-    said = begun = time.monotonic()
+    message = begun = time.monotonic()
     seconds = request.args.get("seconds")
 
     def age() -> float:
@@ -88,8 +93,8 @@ def follow(request: Request) -> dict[str, Any]:
                 break
             if seconds is not None and time.monotonic() - begun >= seconds:
                 break
-            if time.monotonic() - said >= TICK:
-                said = time.monotonic()
+            if time.monotonic() - message >= TICK:
+                message = time.monotonic()
                 request.emit(now=state["now"])
             if os.fstat(log.fileno()).st_size <= at_byte:
                 time.sleep(NAP)
@@ -162,10 +167,13 @@ def _send(request: Request, log: BinaryIO, offset: int, times: Times, now: Calla
 
 
 BLOCK = 1 << 20
+"""Bytes that are searched at once."""
 FIRST = 3
+"""How often each text of `first` counts: its first place tells the milestone, and eight ranks may say it at once."""
 LAST = 200
+"""Lines of `last` that are told: the last steps, and a traceback behind them."""
 LONGEST = 500
-"""Bytes of a line that are told."""
+"""Bytes of a line that are told: an exception says what it is at its beginning."""
 
 Found = List[Any]
 """A line: its number, the offset behind it, when it was there, its text."""
@@ -236,3 +244,57 @@ def _line(block: bytes, at: int, whole: int) -> tuple[int, int]:
     start = max(start, block.rfind(b"\r", start, at) + 1)
     end = block.find(b"\n", at, whole) + 1 or whole
     return start, block.find(b"\r", at, end) + 1 or end
+
+
+_SENT_AT_ONCE = 1 << 20
+"""Bytes that are redacted and sent at once."""
+_LONGEST_LINE = 4 * _SENT_AT_ONCE
+"""A line that is longer is cut: progress bars without newlines grow for hours."""
+
+
+def send_log(request: Request) -> dict[str, Any]:
+    """Send the log of the job `job`: all of it, or the first and last bytes where it is longer than `first` + `last`.
+
+    Events have a body. What is left out comes as one event with `skipped`: bytes, and `newlines` in them. Answers
+    `size`, `changed`: when it last grew, and `hidden`: how many secrets were taken out. Raises Refusal.
+    """
+    args = request.args
+    job = folder.look(folder.folder_of(place.root(request), args["job"]))
+    known = values_here(dict(os.environ))
+    if job["elsewhere"] is None:
+        for process in processes.of_job(job, processes.table()):
+            known |= values_here(variables.of_process(process.pid))
+    redactor = Redactor(known)
+    with folder.log(job["folder"]) as log:
+        size = os.fstat(log.fileno()).st_size
+        first, last = args.get("first"), args.get("last")
+        if first is None or last is None or size <= first + last:
+            _send_redacted(request, log, size, redactor)
+        else:
+            _send_redacted(request, log, first, redactor)
+            begin = log.tell()
+            newlines = _skip_to(request, log, size - last)
+            request.emit(skipped=log.tell() - begin, newlines=newlines)
+            _send_redacted(request, log, size, redactor)
+        changed = os.fstat(log.fileno()).st_mtime
+    return {"size": size, "hidden": redactor.count, "changed": changed}
+
+
+def _send_redacted(request: Request, log: BinaryIO, upto: int, redactor: Redactor) -> None:
+    """Send what comes before the byte `upto`, to the end of its line."""
+    following = Following(redactor)
+    while log.tell() < upto and not request.gone():
+        block = log.read(min(_SENT_AT_ONCE, upto - log.tell()))
+        if log.tell() >= upto:
+            block += log.readline(_LONGEST_LINE)
+        shown = following.feed(block.decode("utf-8", "surrogateescape"))
+        request.emit_body(shown.encode("utf-8", "surrogateescape"))
+    request.emit_body(following.rest().encode("utf-8", "surrogateescape"))
+
+
+def _skip_to(request: Request, log: BinaryIO, upto: int) -> int:
+    """Go on to the first line that begins behind the byte `upto`. Returns how many newlines were passed."""
+    count = 0
+    while log.tell() < upto and not request.gone():
+        count += log.read(min(_SENT_AT_ONCE, upto - log.tell())).count(b"\n")
+    return count + log.readline(_LONGEST_LINE).count(b"\n")

@@ -10,6 +10,8 @@ from typing import Any, Dict, Iterable, NamedTuple
 from patcher.jobs.agent.runner import start_of
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, phrase
+from patcher.remote.agent import gpus
+from patcher.remote.agent.facts import Untold
 
 MARK = "UKY_PATCH_JOB"
 """The variable that every process of a job has in its environment, with the job's id as its value."""
@@ -100,6 +102,16 @@ def status(pid: int) -> dict[str, str]:
         return {}
 
 
+def io_counters(pid: int) -> dict[str, int]:
+    """What a process has read and written, by the kernel's names such as `rchar`; none where that may not be read."""
+    try:
+        with open(f"/proc/{pid}/io", encoding="ascii") as stream:
+            pairs = (line.partition(":") for line in stream)
+            return {name: int(value) for name, _, value in pairs}
+    except (OSError, ValueError):
+        return {}
+
+
 def signals(pid: int) -> tuple[int, int]:
     """The signals that a process catches, and those that it blocks; as bits, signal 1 lowest."""
     found = status(pid)
@@ -114,14 +126,27 @@ def user_of(pid: int) -> str:
         return ""
 
 
-def command_of(pid: int, most: int = 120) -> str:
-    """What a process was started as: its name and first arguments, none of them cut; empty where it is gone."""
+def command_line(pid: int) -> list[bytes]:
+    """The words of a process's command line, or what it has made of it; empty where it is gone.
+
+    A process may write any text there: Ray's workers and vLLM's engines do, as `ray::WorkerDict` with blanks behind it.
+    """
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            content = stream.read(1 << 17)
+            content = stream.read(1 << 17).rstrip(b"\0 ")
     except OSError:
-        return ""
-    words = b" ".join(part for part in content.rstrip(b"\0").split(b"\0") if part)
+        return []
+    return content.split(b"\0") if content else []
+
+
+def title_of(pid: int) -> str:
+    """The whole command line of a process, or what it has made of it; empty where it is gone."""
+    return b" ".join(word for word in command_line(pid) if word).decode("utf-8", "replace").strip()
+
+
+def command_of(pid: int, most: int = 120) -> str:
+    """What a process was started as: its name and first arguments, none of them cut; empty where it is gone."""
+    words = b" ".join(word for word in command_line(pid) if word)
     whole = words if len(words) <= most else words[:most].rpartition(b" ")[0]
     return b" ".join(whole.split()).decode("utf-8", "replace")
 
@@ -174,12 +199,14 @@ def watched(job: dict[str, Any]) -> bool:
     if runner is None or not alive(runner):
         return False
     try:
-        with open(f"/proc/{runner['pid']}/cmdline", "rb") as stream:
-            words = stream.read(1 << 16).split(b"\0")
         within = os.path.samefile(f"/proc/{runner['pid']}/cwd", job["folder"])
     except (OSError, ValueError):
         return False
-    return within and any(word.endswith(b"/runner.py") for word in words) and owner_of(runner["pid"]) == os.getuid()
+    return (
+        within
+        and any(word.endswith(b"/runner.py") for word in command_line(runner["pid"]))
+        and owner_of(runner["pid"]) == os.getuid()
+    )
 
 
 def leads(job: dict[str, Any]) -> bool:
@@ -224,3 +251,35 @@ def owner_of(pid: int) -> int:
         return os.stat(f"/proc/{pid}").st_uid
     except OSError:
         return -1
+
+
+_NOBODY = 2 << 30
+"""Bytes in use on a GPU from which on somebody is there though no process is shown: one of another container. Set by
+hand: a display or the driver itself takes some hundred MB."""
+_SHARED = "nvidia-cuda-mps"
+
+
+def gpus_in_use() -> list[dict[str, Any]]:
+    """Each GPU, and its processes as `busy`, servers that share GPUs apart; none where nvidia-smi tells of none."""
+    try:
+        found = gpus.gpus()
+        running = gpus.processes()
+    except Untold:
+        return []
+    by_uuid = {gpu["uuid"]: dict(gpu, busy=[]) for gpu in found}
+    for process in running:
+        if process["uuid"] in by_uuid and not process["name"].rpartition("/")[2].startswith(_SHARED):
+            by_uuid[process["uuid"]]["busy"].append(process)
+    return list(by_uuid.values())
+
+
+def visible_gpus(found: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
+    """Those that CUDA_VISIBLE_DEVICES leaves a job; all where it is not set, or is not understood."""
+    names = [part.strip() for part in (wanted or "").split(",") if part.strip()]
+    chosen = [gpu for gpu in found if any(name == str(gpu["index"]) or gpu["uuid"].startswith(name) for name in names)]
+    return chosen or found
+
+
+def unseen_process(gpu: dict[str, Any]) -> list[dict[str, Any]]:
+    """Somebody whose process is not shown here, where the GPU's memory says that there is one."""
+    return [{"pid": None, "memory": gpu["used"]}] if (gpu["used"] or 0) > _NOBODY else []

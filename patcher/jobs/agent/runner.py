@@ -20,11 +20,13 @@ SAMPLE = 0.2
 SPARSE = 3600.0
 """Seconds after which the size of the log is noted every `SPARSE_STEP` seconds only."""
 SPARSE_STEP = 5.0
+"""Seconds: for the first hour each phase counts, later only steps do."""
 PULSE = 10.0
-"""Seconds between signs of life: the time of change of `times`."""
+"""Seconds between signs of life: the time of change of `times`. `folder.SILENT` allows for twelve of them."""
 RESERVE = 4096
+"""Bytes that are set aside for the ending, a block of the disk: it has some hundred."""
 PATIENCE = 3600.0
-"""Seconds for which the ending is tried to be written where the disk is full."""
+"""Seconds for which the ending is tried to be written where the disk is full: somebody may make room."""
 
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,20 +1,26 @@
-"""Start a job that outlives the connection, unless something of somebody's is running already."""
+"""Start a job that outlives the connection, unless something of somebody's is running already.
+
+On a host it gets the environment that its user has after logging in, as a shell of `ssh host` would; on the user's own
+machine that of the command.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import pwd
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
+import uuid
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import devices, folder, login, processes, traces_key
+from patcher.jobs.agent import folder, processes
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
-from patcher.jobs.agent.stacks_hook import FOLDER
 from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
 from patcher.worktree import files
@@ -23,11 +29,78 @@ from patcher.worktree.json_text import parse_json
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
+LOGIN_SECONDS = 10.0
+"""How long the user's login files may take. A guess: they may lie on a network disk."""
+_OF_CONNECTION = (
+    *("SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "SHLVL", "OLDPWD", "PWD", "_", "TMUX", "TMUX_PANE"),
+)
+"""What belongs to a connection and not to a job."""
+
+
+def login_environment() -> tuple[dict[str, str], str]:
+    """The variables, and the shell that they come from; empty where it gave none, and the connection's are taken."""
+    try:
+        shell = pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    except KeyError:  # A user that the system does not know, as in a container.
+        shell = "/bin/sh"
+    fence = uuid.uuid4().hex
+    command = f"printf {fence}; env -0; printf {fence}"
+    try:
+        asked = subprocess.Popen(
+            [shell, "-l", "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return connection_environment(), ""
+    try:
+        message, _ = asked.communicate(timeout=LOGIN_SECONDS)
+    except subprocess.TimeoutExpired:
+        try:
+            os.killpg(asked.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        asked.kill()
+        asked.wait()
+        return connection_environment(), ""
+    parts = message.split(fence.encode())
+    if len(parts) != 3 or b"PATH=" not in parts[1]:
+        return connection_environment(), ""
+    pairs = (item.partition(b"=") for item in parts[1].split(b"\0") if b"=" in item)
+    return _clean({os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}), shell
+
+
+def connection_environment() -> dict[str, str]:
+    """The variables that this program itself was started with, less the connection's own."""
+    return _clean(dict(os.environ))
+
+
+def with_interpreter(environment: dict[str, str], python: str | None) -> dict[str, str]:
+    """The same with the interpreter to train with first in PATH, and its environment named as activating it would."""
+    if not python:
+        return environment
+    folder = os.path.dirname(python)
+    found = dict(environment)
+    rest = [part for part in found.get("PATH", os.defpath).split(os.pathsep) if part != folder]
+    found["PATH"] = os.pathsep.join([folder, *rest])
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYTHONHOME"):
+        found.pop(name, None)
+    above = os.path.dirname(folder)
+    if os.path.isfile(os.path.join(above, "pyvenv.cfg")):
+        found["VIRTUAL_ENV"] = above
+    elif os.path.isdir(os.path.join(above, "conda-meta")):
+        found["CONDA_PREFIX"] = above
+    return found
+
+
+def _clean(environment: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in _OF_CONNECTION}
+
+
 BEGIN = 30.0
-HOOK = "hook"
-"""In a job's folder: what its Pythons load when they start."""
-KEPT = ("git_ignore.py",)
-"""Beside the script itself: what a job read, kept in its folder as it was then."""
+"""Seconds that the program that runs the job may take to say that it has begun. A guess: a network disk is slow."""
 
 
 def start(request: Request) -> dict[str, Any]:
@@ -44,8 +117,8 @@ def start(request: Request) -> dict[str, Any]:
     script = _script(root, args["script"])
     if not args.get("share"):
         _require_idle(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
-    environment, shell = (login.connection(), "") if args.get("here") else login.login()
-    environment = login.with_interpreter(environment, args.get("python"))
+    environment, shell = (connection_environment(), "") if args.get("here") else login_environment()
+    environment = with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
     name = _name()
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
@@ -70,7 +143,7 @@ def start(request: Request) -> dict[str, Any]:
     }
     at = _make(root, name, job, script)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
-    order["key"] = traces_key.key(make=True).hex()
+    order["key"] = folder.notes_key(make=True).hex()
     _launch(at, order)
     _show(at, name)
     return folder.look(at)
@@ -105,8 +178,8 @@ def _require_idle(root: str, wanted: str | None, host: str) -> None:
             raise Refusal("busy", phrase("a job of this tree is running"), cause, phrase(advice, host=host))
     busy = [
         _describe_user(gpu, process)
-        for gpu in devices.visible(devices.devices(), wanted)
-        for process in gpu["busy"] or devices.unseen(gpu)
+        for gpu in processes.visible_gpus(processes.gpus_in_use(), wanted)
+        for process in gpu["busy"] or processes.unseen_process(gpu)
     ]
     if busy:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
@@ -130,10 +203,10 @@ def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
         folder.make(root, name)
         for program in ("runner", "traces", "viewer"):
             _write(os.path.join(at, f"{program}.py"), _source(f"patcher.jobs.agent.{program}"))
-        for inner in (HOOK, FOLDER):
+        for inner in (folder.HOOK, folder.STACKS):
             os.mkdir(os.path.join(at, inner), 0o700)
-        _write(os.path.join(at, HOOK, "sitecustomize.py"), _source("patcher.jobs.agent.sitecustomize_hook"))
-        for kept in (script, *(os.path.join(root, other) for other in KEPT)):
+        _write(os.path.join(at, folder.HOOK, "sitecustomize.py"), _source("patcher.jobs.agent.sitecustomize_hook"))
+        for kept in (script, *(os.path.join(root, other) for other in folder.KEPT)):
             if os.path.isfile(kept):
                 _write(os.path.join(at, os.path.basename(kept)), files.read(kept, files.SOURCE_BYTES, follow=True))
         _write(os.path.join(at, "log"), b"")
@@ -153,9 +226,9 @@ def _name() -> str:
 
 def _add_stacks_hook(environment: dict[str, str], at: str) -> None:
     """Let every Python of the job be asked for its stacks, also where it may not be traced."""
-    environment[VARIABLE] = os.path.join(at, FOLDER)
+    environment[VARIABLE] = os.path.join(at, folder.STACKS)
     before = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = os.pathsep.join([os.path.join(at, HOOK), *([before] if before else [])])
+    environment["PYTHONPATH"] = os.pathsep.join([os.path.join(at, folder.HOOK), *([before] if before else [])])
 
 
 def _launch(at: str, order: dict[str, Any]) -> None:

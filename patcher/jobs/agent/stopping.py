@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 Targets = Dict[int, Process]
 GRACE = 20.0
-"""Seconds for which the job may end by itself after it was told to."""
+"""Seconds for which the job may end by itself after it was told to. A guess: Ray and vLLM tidy up after themselves."""
 ALONE = 3.0
-"""Seconds that its other processes have once those of its session are gone: Ray's end with their driver."""
+"""Seconds that its other processes have once those of its session are gone: Ray's end with their driver. A guess."""
 LATER = 5.0
-"""Seconds that they have once they were told to."""
+"""Seconds that they have once they were told to. Set by hand: the job had its own time before."""
 ROUNDS = 20
+"""How often what is left is killed: a process that starts another while it is killed is met in the next round."""
 NAP = 0.1
+"""Seconds between two looks at what is left."""
 
 
 def stop(request: Request) -> dict[str, Any]:

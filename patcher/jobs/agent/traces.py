@@ -17,9 +17,9 @@ from typing import Any, Tuple
 NOTE = "traces"
 """In a job's folder: one line of JSON for each thing: `kind`, `path`, `device`, `inode`, and the `pid` that had it."""
 EVERY = 1.0
-"""Seconds between looks for something new."""
+"""Seconds between looks for something new: one that lives shorter leaves nothing behind."""
 PATIENCE = 30.0
-"""Seconds for which it is tried to find out whose a new thing is."""
+"""Seconds for which it is tried to find out whose a new thing is: it may be made before it is opened. A guess."""
 SHARED, SOCKETS = "/dev/shm", "/tmp"
 SEGMENT = re.compile(
     r"nccl-\w+|psm_\w+|torch_\d+_\d+_\d+|cuda\.shm\.[0-9a-f.]+|plasma\w*|__KMP_REGISTERED_LIB_\d+_\d+|sem\.mp-\w+"

@@ -14,8 +14,8 @@ from patcher.worktree.manifest import Entry, Manifest
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
-LEDGER = path_guard.OWN + "/ledger.json"
-ORIGINALS = path_guard.OWN + "/originals"
+LEDGER = path_guard.FOLDER + "/ledger.json"
+ORIGINALS = path_guard.FOLDER + "/originals"
 
 
 class Difference:
@@ -34,7 +34,7 @@ class Difference:
         return not (self.send or self.retire or self.modes)
 
 
-class Cargo:
+class Comparison:
     """What `compare` was given and found, for `prepare` and `receive` on the same connection."""
 
     def __init__(self, wanted: Manifest, last: Manifest | None, difference: Difference, number: int) -> None:
@@ -45,7 +45,7 @@ class Cargo:
 
 
 def compare(request: Request) -> dict[str, Any]:
-    """Body: the cargo's manifest, packed. Of the answer, `send` and `modes` are numbers in its sorted paths."""
+    """Body: the payload's manifest, packed. Of the answer, `send` and `modes` are numbers in its sorted paths."""
     root = root_of(request)
     wanted = manifest.unpack(request.body)
     _check(wanted)
@@ -54,17 +54,17 @@ def compare(request: Request) -> dict[str, Any]:
         placement.recover(root)
     last = manifest.read(root)
     found = differ(root, wanted, last)
-    earlier = request.kept.get("cargo")
-    cargo = request.kept["cargo"] = Cargo(wanted, last, found, earlier.number + 1 if earlier else 1)
+    earlier = request.kept.get("comparison")
+    comparison = request.kept["comparison"] = Comparison(wanted, last, found, earlier.number + 1 if earlier else 1)
     if locked and found.nothing:
         _settle_down(root, None if _tells_the_same(last, wanted) else wanted)
     number = {path: at for at, path in enumerate(sorted(wanted.files))}
     return {
-        "cargo": cargo.number,
+        "comparison": comparison.number,
         "send": [number[path] for path in found.send],
         "modes": [number[path] for path in found.modes],
         "retire": found.retire,
-        "overwritten": [path for path in found.overwritten if not path.startswith(path_guard.OWN + "/")],
+        "overwritten": [path for path in found.overwritten if not path.startswith(path_guard.FOLDER + "/")],
         "same": found.same,
     }
 
@@ -179,7 +179,7 @@ def _retire(root: str, wanted: Manifest, before: dict[str, Entry], found: Differ
 
 
 def _notes(root: str, wanted: Manifest) -> set[str]:
-    """The ledger and pre-images that are there of patches which the cargo does not know."""
+    """The ledger and pre-images that are there of records which the payload does not have."""
     there = {ORIGINALS + "/" + path for path in disk.files_below(os.path.join(root, ORIGINALS))}
     if disk.status(os.path.join(root, LEDGER)) is not None:
         there.add(LEDGER)

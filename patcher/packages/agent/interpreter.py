@@ -45,6 +45,7 @@ def from_files(python: Path) -> Interpreter | None:
     prefix = python.parent.parent
     config = _pyvenv(prefix)
     if config is None:
+        # A wrapper script such as a pyenv shim starts some other interpreter, which has to be asked.
         if not python.exists() or not _is_binary(python):
             return None
         real = Path(os.path.realpath(python))
@@ -95,6 +96,7 @@ def _series(name: str, prefix: Path, hint: str = "") -> str | None:
 
 def _site_folders(prefix: Path, series: str) -> tuple[Path, ...]:
     lib, major = f"python{series}", "python" + series.partition(".")[0]
+    # Debian keeps packages in `dist-packages`, Fedora those with compiled code in `lib64`.
     candidates = [
         *((prefix / "local" / "lib" / lib / "dist-packages",) if prefix == Path("/usr") else ()),
         *((prefix / "local" / "lib" / lib / "site-packages",) if prefix == Path("/usr") else ()),
@@ -126,6 +128,7 @@ def _patch_level(prefix: Path, series: str) -> str:
 
 
 ASK_SECONDS = 20
+"""How long an interpreter may take to tell its paths. A guess: starting Python on a busy network disk takes seconds."""
 SITE_NAMES = ("site-packages", "dist-packages")
 _ASK = (
     "import sys, json, site; u = [site.getusersitepackages()] if sys.prefix == sys.base_prefix else []; "

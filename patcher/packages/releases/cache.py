@@ -34,7 +34,8 @@ Progress: TypeAlias = Callable[["Phrase | str", int, "int | None"], None]
 
 
 PATIENCE = 600
-"""Seconds for which another process that fetches the same is waited for: the largest wheel comes in less."""
+"""Seconds to wait for another process that fetches the same release. A guess above the time that the largest wheel
+takes."""
 
 
 def cache_root(given: Path | None) -> Path:
@@ -68,6 +69,7 @@ def build(place: Path, make: Callable[[Path], None], progress: Progress, name: P
         with _locked(place.with_name(f".{place.name}.lock"), progress, name):
             if whole(place):
                 return place
+            # Folders of killed processes: nobody else builds while the lock is held.
             for left in place.parent.glob(f".{place.name}.building-*"):
                 shutil.rmtree(left, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(prefix=f".{place.name}.building-", dir=place.parent))
@@ -127,6 +129,7 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
 
 _FORMAT = 1
 _AT_ONCE = 16
+"""Files that are flushed to the disk at a time. A guess: flushing waits, and disks take several requests at once."""
 _NOT_OURS = "__pycache__"
 """What Python makes where modules of the folder are imported; nothing is read from it."""
 
@@ -168,8 +171,11 @@ def damage(place: Path) -> str | None:
             return _by_record(place, found)
         if found.keys() != known.keys():
             return min(found.keys() ^ known.keys())
+        # Hashing all files at each use would take seconds. A file with the size, times and inode that were noted is
+        # unchanged.
         doubtful = [path for path, stamp in found.items() if known[path][1:] != stamp]
         for path in doubtful:
+            # Another size is damage. Other times with the same hash come from copying the cache.
             if known[path][1] != found[path][0] or known[path][0] != _sha256(place / path):
                 return path
     except OSError as error:

@@ -21,9 +21,10 @@ from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
 FRESH_SECONDS = 900
-"""For how long a list of versions is taken from the cache."""
+"""For how long a list of versions is taken from the cache. A guess: several commands in a row ask the index once, and a
+new release is seen within the hour."""
 _CLOCKS_DIFFER = 5.0
-"""Seconds by which the clock of a file server may be ahead."""
+"""Seconds by which the clock of a file server may be ahead. A guess; more than that is a clock that is wrong."""
 
 
 def sources(
@@ -104,6 +105,7 @@ def _cached(
         )
     place = cache_root(cache) / "releases" / name / version / kind
     wrong = damage(place) if place.is_dir() else None
+    # Offline, a folder that nothing can be compared with is better than none.
     if wrong == "" or (wrong is None and offline and place.is_dir()):
         return place
     with Index(read_pip_config(), offline=offline) as index:
@@ -152,6 +154,7 @@ class ReleaseRequest:
         every = self.index.files(self.name)
         found = _of_version(every, self.version)
         if found:
+            # Withdrawn releases are still installed somewhere, so they can be checked against; the user is told.
             if all(file.yanked is not None for file in found):
                 text = "{name} {version} was withdrawn from the index: {why}"
                 why = found[0].yanked or phrase("no reason given")
@@ -191,6 +194,7 @@ def _of_version(files: Iterable[File], version: str) -> list[File]:
         return [file for file in files if file.version == version]
     numbered = [(Version(file.version), file) for file in files]
     exact = [file for number, file in numbered if number == wanted]
+    # `0.9.0+cu129` is on no index; its Python files are those of 0.9.0.
     return exact or [file for number, file in numbered if str(number) == wanted.public]
 
 
@@ -220,18 +224,21 @@ def fill_sources(request: ReleaseRequest, files: list[File], folder: Path) -> No
     """
     wheels = sorted((file for file in files if file.is_wheel), key=_preference)
     archives = [file for file in files if not file.is_wheel]
-    ways: list[tuple[File, Callable[[ReleaseRequest, File, Path], None]]] = []
+    attempts: list[tuple[File, Callable[[ReleaseRequest, File, Path], None]]] = []
     if wheels:
+        # A pure wheel is small and holds what is wanted. Of a wheel with compiled parts (vLLM: hundreds of MB) only the
+        # Python
+        # files are read, by range requests, if the index answers them.
         whole = _pure_wheel if wheels[0].is_pure else _wheel_for_sources
-        ways += [(wheels[0], whole)] if wheels[0].is_pure or wheels[0].local is not None else []
-        ways += [(wheels[0], _parts_of_wheel)] if wheels[0].local is None else []
-    ways += [(file, _archive) for file in archives[:1]]
+        attempts += [(wheels[0], whole)] if wheels[0].is_pure or wheels[0].local is not None else []
+        attempts += [(wheels[0], _parts_of_wheel)] if wheels[0].local is None else []
+    attempts += [(file, _archive) for file in archives[:1]]
     if wheels and wheels[0].local is None and not wheels[0].is_pure:
-        ways.append((wheels[0], _wheel_for_sources))
+        attempts.append((wheels[0], _wheel_for_sources))
     refused: dict[str, int | None] = {}
-    for file, way in ways:
+    for file, attempt in attempts:
         try:
-            way(request, file, folder)
+            attempt(request, file, folder)
         except RangeRefusedError:
             _empty(folder)
         except TooLargeError as error:
@@ -314,7 +321,7 @@ def _expect_record(file: File, folder: Path) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove what a way that failed has left."""
+    """Remove what a failed attempt has left."""
     for part in folder.iterdir():
         if part.is_dir():
             shutil.rmtree(part)

@@ -71,6 +71,7 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     for folder in reversed((environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")):
         yield Path(folder) / "pip" / "pip.conf"
     yield Path("/etc/pip.conf")
+    # As pip does: `PIP_CONFIG_FILE` replaces the files in the home folder.
     if not (own and Path(own).exists()):
         yield own_home / ".pip" / "pip.conf"
         yield Path(environ.get("XDG_CONFIG_HOME") or own_home / ".config") / "pip" / "pip.conf"
@@ -208,13 +209,19 @@ class Index:
             try:
                 packages = list(self._finder.find_all_packages(name, allow_yanked=True))
             except Exception as error:
+                # The class is named and not imported: the HTTP library is loaded only where something is fetched.
                 if not any(base.__name__ == "HTTPError" for base in type(error).__mro__):
                     raise
                 why = str(error) or type(error).__name__
                 cause = phrase("{why} (asked {places})", why=why, places=self.places)
                 raise ReleaseError(_unanswered(name), cause=cause, advice=ELSEWHERE) from error
         severe = [
-            message for message in warnings.messages if "Error(404)" not in message and "FileNotFound" not in message
+            # One index of several may not have the package (404); a folder of links may be gone. Other errors mean that
+            # an answer is
+            # missing.
+            message
+            for message in warnings.messages
+            if "Error(404)" not in message and "FileNotFound" not in message
         ]
         if not packages and severe:
             raise ReleaseError(_unanswered(name), cause=severe[0], advice=ELSEWHERE)

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 MOST_WHOLE = 60_000_000
-"""The largest file, in bytes, that is fetched whole where its sources alone are wanted."""
+"""The largest file, in bytes, that is fetched whole where only its sources are wanted. A guess at what a user waits
+for:
+source archives and pure wheels are below it, wheels with compiled CUDA code are above it."""
 _TRIES = 4
+"""Attempts for one transfer, with pauses of 0.2, 0.8 and 3.2 seconds: enough for a proxy that restarts. A guess."""
 _ADVICE = "Check the connection and pip's settings for indexes, proxies and certificates, then run it again."
 _NO_RANGES = (416, 501)
 _PLAINLY = {"Accept-Encoding": "identity"}
@@ -158,8 +161,10 @@ class RangeFile(io.RawIOBase):
                     raise RangeRefusedError
                 _check_status(answer)
                 span, _, size = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
+                # Some servers answer a range request with 200 and the whole file, or with another range.
                 if answer.status_code != 206 or not size.isdigit() or span != f"{first}-{last}":
                     raise RangeRefusedError
+                # The index replaced the file between two requests.
                 if self.size and int(size) != self.size:
                     raise _FailedError(phrase("the file changed while it was read"))
                 body = b"".join(answer.iter_raw())
@@ -177,6 +182,7 @@ def _length(answer: Any) -> int | None:
 
 
 def _check_status(answer: Any) -> None:
+    # Overloaded or restarting: worth another try. Any other error answer stays the same.
     if answer.status_code >= 500 or answer.status_code in (408, 429):
         raise _FailedError(phrase("the server answered {status}", status=answer.status_code))
     if answer.status_code >= 400:

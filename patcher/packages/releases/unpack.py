@@ -15,7 +15,7 @@ from patcher.i18n import phrase
 
 KEPT = (".py", ".yaml", ".yml")
 MOST_BYTES = 1 << 30
-"""What one release may unpack to."""
+"""Bytes that one release may unpack to. A guess above the sources of torch; an archive that claims more is a bomb."""
 MOST_MEMBERS = 100_000
 """How many of its files are wanted: of vLLM 2,000, of torch 15,000."""
 
@@ -98,6 +98,7 @@ def unpack_tar(source: Path, target: Path, wanted: Wanted) -> int:
 
 def _write(target: Path, name: str, content: bytes) -> None:
     pure = PurePosixPath(name)
+    # A member must not leave the target folder: `../../etc/passwd`, `C:\\x`.
     if pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name or not pure.parts:
         raise ReleaseError(
             phrase("the archive holds a member with an unsafe path: {name!r}", name=name),

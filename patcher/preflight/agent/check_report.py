@@ -80,18 +80,18 @@ def say(message: Mapping[str, Any]) -> None:
 
 def last_words(error: BaseException) -> Message:
     """An exception's kind, its words, and the innermost line that is not Python's own."""
-    said = _one_line(error)
+    text = _one_line(error)
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    if cause is not error and _one_line(cause) not in said:
-        said += f" < {type(cause).__name__}: {_one_line(cause)}"
+    if cause is not error and _one_line(cause) not in text:
+        text += f" < {type(cause).__name__}: {_one_line(cause)}"
     error_name = type(error).__name__
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _foreign(frame.filename)]
     if not frames:
-        return phrase("{error}: {said}", error=error_name, said=said)
+        return phrase("{error}: {said}", error=error_name, said=text)
     place = f"{short(frames[-1].filename)}:{frames[-1].lineno}"
-    return phrase("{error}: {said} ({place})", error=error_name, said=said, place=place)
+    return phrase("{error}: {said} ({place})", error=error_name, said=text, place=place)
 
 
 def short(path: str) -> str:
@@ -103,8 +103,8 @@ def short(path: str) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    said = " ".join(str(error).split())
-    return said if len(said) <= LONGEST else said[: LONGEST // 2] + " … " + said[-LONGEST // 2 :]
+    text = " ".join(str(error).split())
+    return text if len(text) <= LONGEST else text[: LONGEST // 2] + " … " + text[-LONGEST // 2 :]
 
 
 def _foreign(path: str) -> bool:

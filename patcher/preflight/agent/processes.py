@@ -6,26 +6,20 @@ import os
 import signal
 import time
 
+from patcher.jobs.agent.processes import descendants, io_counters, table, variables
+
 TAG = "UKY_PATCH_CHECK"
 """A variable of the environment that every process below a check inherits."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 SHARE = 0.25
-"""The share of a stretch of time from which on a process counts as at work."""
+"""The share of a stretch of time from which on a process counts as at work. Set by hand: one that polls takes less."""
 READS = 5
-"""Reads a second that count as work as well."""
+"""Reads a second that count as work as well: importing from a network disk is little else. Set by hand."""
 
 
 def below(pid: int) -> list[int]:
-    """`pid` and its descendants that still descend from it."""
-    children: dict[int, list[int]] = {}
-    for other in _all():
-        fields = _stat(other)
-        if fields:
-            children.setdefault(int(fields[1]), []).append(other)
-    found = [pid]
-    for parent in found:
-        found += children.get(parent, [])
-    return found
+    """`pid` and its descendants that still descend from it, those that are alive."""
+    return sorted(descendants([pid], table()))
 
 
 class Progress:
@@ -58,13 +52,8 @@ class Progress:
             fields = _stat(pid)
             if fields:
                 ticks += int(fields[11]) + int(fields[12])
-                reads += int(fields[9]) + _reads(pid)
+                reads += int(fields[9]) + io_counters(pid).get("syscr", 0)
         return ticks / _TICKS, reads
-
-
-def _reads(pid: int) -> int:
-    lines = _read(f"/proc/{pid}/io").splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("syscr:"))
 
 
 def end(pid: int, tag: str) -> None:
@@ -83,34 +72,13 @@ def end(pid: int, tag: str) -> None:
 
 def tagged(tag: str) -> list[int]:
     """The processes whose environment carries the tag. Only this user's can be read."""
-    wanted = f"{TAG}={tag}".encode()
-    own = os.getpid()
-    found = []
-    for pid in _all():
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0") and pid != own:
-                    found.append(pid)
-        except OSError:
-            continue
-    return found
-
-
-def _all() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
+    return [pid for pid in table() if pid != os.getpid() and variables(pid, (TAG,)).get(TAG) == tag]
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the third on: state, parent, …"""
-    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-
-
-def _read(path: str) -> str:
+    """The fields of /proc/PID/stat from the third on: state, parent, …; none where it is gone."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
     except OSError:
-        return ""
+        return []

@@ -21,6 +21,7 @@ JOB: dict[str, Any] = globals().get("JOB", {})
 OVERTIME = 15
 """Seconds after the end of the budget at which the kernel ends the process, should nobody else have done so."""
 _PARENT_DEATH = 1
+"""PR_SET_PDEATHSIG: the kernel ends this process when the one that started it ends."""
 
 
 class Sent(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
@@ -62,7 +63,8 @@ def main() -> None:
     names = sys.modules["__main__"].__dict__
     try:
         for part in JOB["parts"]:
-            run(JOB["sources"]["patcher.preflight.agent.programs." + part], f"<check {part}>", names)
+            run(JOB["sources"][JOB["modules"][part]], f"<check {part}>", names)
+            names["check_" + part]()
     except report.StopHere:
         pass
     report.say({"done": True})

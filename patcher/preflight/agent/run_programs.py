@@ -92,25 +92,34 @@ def _standard(path: str) -> bool:
 Verdict = Dict[str, Any]
 """name, status, seconds, detail, fix, values."""
 TAIL = 200_000
-"""Bytes of a program's output that are kept, from its end."""
+"""Bytes of a program's output that are kept, from its end: several engines' tracebacks."""
 ENGINE = "engine"
 """The program whose own processes tell in its output why they failed."""
 SAMPLE = 1.0
-"""Seconds before the end of the budget from which on is looked whether the program gets on."""
+"""Seconds before the end of the budget from which on is looked whether the program gets on: ten looks."""
 STACK = 0.4
-"""Seconds before the end of the budget at which the program is asked where it is."""
+"""Seconds before the end of the budget at which the program is asked where it is: writing a stack takes less."""
 LOOK = 0.1
+"""Seconds between looks at the programs."""
 _HELPERS = (
     "patcher.messages",
     "patcher.remote.agent.snapshots",
     "patcher.preflight.agent.check_report",
     "patcher.worktree.files",
 )
+_PROGRAMS = "patcher.preflight.agent.programs"
+MODULES = {
+    **dict.fromkeys(("engines", "packages", "linker"), f"{_PROGRAMS}.interpreter"),
+    **dict.fromkeys(("tree", "trainer", "rollout"), f"{_PROGRAMS}.verl_imports"),
+    **dict.fromkeys(("places", "rows", "weights", "tokenizer", "engine"), f"{_PROGRAMS}.data_and_model"),
+    "workers": f"{_PROGRAMS}.workers",
+}
+"""Each part of a program, and the module whose function `check_PART` it is."""
 _BOOT = "import sys; exec(sys.stdin.buffer.read())"
 
 
 class Program(NamedTuple):
-    """One process: the sources in `programs` that it runs, the checks that they tell in order, and what it is given."""
+    """One process: the parts, by `MODULES`, that it runs; the checks that they tell in order; and what it is given."""
 
     parts: list[str]
     checks: list[str]
@@ -142,7 +151,10 @@ def run_programs(
                 one.register(ready)
             while any(not one.ended for one in running) and not gone():
                 for key, _ in ready.select(LOOK):
-                    key.data(ready, key.fileobj)
+                    piece = _read(key.fileobj)
+                    if piece == b"":
+                        ready.unregister(key.fileobj)
+                    key.data(piece or b"")
                 for one in running:
                     one.look()
     finally:
@@ -192,10 +204,10 @@ class _Running:
     def register(self, ready: selectors.BaseSelector) -> None:
         if self._process is None:
             return
-        for stream, read in ((self._process.stdout, self._read_verdicts), (self._process.stderr, self._read_output)):
+        for stream, take in ((self._process.stdout, self._take), (self._process.stderr, self._keep)):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
-            ready.register(stream, selectors.EVENT_READ, read)
+            ready.register(stream, selectors.EVENT_READ, take)
 
     def look(self) -> None:
         """Notice the program's end, or bring it about."""
@@ -241,18 +253,6 @@ class _Running:
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None
             stream.close()
-
-    def _read_verdicts(self, ready: selectors.BaseSelector, stream: Any) -> None:
-        piece = _read(stream)
-        if piece == b"":
-            ready.unregister(stream)
-        self._take(piece or b"")
-
-    def _read_output(self, ready: selectors.BaseSelector, stream: Any) -> None:
-        piece = _read(stream)
-        if piece == b"":
-            ready.unregister(stream)
-        self._keep(piece or b"")
 
     def _keep(self, piece: bytes) -> None:
         self._tail += piece
@@ -313,11 +313,12 @@ def _read(stream: Any) -> bytes | None:
 
 
 def _source(program: Program, launch: Launch, budget: float) -> bytes:
-    modules = [*_HELPERS, *(f"patcher.preflight.agent.programs.{part}" for part in program.parts)]
+    modules = [*_HELPERS, *(MODULES[part] for part in program.parts)]
     sources = {package: "" for name in modules for package in _packages(name)}
     sources.update((name, _text(name)) for name in modules)
     job = {
         "parts": program.parts,
+        "modules": MODULES,
         "args": dict(program.args, root=launch.root, scratch=launch.scratch),
         "budget": budget,
         "sources": sources,

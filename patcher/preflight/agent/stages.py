@@ -14,18 +14,91 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Dict, NamedTuple
 
 from patcher.messages import Message, Refusal, phrase
-from patcher.preflight.agent import machine
 from patcher.preflight.agent.run_programs import Launch, Program, run_programs
 from patcher.preflight.agent.verdicts import Verdict
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
+SHARED_MEMORY = 1 << 30
+OPEN_FILES = 8192
+PROCESSES = 4096
+"""What Ray, data loaders and NCCL need at the least: bytes in /dev/shm, open files, processes and threads. Set by hand:
+a container of docker has 64 MB of the first, a login shell 1,024 of the second."""
+HOME_CACHE = "~/.triton/cache"
+
+
+def limits() -> dict[str, Any]:
+    """One verdict for /dev/shm and the limits of this user."""
+    import resource
+
+    started = time.monotonic()
+    shm = _disk_size("/dev/shm")
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    fields = {
+        "shm": "-" if shm is None else f"{shm / (1 << 30):.1f} GiB",
+        "files": _shown_limit(files),
+        "processes": _shown_limit(processes),
+    }
+    told = phrase(
+        "/dev/shm {shm}, {files} open {files:file|files}, {processes} {processes:process|processes}", **fields
+    )
+    fix = None
+    if shm is None or shm < SHARED_MEMORY:
+        fix = phrase("give the container more shared memory: --shm-size=16g; NCCL, Ray and data loaders use it")
+    elif 0 <= files < OPEN_FILES:
+        fix = phrase("ulimit -n 65536, in the run script or for the user")
+    elif 0 <= processes < PROCESSES:
+        fix = phrase("ulimit -u 65536; else threads cannot be made: pthread_create failed")
+    return _verdict_on_machine("limits", "ok" if fix is None else "warn", told, fix, started)
+
+
+def triton_cache(env: dict[str, str]) -> dict[str, Any]:
+    """Whether Triton can write where it caches what it has built."""
+    started = time.monotonic()
+    folder = env.get("TRITON_CACHE_DIR") or os.path.expanduser(HOME_CACHE)
+    at = os.path.abspath(folder)
+    while not os.path.lexists(at):
+        at = os.path.dirname(at)
+    fix = phrase("export TRITON_CACHE_DIR=FOLDER that this user can write to")
+    if not os.path.isdir(at):
+        told = phrase("{folder} cannot be made: {at} is no folder", folder=folder, at=at)
+        return _verdict_on_machine("triton cache", "fail", told, fix, started)
+    if not os.access(at, os.W_OK | os.X_OK):
+        told = phrase("{folder} cannot be written: {at} belongs to somebody else", folder=folder, at=at)
+        return _verdict_on_machine("triton cache", "fail", told, fix, started)
+    free = os.statvfs(at)
+    told = phrase("{folder} can be written", folder=folder)
+    if free.f_bavail * free.f_frsize < 100 << 20:
+        told = phrase("{folder}: the disk is full", folder=folder)
+        return _verdict_on_machine("triton cache", "fail", told, fix, started)
+    return _verdict_on_machine("triton cache", "ok", told, None, started)
+
+
+def _disk_size(folder: str) -> int | None:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return None
+    return status.f_blocks * status.f_frsize
+
+
+def _shown_limit(value: int) -> str:
+    return "∞" if value < 0 else f"{value:,}"
+
+
+def _verdict_on_machine(name: str, status: str, detail: Any, fix: Any, started: float) -> dict[str, Any]:
+    seconds = time.monotonic() - started
+    return {"name": name, "status": status, "seconds": seconds, "detail": detail, "fix": fix, "values": {}}
+
+
 Facts = Dict[str, Any]
 """What was given, and what checks have found out: data, model, snapshot; `failed`: the names of checks that failed."""
 MEMORY = 0.3
 LENGTH = 512
-"""What the engine gets: the share of each GPU's memory, and the longest sequence."""
+"""What the engine gets: the share of each GPU's memory, and the longest sequence. Set by hand: enough to start with a
+model of 7B on 80 GB, and little enough to start beside others."""
 
 FEW = 4
 """Up to so many CPUs, imports that share much are better made one after another in one process."""
@@ -123,6 +196,7 @@ QUIET = {
 }
 """For checks alone: nothing is fetched, and nobody is told."""
 _NOTHING = 0.1
+"""Seconds below which a phase counts as the first one, which has the whole budget."""
 
 
 def run_preflight(request: Request) -> dict[str, Any]:
@@ -163,8 +237,8 @@ def _run_stages(request: Request, facts: Facts, launch: Launch) -> list[Verdict]
             request.emit(**verdict)
 
         if stage.level == "env":
-            tell(machine.limits())
-            tell(machine.triton_cache(launch.env))
+            tell(limits())
+            tell(triton_cache(launch.env))
         _run_stage(stage, facts, launch, float(budgets.get(stage.level) or stage.budget), tell, request)
         if stage.level == request.args["level"] or request.gone():
             break

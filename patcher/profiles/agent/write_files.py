@@ -9,12 +9,39 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase, why
-from patcher.profiles.agent import rendered
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
+
+PREFIX = "# rendered by uky-patch "
+
+
+def digest(text: str) -> str:
+    """The sha256 of a text, lone surrogates included."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def is_rendered(text: str) -> bool:
+    """Whether the text was rendered by the tool at all, edited since or not."""
+    return _line(text) is not None
+
+
+def is_untouched(text: str) -> bool:
+    """Whether the text is as it was rendered, by whatever version."""
+    line = _line(text)
+    if line is None:
+        return False
+    return line.rstrip("\n").endswith("sha256:" + digest(text.replace(line, "", 1)))
+
+
+def _line(text: str) -> str | None:
+    for line in text.splitlines(keepends=True)[:20]:
+        if line.startswith(PREFIX):
+            return line
+    return None
+
 
 _OURS = ".uky-patch/host"
 _HASHES = _OURS + "/rendered.json"
@@ -23,7 +50,7 @@ _STAGED = _OURS + "/laid"
 place: there a killed agent would leave them for ever."""
 _MANIFEST = _OURS + "/manifest.json"
 _LARGEST = 2**20
-"""Bytes of a file that are sent back for a diff."""
+"""Bytes of a file that are sent back for a diff: a run script has some thousand."""
 
 
 def write_files(request: Request) -> dict[str, Any]:
@@ -80,10 +107,10 @@ def _look(
     one["there"] = text
     if path in sent:
         one["outcome"] = "foreign"
-    elif hashes.get(path) == _sha(there) or rendered.is_untouched(text):
+    elif hashes.get(path) == _sha(there) or is_untouched(text):
         one["outcome"] = "updated"
     else:
-        one["outcome"] = "kept" if path in hashes or rendered.is_rendered(text) else "foreign"
+        one["outcome"] = "kept" if path in hashes or is_rendered(text) else "foreign"
     return one
 
 

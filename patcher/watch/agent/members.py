@@ -10,8 +10,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable
 
-from patcher.jobs.agent import folder, processes, stacks_hook
-from patcher.jobs.agent.processes import Process, Table, one, variables
+from patcher.jobs.agent import folder, processes
+from patcher.jobs.agent.processes import Process, Table, one, title_of, variables
+from patcher.logs.agent.writers import descriptors, is_open_for_writing, writers
 from patcher.remote.agent import place
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def is_system(name: str, title: str) -> bool:
 
 def ray_workers(found: Iterable[int], address: str | None, everything: Table) -> set[int]:
     """Workers of clusters that were there before the drivers among `found`, and of the cluster at `address`."""
-    raylets = {pid: _title(pid) for pid, process in everything.items() if process.name == "raylet"}
+    raylets = {pid: title_of(pid) for pid, process in everything.items() if process.name == "raylet"}
     outside = {pid: title for pid, title in raylets.items() if pid not in set(found)}
     if not outside:
         return set()
@@ -52,7 +53,7 @@ def ray_addresses(found: Iterable[int], everything: Table) -> list[str]:
     """The clusters that have processes among `found`, by the address of their head."""
     raylets = {pid for pid, process in everything.items() if process.name == "raylet"}
     served = {_raylet_of(pid) for pid in found} | set(found)
-    told = (_ADDRESS.search(_title(pid)) for pid in raylets & served)
+    told = (_ADDRESS.search(title_of(pid)) for pid in raylets & served)
     return sorted({match["address"] for match in told if match is not None})
 
 
@@ -76,14 +77,6 @@ def _variable(pid: int, name: str) -> str | None:
     return variables(pid, (name,)).get(name)
 
 
-def _title(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            return os.fsdecode(stream.read().rstrip(b"\0 ").replace(b"\0", b" "))
-    except OSError:
-        return ""
-
-
 Order = Dict[str, Any]
 """What is looked for. `job`: what `folder.look` tells; `pids`: numbers, each with its start; `log`: a file's path;
 `ray`: a cluster's address; `mark`: a job's id. Each may be missing."""
@@ -105,7 +98,7 @@ class Members:
         seeds = {pid for pid, old in self._found.items() if pid in everything and everything[pid].start == old.start}
         seeds |= set(self._seeds(everything))
         if self._order.get("log") and not seeds:
-            seeds = writers(self._order["log"], everything) - _ancestors(everything, set())
+            seeds = log_writers(self._order["log"], everything) - _ancestors(everything, set())
         found = processes.descendants(seeds, everything)
         found |= processes.descendants(self._marked(found, everything), everything)
         found |= processes.descendants(ray_workers(found, self._order.get("ray"), everything), everything)
@@ -165,57 +158,22 @@ def _ancestors(everything: Table, seeds: set[int]) -> set[int]:
     return found
 
 
-def writers(path: str, everything: Table) -> set[int]:
-    """The processes that write a log, or write into the pipe of a `tee` that does."""
+def log_writers(path: str, everything: Table) -> set[int]:
+    """The processes that write a log, or write into the pipe of a `tee` that does: `python train.py | tee run.log`."""
     try:
-        found = os.stat(path)
+        holders = set(writers(os.stat(path), everything))
     except OSError:
         return set()
-    wanted = (found.st_dev, found.st_ino)
-    holders, pipes = set(), set()
-    written: dict[int, set[str]] = {}
-    for pid in everything:
-        for number, target in descriptors(pid):
-            if target.startswith("pipe:") and is_open_for_writing(pid, number):
-                written.setdefault(pid, set()).add(target)
-            elif target.startswith("/") and _is(pid, number, wanted) and is_open_for_writing(pid, number):
-                holders.add(pid)
-                pipes |= {other for index, other in descriptors(pid) if index == 0 and other.startswith("pipe:")}
-    return holders | {pid for pid, ends in written.items() if ends & pipes}
-
-
-def descriptors(pid: int) -> list[tuple[int, str]]:
-    """What a process has open: number and target. Empty where that cannot be read."""
-    folder = f"/proc/{pid}/fd"
-    found = []
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    for name in names:
-        try:
-            found.append((int(name), os.readlink(f"{folder}/{name}")))
-        except OSError:
-            continue
-    return found
-
-
-def _is(pid: int, number: int, wanted: tuple[int, int]) -> bool:
-    try:
-        found = os.stat(f"/proc/{pid}/fd/{number}")
-    except OSError:
-        return False
-    return (found.st_dev, found.st_ino) == wanted
-
-
-def is_open_for_writing(pid: int, number: int) -> bool:
-    """Whether a descriptor of a process is open for writing."""
-    try:
-        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as stream:
-            flags = next((line for line in stream if line.startswith("flags:")), "flags: 0")
-    except OSError:
-        return False
-    return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    pipes = {
+        target for pid in holders for number, target in descriptors(pid) if number == 0 and target.startswith("pipe:")
+    }
+    if not pipes:
+        return holders
+    return holders | {
+        pid
+        for pid in everything
+        if any(target in pipes and is_open_for_writing(pid, number) for number, target in descriptors(pid))
+    }
 
 
 def ordered(request: Request) -> Order:
@@ -224,5 +182,5 @@ def ordered(request: Request) -> Order:
     if "job" in order:
         at = folder.folder_of(place.root(request), order["job"])
         order["job"] = folder.look(at)
-        order["stacks"] = os.path.join(at, stacks_hook.FOLDER)
+        order["stacks"] = os.path.join(at, folder.STACKS)
     return order

@@ -14,7 +14,8 @@ from typing import Any, Iterable
 
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.processes import Process
-from patcher.watch.agent.members import descriptors, is_open_for_writing, is_system
+from patcher.logs.agent.writers import descriptors, is_open_for_writing
+from patcher.watch.agent.members import is_system
 
 _X86: dict[int, str] = {
     0: "read",
@@ -182,6 +183,7 @@ VARIABLES = (
 )
 """Variables that are looked at; no other is."""
 LONGEST = 300
+"""Characters of a command line that are told: set by hand, what tells processes apart stands at its beginning."""
 _TRACE = 1 << 19
 """CAP_SYS_PTRACE."""
 
@@ -213,13 +215,8 @@ def process_facts(process: Process) -> dict[str, Any]:
 
 
 def title(pid: int) -> str:
-    """The command line of a process, or what it has made of it."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            parts = stream.read(8192).rstrip(b"\0 ").split(b"\0")
-    except OSError:
-        return ""
-    return b" ".join(part for part in parts if part).decode("utf-8", "replace").strip()[:LONGEST]
+    """The beginning of a process's command line, or of what it has made of it."""
+    return processes.title_of(pid)[:LONGEST]
 
 
 def is_python(pid: int, name: str, shown: str) -> bool:

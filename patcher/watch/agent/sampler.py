@@ -11,7 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import devices, processes
+from patcher.jobs.agent import processes
 from patcher.jobs.agent.processes import Process
 from patcher.watch.agent.members import Members, Order, is_system, ordered, ray_addresses
 from patcher.watch.agent.process_facts import title
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 WALK = 15.0
-"""Seconds between looks for new processes; in between only the known ones are looked at."""
+"""Seconds between looks for new processes; in between only the known ones are looked at: a walk through /proc reads
+thousands of files on a large machine."""
 
 
 class UsageMeter:
@@ -42,7 +43,12 @@ class UsageMeter:
         else:
             found = self.members.known()
         told = [self._told(process) for process in found]
-        return {"at": time.time(), "processes": told, "gpus": devices.devices() if gpus else None, "rays": self._rays}
+        return {
+            "at": time.time(),
+            "processes": told,
+            "gpus": processes.gpus_in_use() if gpus else None,
+            "rays": self._rays,
+        }
 
     def _told(self, process: Process) -> dict[str, Any]:
         key = (process.pid, process.start)
@@ -74,24 +80,16 @@ def _ready(pid: int) -> float:
 
 def _io(pid: int) -> dict[str, int]:
     """Bytes from and to disks, and bytes asked for by calls; nothing where that may not be read."""
-    try:
-        with open(f"/proc/{pid}/io", encoding="ascii") as stream:
-            told = dict(line.split(": ") for line in stream.read().splitlines())
-    except (OSError, ValueError):
+    found = processes.io_counters(pid)
+    if not found:
         return {}
-    return {
-        "disk": int(told.get("read_bytes", 0)) + int(told.get("write_bytes", 0)),
-        "called": int(told.get("rchar", 0)),
-    }
-
-
-_BOOT = "/proc/sys/kernel/random/boot_id"
+    return {"disk": found.get("read_bytes", 0) + found.get("write_bytes", 0), "called": found.get("rchar", 0)}
 
 
 def process_namespace() -> str:
     """This kernel and this space of process numbers: two looks from one place see the same processes."""
-    with open(_BOOT, encoding="ascii") as stream:
-        return f"{stream.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    here = processes.here()
+    return f"{here['boot']} {here['space']}"
 
 
 class Sampler:

@@ -13,20 +13,92 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Iterable
 
-from patcher.jobs.agent import processes, stacks_hook
+from patcher.jobs.agent import processes
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of
+from patcher.jobs.agent.sitecustomize_hook import SIGNAL, TOLD, VARIABLE
 from patcher.watch.agent.members import Members, Order, ordered
 from patcher.watch.agent.process_facts import file_locks, pipe_ends, process_facts, socket_peers, unanswered_connections
+from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
+HOOK_SECONDS = 2.0
+"""Seconds that a process has to write its stacks: its interpreter must come to the signal first. A guess."""
+_SETTLED = 0.1
+"""Seconds without a further byte after which a dump is taken for whole. A guess: faulthandler writes it at one go."""
+_LARGEST = 1 << 18
+"""Bytes of one dump that are read: hundreds of threads of hundred frames each."""
+
+
+def dump_by_hook(process: Process, folder: str | None) -> tuple[str, str]:
+    """What faulthandler wrote of a process, and why there is nothing.
+
+    The signal goes only to a process that catches it, and that says in its own file that it does so for this.
+    """
+    path = _hook_file(process, folder)
+    try:
+        before = os.stat(path).st_size
+    except OSError:
+        return "", "no hook"
+    bit = 1 << (SIGNAL - 1)
+    caught, blocked = processes.signals(process.pid)
+    if not caught & bit or blocked & bit or start_of(process.pid) != process.start:
+        return "", "no hook"
+    try:
+        os.kill(process.pid, SIGNAL)
+    except OSError as error:
+        return "", error.strerror or str(error)
+    return _read_dump(path, before)
+
+
+def rank_variables(process: Process, folder: str | None) -> dict[str, str]:
+    """Which rank a process is, by its own file; nothing where it has none."""
+    try:
+        with files.open_binary(_hook_file(process, folder), follow=False) as stream:
+            line = stream.read(_LARGEST).partition(b"\n")[0].decode("utf-8", "replace")
+            pairs = (item.partition("=") for item in line.split())
+            return {name: value for name, found, value in pairs if found and name in TOLD}
+    except OSError:
+        return {}
+
+
+def _hook_file(process: Process, folder: str | None) -> str:
+    folder = processes.variables(process.pid, (VARIABLE,)).get(VARIABLE) or folder or os.devnull
+    return os.path.join(folder, f"{os.uname()[1]}.{process.pid}.{process.start}")
+
+
+def _read_dump(path: str, before: int) -> tuple[str, str]:
+    deadline = time.monotonic() + HOOK_SECONDS
+    size, changed = before, time.monotonic()
+    while time.monotonic() < deadline and (size == before or time.monotonic() - changed < _SETTLED):
+        time.sleep(0.02)
+        try:
+            now = os.stat(path).st_size
+        except OSError:
+            break
+        if now != size:
+            size, changed = now, time.monotonic()
+    if size == before:
+        return "", "it did not answer"
+    try:
+        with files.open_binary(path, follow=False) as stream:
+            stream.seek(before)
+            return stream.read(_LARGEST).decode("utf-8", "replace"), ""
+    except OSError as error:
+        return "", error.strerror or str(error)
+
+
 SPY_SECONDS = 5.0
+"""Seconds for one process. A guess: py-spy is slower where a training fills all cores."""
 NATIVE_SPY_SECONDS = 20.0
+"""The same with frames of compiled code: it reads the symbols of torch's and CUDA's libraries first."""
 FRAMES = 100
+"""Frames of a thread that are told, innermost first: set by hand, deeper ones are of frameworks."""
 THREADS = 60
+"""Threads of a process that are told, the main one first: pools have as many threads as the machine has cores."""
 
 
 def find_py_spy(pids: Iterable[int], folders: Iterable[str] = ()) -> str | None:
@@ -63,8 +135,8 @@ def dump_with_py_spy(program: str, pid: int, native: bool) -> tuple[list[dict[st
                 return threads, ""
         except (ValueError, KeyError, TypeError):
             pass
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return [], next((line for line in said if line.strip()), "py-spy found no stack")[:200]
+    message = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return [], next((line for line in message if line.strip()), "py-spy found no stack")[:200]
 
 
 def _reduced(told: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
@@ -97,8 +169,7 @@ def _folders(pid: int) -> list[str]:
     environment = processes.variables(pid, ("VIRTUAL_ENV", "CONDA_PREFIX"))
     found += [os.path.join(folder, "bin") for folder in environment.values()]
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            first = os.fsdecode(stream.read(4096).partition(b"\0")[0])
+        first = os.fsdecode(next(iter(processes.command_line(pid)), b""))
         if first.startswith("/"):
             found.append(os.path.dirname(first))
         found.append(os.path.dirname(os.readlink(f"/proc/{pid}/exe")))
@@ -108,10 +179,11 @@ def _folders(pid: int) -> list[str]:
 
 
 BUDGET = 8.0
-"""Seconds after which no further process is asked for its stacks; /proc is read of all."""
+"""Seconds after which no further process is asked for its stacks; /proc is read of all. A person waits for it."""
 MOST = 400
-"""Processes that are told of."""
+"""Processes that are told of. Set by hand: ranks, engines and loaders of eight GPUs are fewer."""
 AT_ONCE = 4
+"""Processes that are asked side by side: the training shall keep the other cores."""
 
 
 def stacks(request: Request) -> dict[str, Any]:
@@ -130,7 +202,7 @@ def take_stacks(members: Members, order: Order, native: bool = False, bare: tupl
     found = members.all()[:MOST]
     told = [process_facts(process) for process in found]
     for process, one in zip(found, told):
-        one["env"] = one["env"] or stacks_hook.variables(process, order.get("stacks"))
+        one["env"] = one["env"] or rank_variables(process, order.get("stacks"))
     wanted = [(process, one) for process, one in zip(found, told) if one["python"] and not one["system"]]
     folders = order.get("folders") or ()
     program = None if "py-spy" in bare else find_py_spy([process.pid for process, _ in wanted[:8]], folders)
@@ -166,7 +238,7 @@ def _stack(
         told["failed"].append(["py-spy", why])
     if "hook" in bare or told["state"] in "TtDZ":
         return
-    text, why = stacks_hook.dump(process, order.get("stacks"))
+    text, why = dump_by_hook(process, order.get("stacks"))
     if text:
         told.update(how="faulthandler", stack=text)
     elif why != "no hook":

@@ -17,6 +17,7 @@ MARK = "uky-patch answers: "
 STEPS = ("global_steps", "global_step", "current_step")
 CLIPS = ("grad_clip", "max_grad_norm", "clip_grad", "max_norm")
 MOST = 20
+"""Rows that one answer has at most: they are read by a person."""
 
 
 def objects(module: str, name: str) -> list[Any]:

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
-from patcher.watch.stacks.frame_meaning import FrameMeaning, frames_key, meaning_of, telling_frames
-from patcher.watch.stacks.kernel_waits import kernel_call, waits_for
+from patcher.watch.stacks.frame_meaning import (
+    FrameMeaning,
+    frames_key,
+    kernel_call,
+    meaning_of,
+    telling_frames,
+    waits_for,
+)
 from patcher.watch.stacks.processes import Frame, Lock, Process, Role
 
 ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "helper", "system")

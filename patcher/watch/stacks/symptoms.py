@@ -1,19 +1,24 @@
-"""Symptoms by where processes stand."""
+"""Symptoms by where processes stand, and the diagnosis of a stalled run with what its stacks show."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from patcher.diagnose.symptom_patterns import TimedPattern
-from patcher.diagnose.verdict import versions_allow
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer
+from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.timed_pattern import TimedPattern
+from patcher.diagnose.verdict import FixContext, fixes_for, versions_allow
 from patcher.records.symptoms import Stack, Symptom
 from patcher.watch.stacks.frame_meaning import idle
 from patcher.watch.stacks.grouping import ORDER
 from patcher.watch.stacks.processes import Frame, Process
 
+NOWHERE = -1
+"""The offset of what no log says, but a stack."""
 _LONGEST = 4000
-"""Characters of a frame's path and name that are looked at."""
+"""Characters of a frame's path and name that are looked at: paths have 4,096 at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +82,30 @@ def _matched(stack: Stack, frames: Sequence[Frame]) -> Frame | None:
             return None
         places.append(place)
     return places[0]
+
+
+def add_stack_symptoms(
+    found: Diagnosis, symptoms: Sequence[Symptom], processes: Sequence[Process], odd: Sequence[int]
+) -> Diagnosis:
+    """The diagnosis of a stalled run with what its stacks show: they say better than its last words why it stands."""
+    signs = find_in_stacks(symptoms, processes, odd, found.versions)
+    known = {sign.symptom.id for sign in signs}
+    rest = [finding for finding in found.findings if finding.id not in known]
+    fitting = FixContext(found.versions)
+    shown = [_finding_of(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
+    if shown:
+        rest = [replace(finding, role="cascade") for finding in rest]
+    return replace(found, findings=(*shown, *rest))
+
+
+def _finding_of(sign: StackSymptom, role: str, fitting: FixContext) -> Finding:
+    rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
+    line = sign.frame.line if sign.frame is not None else 0
+    place = LogLine(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
+    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, fitting))
+    return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
+
+
+def _name_process(offer: Offer, process: Process) -> Offer:
+    """A fix whose commands name the process that showed the symptom where they say PID."""
+    return replace(offer, commands=tuple(re.sub(r"\bPID\b", str(process.pid), one) for one in offer.commands))

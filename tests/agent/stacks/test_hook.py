@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from patcher.jobs.agent import processes, stacks_hook
+from patcher.jobs.agent import processes
 from patcher.jobs.agent.sitecustomize_hook import SIGNAL
+from patcher.watch.agent.stacks import dump_by_hook
 from tests.watch.conftest import Stalled
 from tests.watch.conftest import stalled as stalled
 
@@ -72,9 +73,9 @@ def test_a_process_without_the_hook_gets_no_signal(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         process = processes.one(sleeper.pid)
         assert process is not None
-        assert stacks_hook.dump(process, str(tmp_path)) == ("", "no hook")
+        assert dump_by_hook(process, str(tmp_path)) == ("", "no hook")
         (tmp_path / f"{os.uname()[1]}.{process.pid}.{process.start}").write_text("")
-        assert stacks_hook.dump(process, str(tmp_path)) == ("", "no hook")
+        assert dump_by_hook(process, str(tmp_path)) == ("", "no hook")
         time.sleep(0.1)
         assert sleeper.poll() is None
         sleeper.kill()
@@ -87,8 +88,8 @@ def test_another_process_under_the_same_number_gets_no_signal(stalled: Start) ->
     deadline = time.monotonic() + 30
     while not list(run.stacks.glob("*.*.*[0-9]")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert stacks_hook.dump(process._replace(start=process.start + 1), str(run.stacks)) == ("", "no hook")
-    text, why = stacks_hook.dump(process, str(run.stacks))
+    assert dump_by_hook(process._replace(start=process.start + 1), str(run.stacks)) == ("", "no hook")
+    text, why = dump_by_hook(process, str(run.stacks))
     assert "most recent call first" in text
     assert why == ""
     assert run.process.poll() is None
@@ -105,6 +106,6 @@ def test_a_process_that_changed_its_mind_gets_no_signal(tmp_path: Path) -> None:
         sleeper.stdout.readline()
         process = processes.one(sleeper.pid)
         assert process is not None
-        assert stacks_hook.dump(process, str(stacks)) == ("", "no hook")
+        assert dump_by_hook(process, str(stacks)) == ("", "no hook")
         assert sleeper.poll() is None
         sleeper.send_signal(signal.SIGKILL)

@@ -6,10 +6,10 @@ from functools import lru_cache
 
 import pytest
 
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources
 
@@ -20,8 +20,8 @@ OLD = {(SERVER, 38), (SERVER, 92), (SERVER, 332), (SERVER, 340)}
 
 
 @lru_cache(maxsize=2)
-def tree(version: str) -> Forest:
-    return Forest(sources("verl", version))
+def tree(version: str) -> Project:
+    return Project(sources("verl", version))
 
 
 def findings(verl: str, vllm: str) -> tuple[Finding, ...]:

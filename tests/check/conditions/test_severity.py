@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from patcher.analysis.forest import Forest
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 
 SERVER = "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
@@ -32,7 +32,7 @@ def severities(root: Path, server: str, **others: str) -> dict[int, str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
     target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(root / "vllm")}, {"vllm": "0.20.2"})
-    findings = check_pair(Forest(root), target, verl="0.7.0").findings
+    findings = check_pair(Project(root), target, verl="0.7.0").findings
     return {finding.line: finding.severity for finding in findings if finding.file == SERVER}
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.outside import Outside
-from patcher.analysis.conditions.scoping import Place
-from patcher.analysis.conditions.tree import tree_of
-from patcher.analysis.forest import Forest
-from patcher.analysis.meaning import Universe
+from patcher.analysis.conditions.names import EvalContext, summaries_of
+from patcher.analysis.conditions.target_queries import TargetQueries
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
+from patcher.check.pair import judge
 
 PACKAGE = """
 from dataclasses import dataclass
@@ -107,14 +107,14 @@ def tree(tmp_path: Path) -> Path:
 
 
 def holds(root: Path, test: str, version: str = "0.12.0", **others: str | None) -> bool | None:
-    forest = Forest(root)
+    project = Project(root)
     versions = {"vllm": version, "transformers": "4.57.6", "flash-attn": None, **others}
     target = Target({"vllm": version}, {"vllm": Symbols(root / "vllm")}, versions)
-    universe = Universe(forest, target)
-    outline = tree_of(forest).file("verl/file.py")
-    assert outline is not None
-    evaluator = Evaluator(tree_of(forest), Outside(universe))
-    return evaluator.holds(ast.parse(test, mode="eval").body, Place(outline, "place"))
+    program = Program(project, target, judge)
+    summary = summaries_of(project).file("verl/file.py")
+    assert summary is not None
+    evaluator = Evaluator(summaries_of(project), TargetQueries(program))
+    return evaluator.holds(ast.parse(test, mode="eval").body, EvalContext(summary, "place"))
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
-from patcher.analysis.model import Finding
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 
 
@@ -21,7 +21,7 @@ def found(root: Path, text: str, version: str = "0.20.2", module: str = "trainer
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(content))
     target = Target({"vllm": version}, {"vllm": Symbols(root / "vllm")}, {"vllm": version})
-    report = check_pair(Forest(root), target, verl="0.7.0")
+    report = check_pair(Project(root), target, verl="0.7.0")
     return [finding for finding in report.findings if finding.kind == "version-compared-as-text"]
 
 

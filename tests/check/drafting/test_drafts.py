@@ -7,10 +7,10 @@ from textwrap import dedent
 
 import pytest
 
-from patcher.analysis.forest import Forest
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.drafts import Draft, Ground, Releases, draft_records, write_drafts
+from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records, write_drafts
 from patcher.check.pair import check_pair
 from patcher.plan.replay import Workspace
 from patcher.records.model import Record
@@ -34,18 +34,18 @@ def drafts(tmp_path: Path, old: dict[str, str], new: dict[str, str], tree: dict[
     folders = {version: write(tmp_path / version, files) / "vllm" for version, files in ((OLD, old), (NEW, new))}
     for folder in folders.values():
         (folder / "__init__.py").touch()
-    forest = Forest(write(tmp_path / "tree", {f"verl/{name}": text for name, text in tree.items()}))
+    project = Project(write(tmp_path / "tree", {f"verl/{name}": text for name, text in tree.items()}))
     target = Target({"vllm": NEW}, {"vllm": Symbols(folders[NEW])}, {"vllm": NEW})
-    report = check_pair(forest, target, verl="0.7.0")
+    report = check_pair(project, target, verl="0.7.0")
     releases = Releases({"vllm": [NEW, OLD]}, lambda _package, version: Symbols(folders[version]))
     assert report.findings
-    return draft_records(report.findings, Ground(forest, target, "0.7.0", releases))
+    return draft_records(report.findings, DraftInputs(project, target, "0.7.0", releases))
 
 
 def applied(draft: Draft, tree: dict[str, str], file: str) -> str:
-    desk = Workspace.of({f"verl/{name}": dedent(text) for name, text in tree.items()}, {}, "Uky", "clean")
-    desk.replay(draft.record, lambda _edit: True)
-    return desk.texts[f"verl/{file}"].replace(f"  # Uky[{draft.id}]", "")
+    workspace = Workspace.of({f"verl/{name}": dedent(text) for name, text in tree.items()}, {}, "Uky", "clean")
+    workspace.replay(draft.record, lambda _edit: True)
+    return workspace.texts[f"verl/{file}"].replace(f"  # Uky[{draft.id}]", "")
 
 
 def test_one_module_that_moved_makes_one_draft_for_all_files(tmp_path: Path) -> None:

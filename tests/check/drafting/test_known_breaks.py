@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.analysis.forest import Forest
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.drafts import Draft, Ground, Releases, draft_records
+from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel
 from patcher.records.load import load
@@ -22,10 +22,12 @@ SERVER = "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
 @pytest.fixture(scope="module")
 def drafts() -> dict[str, Draft]:
     target = Target({"vllm": "0.20.2"}, {"vllm": symbols("0.20.2")}, {"vllm": "0.20.2"})
-    forest = Forest(wheel("verl", "0.6.1"))
-    report = check_pair(forest, target, verl="0.6.1")
+    project = Project(wheel("verl", "0.6.1"))
+    report = check_pair(project, target, verl="0.6.1")
     releases = Releases({"vllm": VLLM}, lambda _package, version: symbols(version))
-    return {draft.id: draft for draft in draft_records(report.findings, Ground(forest, target, "0.6.1", releases))}
+    return {
+        draft.id: draft for draft in draft_records(report.findings, DraftInputs(project, target, "0.6.1", releases))
+    }
 
 
 def symbols(version: str) -> Symbols:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.forest import Forest
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, Fine, Problem, Undecided
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.rules import judge
+from patcher.check.pair import judge
 from patcher.packages.releases import sources
 
 
@@ -35,23 +35,23 @@ def released(version: str) -> Symbols:
 
 
 def judged(root: Path, package: str, symbols: Symbols, before: Symbols | None = None) -> Judged:
-    forest = Forest(root)
-    universe = Universe(forest, Target({package: "1"}, {package: symbols}, {package: "1"}))
-    baseline = Universe(forest, Target({package: "0"}, {package: before}, {package: "0"})) if before else None
+    project = Project(root)
+    program = Program(project, Target({package: "1"}, {package: symbols}, {package: "1"}), judge)
+    baseline = Program(project, Target({package: "0"}, {package: before}, {package: "0"}), judge) if before else None
     found = Judged([], [], [])
-    for file in forest.files([package]):
-        facts = forest.facts(file)
+    for file in project.files([package]):
+        facts = project.facts(file)
         assert facts is not None
         assert not facts.problem
         for use in facts.uses:
-            match judge(use, universe, baseline):
+            match judge(use, program, baseline):
                 case Broken(problems=problems):
                     found.problems += problems
                 case Undecided(symbol=symbol):
                     found.undecided.append(symbol)
                 case Fine(symbol=symbol):
                     found.fine.append(symbol)
-                case Beside():
+                case Unrelated():
                     pass
     return found
 

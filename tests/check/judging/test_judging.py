@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from patcher.analysis.model import Keyword, Shape
 from patcher.analysis.symbols import Parameter, Signature
-from patcher.check.rules.binding import NotTaken, Required, Shifted, bind
+from patcher.analysis.uses import Keyword, Shape
+from patcher.check.rules.calls import NotTaken, Required, Shifted, bind
 
 BASE = "class Base:\n    def run(self, x, *, fast=False): ...\n    def again(self): self.run(1, fast=True)\n"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.model import CallOf, ImportOf, MemberOf
 from patcher.analysis.reading import read_file
+from patcher.analysis.uses import CallOf, ImportOf, MemberOf
 from patcher.packages.releases import sources
 
 _PACKAGES = ("vllm", "transformers", "torch", "ray")

@@ -7,10 +7,9 @@ import textwrap
 
 import pytest
 
-from patcher.analysis.facts import FileFacts
-from patcher.analysis.model import Context, EngineFlag, EnvironmentVariable
 from patcher.analysis.reading import read_file
-from patcher.analysis.reading.environment import environment_uses
+from patcher.analysis.reading.settings import environment_uses
+from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, FileFacts
 from patcher.packages.releases import sources
 
 

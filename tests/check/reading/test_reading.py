@@ -7,10 +7,26 @@ from textwrap import dedent
 
 import pytest
 
-from patcher.analysis.facts import FileFacts
-from patcher.analysis.model import CallOf, ImportOf, MemberOf, MethodOf, Otherwise, Use, When
 from patcher.analysis.reading import read_file
-from patcher.analysis.values import Element, Instance, Member, Named, OneOf, Opaque, Result, Super, Value
+from patcher.analysis.uses import (
+    CallOf,
+    Element,
+    FileFacts,
+    ImportOf,
+    Instance,
+    Member,
+    MemberOf,
+    MethodOf,
+    Named,
+    Opaque,
+    Result,
+    Super,
+    Union,
+    Use,
+    Value,
+    When,
+    WhenRaised,
+)
 
 
 def read(text: str, file: str = "verl/some/module.py") -> FileFacts:
@@ -33,7 +49,7 @@ def shown(value: Value) -> str:
             return f"{shown(of)}[]"
         case Super(of=of):
             return f"super({shown(of)})"
-        case OneOf(values=values):
+        case Union(values=values):
             return " | ".join(sorted(map(shown, values))) or "None"
         case Opaque():
             return "?"
@@ -240,7 +256,7 @@ def test_what_is_caught_and_what_is_the_other_way() -> None:
     """
     assert only(text, "import vllm.a X").context.caught == ("ImportError", "ray.Lost")
     (other,) = only(text, "import vllm.b X").context.conditions
-    assert other == Otherwise(4, 4, ("ImportError", "ray.Lost"))
+    assert other == WhenRaised(4, 4, ("ImportError", "ray.Lost"))
     assert only(text, "import vllm.c Y").context.caught == ()
     assert only(text, "import vllm.d Z").context.caught == ("ImportError",)
 
@@ -268,8 +284,8 @@ def test_names_bound_in_several_ways_stand_for_themselves() -> None:
         ("vllm.c.Y", 1),
     ]
     yes, no = bindings["HAS"]
-    assert yes.attempt == Otherwise(3, 4, ("ImportError",))
-    assert (yes.conditions, no.conditions) == ((), (Otherwise(3, 4, ("ImportError",)),))
+    assert yes.attempt == WhenRaised(3, 4, ("ImportError",))
+    assert (yes.conditions, no.conditions) == ((), (WhenRaised(3, 4, ("ImportError",)),))
 
 
 def test_local_names_know_which_way_gives_which_value() -> None:
@@ -283,7 +299,7 @@ def test_local_names_know_which_way_gives_which_value() -> None:
     """
     use = only(text, "vllm.b.Y | vllm.c.Y()")
     assert isinstance(use.need, CallOf)
-    assert isinstance(use.need.of, OneOf)
+    assert isinstance(use.need.of, Union)
     assert [[ast.unparse(when.test), when.holds] for (when,) in use.need.of.conditions if isinstance(when, When)] == [
         ["new", True],
         ["new", False],

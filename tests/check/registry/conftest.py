@@ -7,16 +7,17 @@ from functools import lru_cache
 
 import pytest
 
-from patcher.analysis.forest import Forest
-from patcher.analysis.meaning import Universe
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
+from patcher.check.pair import judge
 from patcher.packages.releases import sources
 
 
 @lru_cache(maxsize=8)
-def _forest(version: str) -> Forest:
-    return Forest(sources("verl", version))
+def _project(version: str) -> Project:
+    return Project(sources("verl", version))
 
 
 @lru_cache(maxsize=8)
@@ -25,10 +26,10 @@ def _symbols(version: str) -> Symbols:
 
 
 @pytest.fixture
-def universe() -> Callable[[str, str], Universe]:
-    """`universe("0.7.0", "0.20.2")`: that verl on that vLLM."""
+def program() -> Callable[[str, str], Program]:
+    """`program("0.7.0", "0.20.2")`: that verl on that vLLM."""
 
-    def make(verl: str, vllm: str) -> Universe:
-        return Universe(_forest(verl), Target({"vllm": vllm}, {"vllm": _symbols(vllm)}, {"vllm": vllm}))
+    def make(verl: str, vllm: str) -> Program:
+        return Program(_project(verl), Target({"vllm": vllm}, {"vllm": _symbols(vllm)}, {"vllm": vllm}), judge)
 
     return make

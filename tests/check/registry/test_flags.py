@@ -6,16 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Broken, EngineFlag, Fine, Use, Verdict
-from patcher.check.registry import judge_flag
+from patcher.analysis.findings import Broken, Fine, Verdict
+from patcher.analysis.meaning import Program
+from patcher.analysis.uses import EngineFlag, Use
+from patcher.check.rules.engine_flags import judge_flag
 
 pytestmark = pytest.mark.network
-Make = Callable[[str, str], Universe]
+Make = Callable[[str, str], Program]
 
 
-def asked(universe: Universe, name: str, *, option: bool = True) -> Verdict:
-    return judge_flag(Use("run.sh", 3, EngineFlag(name, option)), universe)
+def asked(program: Program, name: str, *, option: bool = True) -> Verdict:
+    return judge_flag(Use("run.sh", 3, EngineFlag(name, option)), program)
 
 
 @pytest.mark.parametrize(
@@ -31,11 +32,11 @@ def asked(universe: Universe, name: str, *, option: bool = True) -> Verdict:
 )
 @pytest.mark.parametrize("option", [True, False])
 def test_a_removed_argument_is_found_from_the_release_that_dropped_it(
-    universe: Make, name: str, last: str, first_without: str, option: bool
+    program: Make, name: str, last: str, first_without: str, option: bool
 ) -> None:
     symbol = f"vllm.engine.arg_utils.AsyncEngineArgs({name})"
-    assert asked(universe("0.7.0", last), name, option=option) == Fine(symbol)
-    verdict = asked(universe("0.7.0", first_without), name, option=option)
+    assert asked(program("0.7.0", last), name, option=option) == Fine(symbol)
+    verdict = asked(program("0.7.0", first_without), name, option=option)
     assert isinstance(verdict, Broken)
     assert (verdict.problems[0].kind, verdict.problems[0].symbol) == ("flag-removed", symbol)
 
@@ -49,8 +50,8 @@ def test_a_removed_argument_is_found_from_the_release_that_dropped_it(
         ("swap_space", "None"),
     ],
 )
-def test_the_argument_that_took_its_place_is_named(universe: Make, name: str, suggested: str) -> None:
-    verdict = asked(universe("0.7.0", "0.20.2"), name)
+def test_the_argument_that_took_its_place_is_named(program: Make, name: str, suggested: str) -> None:
+    verdict = asked(program("0.7.0", "0.20.2"), name)
     assert isinstance(verdict, Broken)
     assert str(verdict.problems[0].suggestion) == suggested
 
@@ -70,24 +71,24 @@ def test_the_argument_that_took_its_place_is_named(universe: Make, name: str, su
         "gpu-memory-util",  # argparse takes a beginning that only one option has
     ],
 )
-def test_spellings_that_the_command_line_takes(universe: Make, name: str) -> None:
+def test_spellings_that_the_command_line_takes(program: Make, name: str) -> None:
     for version in ("0.9.2", "0.20.2", "0.33.0"):
         if name == "no-enable-log-requests" and version == "0.9.2":
             continue
-        assert isinstance(asked(universe("0.7.0", version), name), Fine), version
+        assert isinstance(asked(program("0.7.0", version), name), Fine), version
 
 
 @pytest.mark.parametrize("name", ["no_headless", "no_such_thing", "max"])
-def test_spellings_that_it_refuses(universe: Make, name: str) -> None:
-    assert isinstance(asked(universe("0.7.0", "0.20.2"), name), Broken)
+def test_spellings_that_it_refuses(program: Make, name: str) -> None:
+    assert isinstance(asked(program("0.7.0", "0.20.2"), name), Broken)
 
 
-def test_a_deprecated_option_that_is_no_field_any_more_is_still_taken_on_the_command_line(universe: Make) -> None:
-    target = universe("0.7.0", "0.12.0")
+def test_a_deprecated_option_that_is_no_field_any_more_is_still_taken_on_the_command_line(program: Make) -> None:
+    target = program("0.7.0", "0.12.0")
     assert isinstance(asked(target, "disable_log_requests"), Fine)
 
 
-def test_a_field_without_an_option_is_refused_on_the_command_line_alone(universe: Make) -> None:
-    target = universe("0.7.0", "0.20.2")
+def test_a_field_without_an_option_is_refused_on_the_command_line_alone(program: Make) -> None:
+    target = program("0.7.0", "0.20.2")
     assert isinstance(asked(target, "model_weights", option=False), Fine)
     assert isinstance(asked(target, "model_weights", option=True), Broken)

@@ -7,21 +7,21 @@ from typing import Any, Literal
 
 import pytest
 
-from patcher.analysis.composition import compose
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Beside, Broken, ConfigKey, Fine, Undecided, Use, Verdict
-from patcher.analysis.yaml_text import load
-from patcher.check.registry import judge_key
+from patcher.analysis.configuration import compose, load
+from patcher.analysis.findings import Broken, Fine, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
+from patcher.analysis.uses import ConfigKey, Use
+from patcher.check.rules.config_keys import judge_key
 from patcher.packages.releases import sources
 
 pytestmark = pytest.mark.network
-Make = Callable[[str, str], Universe]
+Make = Callable[[str, str], Program]
 PPO = "verl.trainer.main_ppo"
 ROLLOUT = "actor_rollout_ref.rollout"
 
 
 @pytest.fixture
-def judged(universe: Make) -> Callable[..., Verdict]:
+def judged(program: Make) -> Callable[..., Verdict]:
     def judge(
         verl: str,
         key: str,
@@ -32,7 +32,7 @@ def judged(universe: Make) -> Callable[..., Verdict]:
         groups: tuple[tuple[str, str], ...] = (),
     ) -> Verdict:
         need = ConfigKey(key, value, sign, entry, config, groups)
-        return judge_key(Use("run.sh", 3, need), universe(verl, "0.20.2"))
+        return judge_key(Use("run.sh", 3, need), program(verl, "0.20.2"))
 
     return judge
 
@@ -138,7 +138,7 @@ def test_an_entry_point_that_is_gone_is_told_once(judged: Callable[..., Verdict]
     verdict = judged("0.7.1", "", entry=entry)
     assert isinstance(verdict, Broken)
     assert (verdict.problems[0].kind, verdict.problems[0].symbol) == ("module-removed", entry)
-    assert judged("0.7.1", "data.train_batch_size", entry=entry) == Beside()
+    assert judged("0.7.1", "data.train_batch_size", entry=entry) == Unrelated()
 
 
 def test_a_program_outside_of_the_tree_is_held_only_to_what_verl_has(judged: Callable[..., Verdict]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.analysis.model import ConfigKey, EngineFlag, EnvironmentVariable
+from patcher.analysis.uses import ConfigKey, EngineFlag, EnvironmentVariable
 from patcher.check.scripts import script_uses, uses_of_scripts
 from patcher.errors import UsageError
 

@@ -165,7 +165,7 @@ def test_the_wait_for_another_process_ends(server: Server, tmp_path: Path, monke
     monkeypatch.setattr(cache, "PATIENCE", 0.2)
     lock = tmp_path / "cache/releases/demo-pkg/1.1/.sources.lock"
     lock.parent.mkdir(parents=True)
-    lock.write_text("4711 somewhere")
+    lock.write_text('{"pid": 4711, "host": "somewhere"}')
     told: list[str] = []
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)

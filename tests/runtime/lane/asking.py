@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from patcher.analysis.conditions.guards import guards_of
-from patcher.analysis.forest import Forest
-from patcher.analysis.meaning import Universe
-from patcher.analysis.model import Finding
+from patcher.analysis.conditions.severity import guards_of
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.target import Target
-from patcher.check.pair import check_pair
-from patcher.check.repairing import repair
+from patcher.check.pair import check_pair, judge
+from patcher.check.repairs import repair
 from patcher.check.targets import locate, parse_all, target_of
 from patcher.session.session import Session
 
@@ -36,11 +36,11 @@ def ask(root: Path, python: Path) -> Said:
     """
     session = Session(root_option=root, python=python)
     target = _target(session)
-    forest = Forest(session.tree.root, words=target.words)
-    report = check_pair(forest, target, verl=session.environment.version("verl") or "")
-    repaired = repair(session, forest, target, report, None)
-    universe = Universe(forest, target)
-    files = {file for file, _ in guards_of(universe).ways.here}
+    project = Project(session.tree.root, words=target.words)
+    report = check_pair(project, target, verl=session.environment.version("verl") or "")
+    repaired = repair(session, project, target, report, None)
+    program = Program(project, target, judge)
+    files = {file for file, _ in guards_of(program).reached.here}
     modules = tuple(sorted(module_of(file) for file in files))
     return Said(report.findings, repaired.repairs.after.findings, modules)
 

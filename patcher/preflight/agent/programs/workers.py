@@ -18,7 +18,7 @@ from patcher.worktree import files
 
 CURRENT = "/tmp/ray/ray_current_cluster"
 STORE = 100 * 2**20
-"""Bytes of the object store of a Ray of our own."""
+"""Bytes of the object store of a Ray of our own: near the least that Ray accepts, 75 MB."""
 ONE_BY_ONE = phrase("stop what is left over with: ray stop, as the user who started it")
 
 
@@ -134,6 +134,3 @@ def report(check: Check, ray: Any, address: str, source: str, joined: bool) -> N
         )
     else:
         check.ok(phrase("{version}; a task ran", version=version))
-
-
-check_workers()

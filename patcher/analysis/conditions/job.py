@@ -1,0 +1,395 @@
+"""The plain job: what it starts, what it does not use, and the values that the tree's configuration has by default.
+
+The plain job is the usual GRPO training of a dense text model in bf16 with FSDP and vLLM on CUDA. A finding is a break
+only where this job runs into it.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Reference, Setting, Term
+from patcher.analysis.project import Project
+from patcher.worktree.python import UnreadableError, parse
+
+ENTRIES: tuple[tuple[str, str], ...] = (
+    # GRPO is started from the command line; hydra calls this;
+    ("verl.trainer.main_ppo", "main"),
+    # Ray starts the task, whatever it is called;
+    ("verl.trainer.main_ppo", "TaskRunner"),
+    ("verl.trainer.main_ppo", "TaskRunnerV1"),
+    # the rollout and its server are loaded by name, and vLLM makes their classes in processes of its own.
+    ("verl.workers.rollout.vllm_rollout.vllm_async_server", "vLLMReplica"),
+    ("verl.workers.rollout.vllm_rollout.vllm_async_server", "vLLMHttpServer"),
+    ("verl.workers.rollout.vllm_rollout", "vLLMAsyncRollout"),
+    ("verl.workers.rollout.vllm_rollout", "ServerAdapter"),
+    ("verl.workers.fsdp_workers", "AsyncActorRolloutRefWorker"),
+)
+"""Where the plain job begins: module, and function or class. What a release does not have is passed over."""
+
+METHODS = frozenset({"forward", "backward", "run", "setup"})
+"""Methods that torch or Ray call without their being named; those with two underscores besides."""
+
+DISPATCH = ("rpc", "execute", "getattr", "run_method", "dispatch", "call")
+"""Parts of the names of functions that take a method's name as text."""
+
+CHOSEN = frozenset({"backend", "strategy", "engine", "impl", "implementation", "weight_loader"})
+"""Names of what is chosen by the configuration: none of them is a word that the configuration does not have."""
+
+NOT_CHOSEN = frozenset({"sync", "hf", "naive", "fire"})
+"""Keys of tables whose entry another choice takes."""
+
+OFF_WORDS = frozenset(
+    {
+        # adapters and low precision
+        *("lora", "peft", "adapter", "adapters", "fp8", "mxfp8", "nvfp4", "quant", "quantized", "quanted", "torchao"),
+        *("quantization", "qat", "modelopt"),
+        # other hardware
+        *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann", "hccl"),
+        # other engines
+        *("megatron", "mcore", "sglang", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
+        # other kinds of model and data
+        *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
+        *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
+        # other ways to run
+        *("headless", "standalone", "colocated", "disaggregation", "disaggregated", "teacher", "distillation"),
+        *("profile", "profiler", "profiling", "nsys", "nvtx", "prometheus", "mooncake", "nixl", "kimi"),
+        # values of the reward model
+        *("genrm", "grm"),
+    }
+)
+"""Words in names of what the plain job does not use: it trains a dense text model in bf16 with FSDP on CUDA."""
+
+FIXED: Mapping[str, Term] = {
+    "node_rank": Known(0),
+    "nnodes": Known(1),
+    "rollout_mode": Reference("RolloutMode.HYBRID"),
+    "is_cuda_available": Known(True),
+    "is_npu_available": OFF,
+    "is_torch_npu_available": OFF,
+    "is_reward_model": Known(False),
+    "is_teacher_model": Known(False),
+    "is_lora": Known(False),
+    "lora_rank": Known(0),
+}
+"""What goes by these names, wherever it is."""
+
+FIXED_NAMES: Mapping[str, Term] = {
+    "torch.version.hip": OFF,
+    "torch.version.cuda": Known("12.8"),
+    "torch.cuda.is_available": Known(True),
+    "os.environ": Known(()),
+}
+"""What these dotted names come to. `os.environ` has nothing that switches a feature on."""
+
+OVERRIDES: Mapping[str, object] = {
+    "actor_rollout_ref.rollout.name": "vllm",
+    "actor_rollout_ref.rollout.mode": "async",
+    "actor_rollout_ref.actor.use_kl_loss": True,
+    "actor_rollout_ref.actor.strategy": "fsdp",
+    "critic.enable": False,
+    "algorithm.adv_estimator": "grpo",
+    "trainer.nnodes": 1,
+    "trainer.device": "cuda",
+    "reward_model.enable": False,
+    "reward.reward_model.enable": False,
+}
+"""What the plain job says on its command line, in the place of the default."""
+
+CONFIGURATION = "verl/trainer/config/ppo_trainer.yaml"
+
+
+class Job:
+    """What is known of a job, given its configuration's values by dotted key."""
+
+    def __init__(self, values: Mapping[str, object], fields: Mapping[str, object]) -> None:
+        self._values = {**values, **OVERRIDES}
+        self._fields = fields
+        """Defaults of the configuration's classes, by field name."""
+        self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
+        self._ends: dict[str, list[str]] = {}
+        for key in self._values:
+            self._ends.setdefault(key.rpartition(".")[2], []).append(key)
+
+    @property
+    def choices(self) -> frozenset[str]:
+        """All texts among the values: the entries of registries that the job may choose."""
+        return self._choices
+
+    def fixed(self, name: str) -> Term | None:
+        """What goes by a name; None if nothing is known of it."""
+        return FIXED.get(name)
+
+    def fixed_name(self, dotted: str) -> Term | None:
+        return FIXED_NAMES.get(dotted)
+
+    def setting(self, name: str, annotation: ast.expr | None) -> Term:
+        """A parameter or attribute that holds part of the configuration."""
+        words = name_words(name)
+        if "config" not in words and "cfg" not in words:
+            return UNKNOWN
+        hints = tuple(word for word in words if word not in ("config", "cfg"))
+        if annotation is not None:
+            hints += tuple(word for word in name_words(ast.unparse(annotation)) if word != "config")
+        return Setting((), hints)
+
+    def value(self, setting: Setting) -> Term:
+        """The value that a setting has in this job."""
+        if not setting.path:
+            return UNKNOWN
+        # `actor.lora.rank` is off unless the tree's own defaults turn it on.
+        if any(is_off_word(part) for part in setting.path):
+            known = self._found(setting)
+            return known if isinstance(known, Known) and known.value else OFF
+        return self._found(setting)
+
+    def has_below(self, setting: Setting) -> bool:
+        """Whether the setting is a group of others."""
+        if not setting.path:
+            return True
+        inner = f".{'.'.join(setting.path)}."
+        return any(inner in f".{key}." and not f".{key}.".endswith(inner) for key in self._values)
+
+    def _found(self, setting: Setting) -> Term:
+        wanted = list(setting.path)
+        found = [key for key in self._ends.get(wanted[-1], ()) if key.split(".")[-len(wanted) :] == wanted]
+        # `actor_config.strategy`: of the keys that end in "strategy" the one below "actor".
+        if len(found) > 1 and setting.hints:
+            hinted = [key for key in found if not set(setting.hints).isdisjoint(key.split("."))]
+            found = hinted or found
+        values = [self._values[key] for key in found]
+        if values and all(value == values[0] for value in values):
+            return Known(values[0])
+        if not values and len(wanted) == 1 and wanted[0] in self._fields:
+            return Known(self._fields[wanted[0]])
+        return UNKNOWN
+
+    def is_off(self, node: ast.expr) -> bool:
+        """Whether an expression of unknown value is, by its name, something that the job does not use."""
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return is_off_word(name)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, of]):
+                return self.is_off(of)
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
+                return is_off_word(key)
+            case ast.Call(func=func):
+                return self.is_off(func)
+            case ast.Subscript(value=value, slice=ast.Constant(value=str() as key)):
+                return is_off_word(key) or self.is_off(value)
+            case _:
+                return False
+
+    def compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool | None:
+        """What a comparison of something unknown with a word of an unused feature comes to."""
+        for one in (left, right):
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                # `if backend == "trtllm":` with a word that no value of the configuration is.
+                if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
+                    return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
+                if is_off_word(one.value):
+                    return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
+            elif isinstance(one, ast.Tuple | ast.List | ast.Set) and one.elts:
+                texts = [part.value for part in one.elts if isinstance(part, ast.Constant)]
+                if len(texts) == len(one.elts) and all(isinstance(text, str) and is_off_word(text) for text in texts):
+                    return isinstance(op, ast.NotIn | ast.NotEq)
+        return None
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as name), *_]):
+            return name
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            return name
+        case _:
+            return ""
+
+
+@cache
+def is_off_word(name: str) -> bool:
+    """Whether a word of the name is of what the plain job does not use."""
+    return not name_words(name).isdisjoint(OFF_WORDS)
+
+
+def name_words(name: str) -> frozenset[str]:
+    """The words of an identifier: `self_LoRAConfig` -> self, lora, config."""
+    return _words(name)
+
+
+_SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+_KNOWN: dict[str, frozenset[str]] = {}
+
+
+def _words(name: str) -> frozenset[str]:
+    if name not in _KNOWN:
+        text = name.replace("LoRA", "Lora").replace("vLLM", "Vllm").replace("MoE", "Moe")
+        _KNOWN[name] = frozenset(part.lower() for part in _SPLIT.findall(text))
+    return _KNOWN[name]
+
+
+_LINE = re.compile(r"^(?P<indent> *)(?P<item>- )?(?P<key>[^\s:#'\"][^:#]*?)\s*:(?:\s+(?P<value>.*))?$")
+_ENTRY = re.compile(
+    r"^ *- *(?:(?:override|optional) +)*(?P<group>[^\s:@]+)(?:@(?P<package>[^\s:]+))?(?: *: *(?P<name>[^\s#]+))?"
+)
+_FALLBACK = re.compile(r"\$\{oc\.(?:select|env):[^,{}]+,\s*([^{}]*)\}")
+_WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None, "{}": {}, "[]": ()}
+_FOLDER = "verl/trainer/config"
+_CLASSES = ("verl/workers/config", "verl/trainer/config")
+
+
+def defaults_of(project: Project) -> dict[str, object]:
+    """Dotted key -> value. A value that refers to another key is followed; one that is computed is left out."""
+    found = _composed(project, CONFIGURATION, "", 0)
+    for key, value in list(found.items()):
+        if isinstance(value, str) and "${" in value:
+            followed = _followed(value, found)
+            if followed is _COMPUTED:
+                del found[key]
+            else:
+                found[key] = followed
+    return found
+
+
+_COMPUTED = object()
+
+
+def _followed(value: str, found: dict[str, object]) -> object:
+    # `${oc.select:actor.strategy, fsdp}`: the other key, else the text behind the comma.
+    if match := _FALLBACK.fullmatch(value):
+        key = value[value.index(":") + 1 :].partition(",")[0].strip()
+        other = found.get(key, _COMPUTED)
+        if other is not _COMPUTED and not (isinstance(other, str) and "${" in other):
+            return other
+        return _scalar(match[1])
+    if match := re.fullmatch(r"\$\{([\w.]+)\}", value):
+        other = found.get(match[1], _COMPUTED)
+        return _COMPUTED if isinstance(other, str) and "${" in other else other
+    return _COMPUTED
+
+
+def _composed(project: Project, file: str, package: str, depth: int) -> dict[str, object]:
+    """The file's values under `package`, over those of the files in its `defaults`."""
+    content = project.content(file)
+    # Six levels of `defaults` is a guess above what verl has. Configs that name each other in a circle end here.
+    if content is None or depth > 6:
+        return {}
+    own, entries = _read(content.decode(errors="replace"))
+    mine = {f"{package}.{key}" if package else key: value for key, value in own.items()}
+    found: dict[str, object] = {}
+    folder = posixpath.dirname(file)
+    said_self = False
+    for group, where, name in entries:
+        if group == "_self_":
+            found |= mine
+            said_self = True
+            continue
+        base = _FOLDER if group.startswith("/") else folder
+        group = group.lstrip("/")
+        other = posixpath.normpath(f"{base}/{group}/{name}" if name else f"{base}/{group}")
+        # Without `@package`, a group's values go below the group's name: `actor: dp_actor` -> actor.
+        inside = where if where is not None else (group.replace("../", "").replace("/", ".") if name else "")
+        if inside == "_here_":
+            inside = ""
+        elif inside == "_global_":
+            found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", "", depth + 1)
+            continue
+        there = ".".join(part for part in (package, inside) if part)
+        found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", there, depth + 1)
+    return found if said_self else found | mine
+
+
+def _read(text: str) -> tuple[dict[str, object], list[tuple[str, str | None, str]]]:
+    """The values by dotted key, and the entries of `defaults`: group, package, name. Lists are read as not empty."""
+    values: dict[str, object] = {}
+    entries: list[tuple[str, str | None, str]] = []
+    path: list[tuple[int, str]] = []
+    for raw in text.splitlines():
+        line = raw.rstrip()
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        stripped = line.strip()
+        if stripped.startswith("- ") or stripped == "-":
+            if path and path[0][1] == "defaults" and (match := _ENTRY.match(line)):
+                entries.append((match["group"], match["package"], (match["name"] or "").strip("'\"")))
+            elif path:
+                # What a list holds does not matter to any test; that it is not empty does.
+                values[".".join(name for _, name in path)] = "[…]"
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        while path and path[-1][0] >= indent:
+            path.pop()
+        path.append((indent, match["key"].strip()))
+        if path[0][1] == "defaults":
+            continue
+        value = re.sub(r"\s+#.*$", "", match["value"] or "").strip()
+        if value.startswith("#"):
+            value = ""
+        dotted = ".".join(name for _, name in path)
+        values.pop(dotted.rpartition(".")[0], None)
+        # `???` must be given on the command line.
+        if value != "???":
+            values[dotted] = _scalar(value)
+    return values, entries
+
+
+def _scalar(text: str) -> object:
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if text[:1] in "'\"" and text[-1:] == text[:1]:
+        return text[1:-1]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def fields_of(project: Project) -> dict[str, object]:
+    """Defaults of the configuration's classes by field name, where all classes agree."""
+    found: dict[str, object] = {}
+    differing: set[str] = set()
+    for folder in _CLASSES:
+        for path in sorted((project.root / folder).glob("**/*.py")):
+            content = project.content(path.relative_to(project.root).as_posix())
+            for name, value in _fields(content or b""):
+                # Two classes with a field of one name and different defaults: the field alone does not tell which is
+                # meant.
+                if name in found and found[name] != value:
+                    differing.add(name)
+                found[name] = value
+    return {name: value for name, value in found.items() if name not in differing}
+
+
+def _fields(content: bytes) -> list[tuple[str, object]]:
+    try:
+        tree = parse(content)
+    except UnreadableError:
+        return []
+    found: list[tuple[str, object]] = []
+    for owner in tree.body:
+        if isinstance(owner, ast.ClassDef):
+            for node in owner.body:
+                match node:
+                    case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value)):
+                        found.append((name, value))
+                    case ast.AnnAssign(
+                        target=ast.Name(id=name), value=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(v)))
+                    ):
+                        found.append((name, -v))
+                    case _:
+                        pass
+    return found

@@ -1,0 +1,252 @@
+"""The files of the checked tree: found by module name, read when first asked for, each text once."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from patcher.analysis.reading import read_syntax, unreadable
+from patcher.analysis.summary import FileSummary, drop_syntax, summarize
+from patcher.analysis.uses import FileFacts, Use
+from patcher.worktree.files import inside, open_regular
+from patcher.worktree.python import MOST_BYTES, UnreadableError, parse
+
+_MOST_READ = 10 << 20
+"""Bytes of source whose facts and summaries are kept: some 20 times as much memory. All of verl 0.9.1 has 5.5 MB."""
+_MOST_HELD = 16 << 20
+"""Bytes of files that are kept as they are."""
+
+
+@dataclass(slots=True, eq=False)
+class ReadingCache:
+    """What texts say, by path and hash: several projects may share it.
+
+    Facts and summaries are told apart by identity, so they are not dropped one by one but all together, and only where
+    nobody is in the middle of anything: see `Project.rest`.
+    """
+
+    most: int | None = _MOST_READ
+    """How many bytes of source are kept as facts; None: all, for who holds the same trees against many releases."""
+    facts: dict[tuple[str, int], FileFacts] = field(default_factory=dict)
+    summaries: dict[tuple[str, int], FileSummary] = field(default_factory=dict)
+    size: int = 0
+    generation: int = 0
+    """How often everything was dropped."""
+
+
+class _Contents:
+    """The bytes of files, the latest of them; what was not found is remembered too."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._held: dict[str, bytes | None] = {}
+        self._size = 0
+
+    def read(self, file: str) -> bytes | None:
+        if file not in self._held:
+            try:
+                with open(open_regular(inside(self._root, self._root / file)), "rb") as opened:  # noqa: PTH123
+                    found: bytes | None = opened.read(MOST_BYTES + 1)  # `parse` refuses one that has more.
+            except (OSError, ValueError):  # A name with a null byte is a ValueError.
+                found = None
+            cost = 100 + len(found or b"")
+            # Everything is dropped at once. Which file is asked for next is not known, and reading one again costs
+            # little.
+            if self._size + cost > _MOST_HELD:
+                self._held.clear()
+                self._size = 0
+            self._size += cost
+            self._held[file] = found
+        return self._held[file]
+
+
+class Project:
+    """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
+
+    What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
+    its facts and its summary. With `words`, files that have none of them have no uses. `lightly`: summaries keep text
+    in the place of syntax, for those who look at many trees.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        texts: Mapping[str, str] | None = None,
+        known: ReadingCache | None = None,
+        top: str = "verl",
+        words: Collection[str] | None = None,
+        *,
+        compact: bool = False,
+    ) -> None:
+        self.root = root
+        self.top = top
+        self.texts = dict(texts or {})
+        self._words, self._compact = words, compact
+        self._known = known if known is not None else ReadingCache()
+        self._facts: dict[str, FileFacts | None] = {}
+        self._summaries: dict[str, FileSummary | None] = {}
+        self._generation = self._known.generation
+        self._contents = _Contents(root)
+        self._listed: list[str] = []
+        self._mentioning: dict[tuple[bytes, ...], tuple[str, ...]] = {}
+        self._variants: dict[frozenset[tuple[str, int]], Project] = {}
+        self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
+        """By the packages that are checked against and by file: the uses that are of one of them on some release."""
+        self.summarizes = True
+        """Whether a file that is read for its facts gives its summary too; False where few will be asked for."""
+        self.variant_of: Project | None = None
+        """The project whose files these are but for some texts."""
+        self.kept: dict[str, object] = {}
+        """What other modules work out once for a project, by names of theirs. It must not refer to the project."""
+
+    @property
+    def origin(self) -> Project:
+        """The tree as it is, which this is a variant of, or this one."""
+        return self if self.variant_of is None else self.variant_of.origin
+
+    def with_texts(self, texts: Mapping[str, str]) -> Project:
+        """The same tree with other texts in the place of some files; the same object again for the same texts."""
+        # The same variant is asked for again and again while records are tried; its facts are kept with it.
+        key = frozenset((file, hash(text)) for file, text in texts.items() if self.texts.get(file) != text)
+        if not key:
+            return self
+        if key not in self._variants:
+            other = Project(
+                self.root, {**self.texts, **texts}, self._known, self.top, self._words, compact=self._compact
+            )
+            other._contents, other._listed = self._contents, self._listed
+            other.variant_of, other.summarizes = self, self.summarizes
+            self._variants[key] = other
+        return self._variants[key]
+
+    def files(self, mentioning: Iterable[str]) -> Iterator[str]:
+        """Paths, relative and sorted, of the files whose text has one of the words."""
+        words = tuple(word.encode() for word in mentioning)
+        if words not in self._mentioning:
+            if not self._listed:
+                self._listed += _listed(self.root, self.top)
+            self._mentioning[words] = tuple(
+                file
+                for file in self._listed
+                if (content := self.content(file)) is not None and any(word in content for word in words)
+            )
+        yield from self._mentioning[words]
+
+    def content(self, file: str) -> bytes | None:
+        if file in self.texts:
+            return self.texts[file].encode()
+        return self._contents.read(file)
+
+    @property
+    def generation(self) -> int:
+        """Changes when facts and summaries were dropped: what was made of them goes too."""
+        return self._known.generation
+
+    def free_memory(self) -> None:
+        """Drop all facts and summaries if they take too much memory. No caller may hold any of them.
+
+        A tree of any size is judged in the same memory that way; files are read again when they are asked for again."""
+        known = self._known
+        if known.most is not None and known.size > known.most:
+            known.facts.clear()
+            known.summaries.clear()
+            known.size = 0
+            known.generation += 1
+
+    def _stay_current(self) -> None:
+        """Drop what was dropped in `known`, which another project may share."""
+        if self._generation != self._known.generation:
+            self._generation = self._known.generation
+            self._facts.clear()
+            self._summaries.clear()
+            self.concerned.clear()
+
+    def facts(self, file: str) -> FileFacts | None:
+        """What a file says; None if there is no such file."""
+        self._stay_current()
+        if file not in self._facts:
+            content = self.content(file)
+            self._facts[file] = None if content is None else self._read(file, content)
+        return self._facts[file]
+
+    def summary(self, file: str) -> FileSummary | None:
+        """The skeleton of a file, empty if it is no Python; None if there is no such file."""
+        self._stay_current()
+        if file not in self._summaries:
+            content = self.content(file)
+            self._summaries[file] = None if content is None else self._summarized(file, content)
+        return self._summaries[file]
+
+    def _read(self, file: str, content: bytes) -> FileFacts:
+        key = (file, hash(content))
+        if key not in self._known.facts:
+            self._known.size += 500 + len(content)
+            try:
+                tree = parse(content)
+            except UnreadableError as error:
+                self._known.facts[key] = unreadable(file, error)
+            else:
+                self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
+                if self.summarizes:
+                    self._keep_summary(key, tree, content)
+        return self._known.facts[key]
+
+    def _summarized(self, file: str, content: bytes) -> FileSummary:
+        key = (file, hash(content))
+        if key not in self._known.summaries:
+            self._known.size += 500 + len(content)
+            try:
+                tree = parse(content)
+            except UnreadableError:
+                tree = ast.Module(body=[], type_ignores=[])
+            self._keep_summary(key, tree, content)
+        return self._known.summaries[key]
+
+    def _keep_summary(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
+        if key not in self._known.summaries:
+            try:
+                summary = summarize(tree, key[0])
+            except RecursionError:
+                summary = summarize(ast.Module(body=[], type_ignores=[]), key[0])
+            self._known.summaries[key] = summary
+            if self._compact:
+                drop_syntax(summary, content)
+
+    def _concerns(self, content: bytes) -> bool:
+        """Whether a text may have uses of a package in question."""
+        return self._words is None or any(word.encode() in content for word in self._words)
+
+    def may_reexport(self, dotted: str) -> bool:
+        """Whether a module may pass on something of a package that is checked against.
+
+        That is a module whose text has one of the words, or a package, which re-exports what its modules define.
+        """
+        content = self.content(f"{dotted.replace('.', '/')}.py")
+        # A package (no `.py` of that name) hands on what its modules define, whatever words its `__init__.py` has.
+        return content is None or self._concerns(content)
+
+    def module(self, dotted: str) -> FileFacts | None:
+        """The facts of a module of the tree by its dotted name."""
+        path = dotted.replace(".", "/")
+        return self.facts(f"{path}.py") or self.facts(f"{path}/__init__.py")
+
+    def has_module(self, dotted: str) -> bool:
+        """Whether there is such a module or package, without reading what it says."""
+        path = dotted.replace(".", "/")
+        return (
+            self.content(f"{path}.py") is not None
+            or self.content(f"{path}/__init__.py") is not None
+            or (self.root / path).is_dir()
+        )
+
+
+def _listed(root: Path, top: str) -> list[str]:
+    """The Python files below `root`/`top`, folder by folder, relative."""
+    found = []
+    base = f"{os.fspath(root)}/"
+    for folder, _, files in os.walk(f"{base}{top}"):
+        found += [f"{folder}/{file}".removeprefix(base) for file in files if file.endswith(".py")]
+    return sorted(found, key=lambda file: file.replace("/", "\0"))

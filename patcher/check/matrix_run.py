@@ -1,0 +1,259 @@
+"""Every pair of the matrix, judged by two processes."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import shlex
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.analysis.meaning.program import Target
+from patcher.analysis.project import Project, ReadingCache
+from patcher.analysis.symbols import Symbols
+from patcher.check.matrix import (
+    Cell,
+    Matrix,
+    Missing,
+    cell_of,
+    fetch_sources,
+    known_to_records,
+    parse_against,
+    wanted_releases,
+    with_since,
+)
+from patcher.check.repairs import check_with_records
+from patcher.errors import EnvironmentProbeError, ReleaseError
+from patcher.i18n import phrase
+from patcher.packages.agent.folders import MODULES
+from patcher.records.model import Record
+from patcher.rewrite import forget
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.packages.releases import Progress
+    from patcher.session.session import Session
+
+
+PROCESSES = 2
+"""How many processes judge. Each keeps the facts of its share of the verl trees."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixInputs:
+    """What is to be judged. Paths are the folders of the packages themselves."""
+
+    package: str
+    verl: Mapping[str, Path | Missing]
+    releases: Mapping[str, Path | Missing]
+    records: tuple[Record, ...] = ()
+    beside: Mapping[str, tuple[str, Path]] = field(default_factory=dict)
+    """Further packages that are the same everywhere: version and folder by distribution name."""
+
+
+def judge_pairs(inputs: MatrixInputs, progress: Progress, processes: int = PROCESSES) -> Matrix:
+    """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
+    there = {release: path for release, path in inputs.releases.items() if isinstance(path, Path)}
+    shares = _shares(inputs, processes)
+    cells: dict[tuple[str, str], Cell] = {}
+    for done, part in enumerate(_parts(shares, there, processes), start=1):
+        cells |= {(cell.verl, cell.release): cell for cell in part}
+        if done % len(shares) == 0:
+            fields = {"name": inputs.package, "done": done // len(shares), "total": len(there)}
+            progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
+    progress("", 0, None)
+    return with_since(
+        Matrix(
+            inputs.package,
+            tuple(inputs.verl),
+            tuple(inputs.releases),
+            cells,
+            {name: gone for name, gone in inputs.verl.items() if isinstance(gone, Missing)},
+            {name: gone for name, gone in inputs.releases.items() if isinstance(gone, Missing)},
+            {name: version for name, (version, _) in inputs.beside.items()},
+        )
+    )
+
+
+def _mentions(file: Path, word: bytes) -> int:
+    try:
+        return files.read(file, files.SOURCE_BYTES, follow=True).count(word)
+    except OSError:
+        return 0
+
+
+def _shares(inputs: MatrixInputs, processes: int) -> list[MatrixInputs]:
+    """The rows in equal shares, by how often the trees mention the package: memory goes with the trees that a process
+    keeps, and what it finds out about a release is soon found out again."""
+    there = {verl: path for verl, path in inputs.verl.items() if isinstance(path, Path)}
+    word = MODULES.get(inputs.package, inputs.package.replace("-", "_")).encode()
+    weights = {verl: sum(_mentions(file, word) for file in path.rglob("*.py")) for verl, path in there.items()}
+    shares: list[list[str]] = [[] for _ in range(max(min(processes, len(there)), 1))]
+    for verl in sorted(there, key=lambda verl: -weights[verl]):
+        min(shares, key=lambda share: sum(weights[one] for one in share)).append(verl)
+    return [replace(inputs, verl={verl: there[verl] for verl in there if verl in share}) for share in shares]
+
+
+def _parts(shares: Sequence[MatrixInputs], there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
+    """The cells of one share on one release after the other, in the order in which they are done."""
+    if processes == 1 or len(there) * len(shares) < 2:
+        share_ = _Share(shares[0])
+        yield from (share_.column(release, path) for release, path in there.items())
+        return
+    # Forked processes would share the memory of this one, and with it whatever locks other threads hold.
+    context = multiprocessing.get_context("spawn")
+    each = max(processes // len(shares), 1)
+    pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
+    try:
+        with _at_root(), _without_interrupts():
+            asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
+        for done in as_completed(asked):
+            yield done.result()
+    except BrokenProcessPool as error:
+        raise EnvironmentProbeError(
+            phrase("a process that checked releases was ended from outside"),
+            cause=phrase("most often the machine has no memory left"),
+            advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
+        ) from error
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()  # What is under way can take seconds, and nobody wants it any more.
+        raise
+    finally:
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _at_root() -> Iterator[None]:
+    """Work in `/` while processes are started: a Python process imports from the folder that it is started in, and the
+    tree may have a `random.py`."""
+    before = os.open(os.curdir, os.O_PATH)
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that never get a Ctrl-C, not even while Python starts in them. The waiting process gets it."""
+    resource_tracker.ensure_running()  # Beginning it takes the block away.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Share:
+    """The share of one process, and what it keeps from one release to the next: the verl trees and what was read of
+    them."""
+
+    def __init__(self, inputs: MatrixInputs) -> None:
+        known = ReadingCache(most=None)
+        packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
+        words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
+        self.inputs = inputs
+        self._last: Symbols | None = None
+        self.projects = {
+            verl: Project(path.parent, known=known, words=words, compact=True)
+            for verl, path in inputs.verl.items()
+            if isinstance(path, Path)
+        }
+        self.beside = {path.name: Symbols(path) for _, path in inputs.beside.values()}
+
+    def column(self, release: str, path: Path) -> list[Cell]:
+        """Every verl release on one release of the package, whose symbols are let go of afterwards."""
+        beside = self.inputs.beside
+        versions = {self.inputs.package: release, **{name: version for name, (version, _) in beside.items()}}
+        against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
+        self._last = Symbols(path, self._last)
+        target = Target(against, {path.name: self._last, **self.beside}, versions)
+        return [self._cell(verl, project, release, target) for verl, project in self.projects.items()]
+
+    def _cell(self, verl: str, project: Project, release: str, target: Target) -> Cell:
+        as_is, after = check_with_records(project, target, self.inputs.records, verl)
+        return cell_of(release, as_is, after)
+
+
+_SHARE: list[_Share] = []
+"""This process's own; filled by `_start`."""
+
+
+def _start(inputs: MatrixInputs) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A process makes millions of nodes and drops them a release at a time; the collector would walk them again and
+    # again.
+    gc.disable()
+    _SHARE.append(_Share(inputs))
+
+
+def _column(release: str, path: Path) -> list[Cell]:
+    """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
+    cells = _SHARE[0].column(release, path)
+    forget()
+    gc.collect()
+    gc.freeze()
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRequest:
+    """`verl` is a specifier ("": the releases that the records speak of); `against` as on the command line."""
+
+    verl: str = ""
+    against: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command line that asks for it."""
+        verl = ("--verl", self.verl) if self.verl else ()
+        against = [part for item in self.against for part in ("--against", item)]
+        return shlex.join(("uky-patch", "check", "--matrix", *verl, *against))
+
+
+def survey_releases(session: Session, request: MatrixRequest, progress: Progress) -> Matrix:
+    """Judge all pairs that the order means.
+
+    Raises UsageError where no release is meant, ReleaseError where a package is not known at all.
+    """
+    records = session.records_anywhere
+    wanted = [record for record in records if record.enabled]
+    return judge_pairs(inputs_of(request, wanted, progress), progress)
+
+
+def inputs_of(request: MatrixRequest, records: Sequence[Record], progress: Progress) -> MatrixInputs:
+    """The pairs that the order means, with their sources fetched."""
+    from patcher.packages.releases import versions
+
+    (package, specifier), fixed = parse_against(request.against)
+    verl = wanted_releases("verl", request.verl or known_to_records(records), versions("verl"))
+    releases = wanted_releases(package, specifier, versions(package))
+    rows = fetch_sources("verl", verl, progress)
+    columns = fetch_sources(package, releases, progress)
+    beside: dict[str, tuple[str, Path]] = {}
+    for name, version in fixed.items():
+        folder = fetch_sources(name, (version,), progress)[version]
+        _must_be_there(folder)
+        assert isinstance(folder, Path)
+        beside[name] = (version, folder)
+    return MatrixInputs(package, rows, columns, tuple(records), beside)
+
+
+def _must_be_there(folder: Path | Missing) -> None:
+    if isinstance(folder, Missing):
+        raise ReleaseError(
+            phrase("the sources of {release} cannot be had", release=folder.release), cause=folder.reason
+        )

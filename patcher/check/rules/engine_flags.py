@@ -1,0 +1,234 @@
+"""Whether an engine argument is one that the release of vLLM takes, as its sources spell them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
+from patcher.analysis.meaning import Program
+from patcher.analysis.symbols import Class, Function, Module, Symbols
+from patcher.analysis.symbols.classes import linearise
+from patcher.analysis.uses import EngineFlag, Use
+from patcher.i18n import Phrase, phrase
+
+ENGINE_ARGS = "vllm.engine.arg_utils.AsyncEngineArgs"
+_SERVE = "vllm.entrypoints.cli.serve"
+_COMMON = frozenset({"help", "h", "version", "v"})
+_NEGATED = "no_"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Names without dashes in front, with underscores for dashes."""
+
+    options: frozenset[str] = frozenset()
+    """Long options of the command line."""
+    short: frozenset[str] = frozenset()
+    switches: frozenset[str] = frozenset()
+    """Those of them that only exist in one sense: `--no-…` is refused."""
+    fields: Mapping[str, ast.expr | None] = field(default_factory=dict)
+    """The fields of AsyncEngineArgs with their annotations."""
+
+    def takes(self, name: str) -> bool:
+        """Whether the command line takes `--name`: itself, `no_name`, or a beginning that only one option has."""
+        name = name.partition(".")[0].rstrip("+")
+        if name in self.options or name in self.short or name in _COMMON:
+            return True
+        positive = name.removeprefix(_NEGATED)
+        if positive != name and positive in self.options:
+            return positive not in self.switches
+        # argparse accepts an abbreviation that is unambiguous.
+        begun = [option for option in self.options if option.startswith(name)]
+        return len(begun) == 1 and len(name) > 1
+
+
+_known: WeakKeyDictionary[Symbols, Options | None] = WeakKeyDictionary()
+
+
+def options_of(symbols: Symbols) -> Options | None:
+    """What a vLLM release takes; None if its sources do not say so in a form that is understood."""
+    if symbols not in _known:
+        _known[symbols] = _read(symbols)
+    return _known[symbols]
+
+
+def _read(symbols: Symbols) -> Options | None:
+    engine = symbols.resolve(ENGINE_ARGS).definition
+    if not isinstance(engine, Class):
+        return None
+    parser = _Parser(symbols)
+    serve = symbols.modules.find(_SERVE)
+    # Newer releases put the parser of `vllm serve` together in a module of its own.
+    if isinstance(serve, Module):
+        parser.read_module(serve)
+    else:
+        parser.read_class(engine)
+    return Options(
+        frozenset(parser.options),
+        frozenset(parser.short),
+        frozenset(parser.switches),
+        dict(_fields(symbols, engine)),
+    )
+
+
+class _Parser:
+    """Gathers `add_argument` calls, following `X.add_cli_args(parser)` and `make_arg_parser(parser)`."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
+        self._seen: set[str] = set()
+        self.options: set[str] = set()
+        self.short: set[str] = set()
+        self.switches: set[str] = set()
+
+    def read_module(self, module: Module) -> None:
+        tree = self._symbols.modules.tree(module)
+        if isinstance(tree, ast.Module):
+            self._walk(tree, module.name, None)
+
+    def read_class(self, owner: Class) -> None:
+        for base in linearise(self._symbols, owner):
+            if isinstance(base, Class) and self._first(f"{base.module}.{base.qualname}"):
+                for node in base.node.body:
+                    if isinstance(node, ast.FunctionDef):
+                        self._walk(node, base.module, owner)
+
+    def _first(self, name: str) -> bool:
+        fresh = name not in self._seen
+        self._seen.add(name)
+        return fresh
+
+    def _walk(self, within: ast.AST, module: str, owner: Class | None) -> None:
+        loops = _loop_values(within)
+        for node in ast.walk(within):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="add_argument"), args=arguments):
+                    for argument in arguments:
+                        self._add(argument, node, loops, owner)
+                case ast.Call(func=ast.Attribute(attr="add_cli_args", value=value)):
+                    found = self._symbols.expression(module, value).definition
+                    if isinstance(found, Class):
+                        self.read_class(found)
+                case ast.Call(func=ast.Name(id="make_arg_parser") as name):
+                    made = self._symbols.expression(module, name).definition
+                    if isinstance(made, Function) and self._first(f"{made.module}.{made.qualname}"):
+                        self._walk(made.node, made.module, None)
+                case _:
+                    pass
+
+    def _add(self, argument: ast.expr, call: ast.Call, loops: Mapping[str, list[str]], owner: Class | None) -> None:
+        match argument:
+            case ast.Constant(value=str(text)):
+                written = [text]
+            case ast.Name(id=name) if name in loops:
+                written = loops[name]
+            # `parser.add_argument(f"--{name}")` in a loop over the fields of the class.
+            case ast.JoinedStr() if owner is not None:
+                written = [f"--{name}" for name, _ in _fields(self._symbols, owner)]
+            case _:
+                written = []
+        # `action="store_true"` has no `--no-...`; `BooleanOptionalAction` has.
+        one_sense = any(
+            keyword.arg == "action" and isinstance(keyword.value, ast.Constant) and "store" in str(keyword.value.value)
+            for keyword in call.keywords
+        )
+        for text in written:
+            name = text.lstrip("-").replace("-", "_")
+            if text.startswith("--"):
+                self.options.add(name)
+                if one_sense:
+                    self.switches.add(name)
+            elif text.startswith("-"):
+                self.short.add(name)
+
+
+def _loop_values(within: ast.AST) -> dict[str, list[str]]:
+    """Texts that a loop's variable runs through: `for arg, type in [("--a", x), …]`, also through a name."""
+    tables = {
+        target.id: node.value
+        for node in ast.walk(within)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found: dict[str, list[str]] = {}
+    for node in ast.walk(within):
+        if isinstance(node, ast.For):
+            table = tables.get(node.iter.id) if isinstance(node.iter, ast.Name) else node.iter
+            first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+            if table is not None and isinstance(first, ast.Name):
+                found[first.id] = [
+                    one.value
+                    for one in ast.walk(table)
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.startswith("--")
+                ]
+    return found
+
+
+def _fields(symbols: Symbols, owner: Class) -> Iterator[tuple[str, ast.expr | None]]:
+    """A dataclass's fields, inherited ones included."""
+    for base in linearise(symbols, owner):
+        if isinstance(base, Class):
+            for node in base.node.body:
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    yield node.target.id, node.annotation
+
+
+_OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))
+_LIKE_ENOUGH = 0.75
+"""How alike two names must be (`SequenceMatcher.ratio`) to be suggested. A guess."""
+
+
+def judge_flag(use: Use, program: Program, baseline: Program | None = None) -> Verdict:  # noqa: ARG001
+    """Whether vLLM takes the flag: on its command line, or as a field of its engine arguments."""
+    assert isinstance(use.need, EngineFlag)
+    if "vllm" not in program.target.against or "vllm" not in program.target.packages:
+        return Unrelated()
+    name = use.need.name.replace("-", "_")
+    symbol = f"{ENGINE_ARGS}({name})"
+    options = options_of(program.target.packages["vllm"])
+    if options is None:
+        return Undecided(symbol, "the engine arguments of this release are not found in its sources")
+    first = name.partition(".")[0]
+    # A field of the engine arguments need not be on the command line; given as a keyword it is enough.
+    if options.takes(first) or (not use.need.option and first in options.fields):
+        return Fine(symbol)
+    version = program.target.against["vllm"]
+    detail = phrase("vLLM {version} has no engine argument {name}", version=version, name=first)
+    return Broken((Problem("flag-removed", symbol, use.line, detail, _suggestion(first, options)),))
+
+
+def _suggestion(name: str, options: Options) -> Phrase | None:
+    there = options.options | frozenset(options.fields)
+    # `disable_log_requests` became `enable_log_requests`.
+    for prefix, other in _OPPOSITES:
+        opposite = other + name.removeprefix(prefix)
+        if name.startswith(prefix) and opposite in there:
+            return phrase("there is {other}, whose sense is the opposite", other=opposite)
+    near = nearest(name, there)
+    return phrase("there is {names}", names=", ".join(near)) if near else None
+
+
+def nearest(name: str, names: frozenset[str] | set[str]) -> list[str]:
+    """Up to two names that are written much the same, the likest first; `cuda_graph` and `cudagraph` are alike."""
+    from difflib import SequenceMatcher
+
+    bare = _bare(name)
+    rated = sorted(
+        ((SequenceMatcher(None, bare, _bare(other)).ratio(), _words_shared(name, other), other) for other in names),
+        key=lambda entry: (-entry[0], -entry[1], entry[2]),
+    )
+    likely = [entry for entry in rated[:2] if entry[0] >= _LIKE_ENOUGH]
+    return [other for ratio, _, other in likely if ratio >= likely[0][0] - 0.05]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"^(?:enable|disable|no|use)_", "", name).replace("_", "")
+
+
+def _words_shared(one: str, other: str) -> int:
+    return len(set(one.split("_")) & set(other.split("_")))

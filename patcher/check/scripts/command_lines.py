@@ -1,0 +1,216 @@
+"""What one command line means: variables that it sets, overrides of verl's config, flags of vLLM's server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from patcher.analysis.configuration import load
+from patcher.analysis.uses import ConfigKey, EngineFlag, EnvironmentVariable, Need, Use
+from patcher.check.scripts.shell import Field
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_OVERRIDE = re.compile(r"(\+\+|\+|~)?((?:[A-Za-z_]|\$\{\w+\})[\w@/.$\{\}-]*)(?:=(.*))?", re.DOTALL)
+_ENGINE = re.compile(r"(?:.*\.)?engine_kwargs\.vllm\.(.+)")
+_OPTION = re.compile(r"--?([A-Za-z][\w.-]*\+?)(?:=.*)?", re.DOTALL)
+_PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed)|\$\{?PYTHON\w*\}?")
+_SERVER = "vllm.entrypoints.openai.api_server"
+_SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh|ssh|srun|salloc|sbatch|su|eval")
+_TOP_KEYS = frozenset(
+    {"actor_rollout_ref", "algorithm", "critic", "data", "reward", "reward_model", "trainer", "ray_init", "ray_kwargs"}
+)
+_TELLING = ("actor_rollout_ref", "trainer")
+_NAMED = re.compile(r"\$\{\w+\}")
+_NOT_GIVEN = frozenset({"null", "None", "none", "~"})
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command line taken apart: `fields` are its words, whatever wrappers stand in front."""
+
+    file: str
+    fields: Sequence[Field]
+
+    def uses(self) -> Iterator[Use]:
+        """The uses in the order of the words."""
+        yield from self._environment()
+        if (arguments := self._served()) is not None:
+            yield from self._flags(arguments)
+        elif (found := self._entry()) is not None:
+            yield from self._overrides(*found)
+
+    def scripts(self) -> Iterator[Field]:
+        """Words that are scripts themselves: `bash -c "…"`, `ssh host "…"`."""
+        if self.fields and _SHELLS.fullmatch(self.fields[0].text):
+            for field in self.fields[1:]:
+                if any(char in field.text for char in " \n") and not field.text.startswith("-"):
+                    yield field
+
+    def _environment(self) -> Iterator[Use]:
+        words = self.fields
+        if not words:
+            return
+        match words[0].text:
+            case "export" | "setenv":
+                for field in words[1:]:
+                    if (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
+                        yield self._variable(field, found[1], found[2])
+                if words[0].text == "setenv" and len(words) == 3 and _VARIABLE.fullmatch(words[1].text):
+                    yield self._variable(words[1], words[1].text, words[2].text)
+            # `declare -x NAME=value`
+            case "declare" | "typeset" if any("x" in field.text for field in words[1:] if field.text[:1] == "-"):
+                for field in words[1:]:
+                    if (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
+                        yield self._variable(field, found[1], found[2])
+            case _:
+                yield from self._wrapped()
+
+    def _wrapped(self) -> Iterator[Use]:
+        """`env A=1 …`, `docker run -e A=1 …`, `srun --export=ALL,A=1 …`, `ray job submit --runtime-env-json …`."""
+        for index, field in enumerate(self.fields):
+            before = self.fields[index - 1].text if index else ""
+            if field.text == "env" or field.text.endswith("/env"):
+                option = ""
+                for following in self.fields[index + 1 :]:
+                    found = _ASSIGNMENT.fullmatch(following.text)
+                    if found is not None:
+                        yield self._variable(following, found[1], found[2])
+                    # `env -u OLD A=1 program`: the first word that is no option or assignment is the program.
+                    elif not following.text.startswith("-") and option not in ("-u", "-C", "-S"):
+                        break
+                    option = following.text
+            elif before in ("-e", "--env") and (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
+                yield self._variable(field, found[1], found[2])
+            elif field.text.startswith(("--env=", "--export=", "-e=")):
+                for part in field.text.partition("=")[2].split(","):
+                    if (found := _ASSIGNMENT.fullmatch(part)) is not None:
+                        yield self._variable(field, found[1], found[2])
+            elif field.text.startswith("--runtime-env-json="):
+                yield from self._runtime(field, field.text.partition("=")[2])
+            elif before == "--runtime-env-json":
+                yield from self._runtime(field, field.text)
+
+    def _runtime(self, field: Field, text: str) -> Iterator[Use]:
+        content = load(text)
+        variables = content.get("env_vars") if isinstance(content, dict) else None
+        for name, value in variables.items() if isinstance(variables, dict) else ():
+            yield self._variable(field, str(name), str(value))
+
+    def _variable(self, field: Field, name: str, value: str | None) -> Use:
+        known = value is not None and "${" not in value and "$(" not in value
+        return Use(self.file, field.line, EnvironmentVariable(name, value if known else None))
+
+    def _served(self) -> Sequence[Field] | None:
+        """The arguments of a vLLM server."""
+        texts = [field.text for field in self.fields]
+        for index, text in enumerate(texts):
+            if text == "serve" and index and texts[index - 1].rpartition("/")[2] == "vllm":
+                return self.fields[index + 1 :]
+            if text == _SERVER:
+                return self.fields[index + 1 :]
+        return None
+
+    def _flags(self, arguments: Sequence[Field]) -> Iterator[Use]:
+        for field in arguments:
+            if (found := _OPTION.fullmatch(field.text)) is not None:
+                name = found[1]
+                first, dot, rest = name.partition(".")
+                yield self._use(field, EngineFlag(first.replace("-", "_") + dot + rest, option=True))
+
+    def _entry(self) -> tuple[str, Sequence[Field]] | None:
+        """The module that Python runs, and the words after it."""
+        fields = self.fields
+        for index, field in enumerate(fields):
+            text = field.text
+            if text == "-m" and index + 1 < len(fields) and "." in (module := fields[index + 1].text):
+                # `pytest -m slow.tests` is no module that Python runs.
+                if any(_PYTHON.search(before.text) for before in fields[:index]):
+                    return module, fields[index + 2 :]
+            elif text.endswith(".py") and (index == 0 or any(_PYTHON.search(before.text) for before in fields[:index])):
+                return _module_of(text), fields[index + 1 :]
+        return None
+
+    def _overrides(self, entry: str, arguments: Sequence[Field]) -> Iterator[Use]:
+        told, rest = _hydra_options(arguments)
+        config, folder = told.get("name", "").removesuffix(".yaml"), told.get("path", "config")
+        keys = [given for field in rest if (given := _given(field)) is not None]
+        # A program of somebody else that takes `trainer.x=1` most likely builds on verl.
+        ours = entry.partition(".")[0] in ("verl", "recipe") or any(given.top in _TELLING for given in keys)
+        if not ours:
+            return
+        # Another config folder than that of the entry point: its files are not looked into.
+        if folder != "config":
+            config = f"{folder}/{config or '(default)'}"
+        groups = tuple((given.key, given.value) for given in keys if given.picks and given.value is not None)
+        if folder == "config":
+            yield Use(self.file, self.fields[0].line, ConfigKey("", entry=entry, config=config))
+        for given in keys:
+            need = ConfigKey(given.key, given.value, given.sign, entry, config, groups)
+            yield self._use(given.field, need)
+            flag = _ENGINE.fullmatch(given.key)
+            # `+actor_rollout_ref.rollout.engine_kwargs.vllm.enable_x=true` is passed to vLLM as a flag; a null is not.
+            if flag is not None and given.sign != "~" and given.value not in _NOT_GIVEN:
+                yield self._use(given.field, EngineFlag(flag[1]))
+        for field in rest:
+            # `${EXTRA_ARGS}` may hold overrides: the key is reported as one that is not known.
+            if _NAMED.fullmatch(field.text):
+                yield self._use(field, ConfigKey(field.text, entry=entry, config=config))
+
+    def _use(self, field: Field, need: Need) -> Use:
+        return Use(self.file, field.line, need)
+
+
+def _hydra_options(arguments: Sequence[Field]) -> tuple[dict[str, str], list[Field]]:
+    """What hydra's own options say of the config's `name` and `path`, and the other words."""
+    options = {"--config-name": "name", "-cn": "name", "--config-path": "path", "-cp": "path", "--config-dir": "path"}
+    told: dict[str, str] = {}
+    rest: list[Field] = []
+    awaited = ""
+    for field in arguments:
+        name, given, value = field.text.partition("=")
+        if awaited:
+            told[awaited], awaited = field.text, ""
+        elif name in options and given:
+            told[options[name]] = value
+        elif name in options:
+            awaited = options[name]
+        else:
+            rest.append(field)
+    return told, rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One override as it is written."""
+
+    field: Field
+    sign: Literal["", "+", "++", "~"]
+    key: str
+    value: str | None
+
+    @property
+    def top(self) -> str:
+        return self.key.partition(".")[0]
+
+    @property
+    def picks(self) -> bool:
+        """Whether it picks a config from a group."""
+        return not self.sign and ("@" in self.key or ("." not in self.key and self.key not in _TOP_KEYS))
+
+
+def _given(field: Field) -> _Given | None:
+    found = _OVERRIDE.fullmatch(field.text)
+    if found is None or (found[3] is None and found[1] != "~"):
+        return None
+    signs: dict[str | None, Literal["", "+", "++", "~"]] = {None: "", "+": "+", "++": "++", "~": "~"}
+    return _Given(field, signs[found[1]], found[2], found[3])
+
+
+def _module_of(path: str) -> str:
+    """The module that a path runs: from the last `verl/` or `recipe/` on, where the tree begins."""
+    parts = [part for part in path.removesuffix(".py").split("/") if part not in ("", ".", "..")]
+    tops = [index for index, part in enumerate(parts[:-1]) if part in ("verl", "recipe")]
+    return ".".join(parts[tops[-1] :] if tops else parts)

@@ -1,0 +1,30 @@
+"""Ask on a terminal before something is done."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from patcher.i18n import language, show
+from patcher.terminal.layout import wrapped
+from patcher.terminal.printing import room, say, settled
+
+if TYPE_CHECKING:
+    from patcher.i18n import Phrase
+
+_ANSWERS = " [y/N]: "
+"""What click puts behind a question."""
+
+
+def confirmed(question: Phrase, *, yes: bool) -> bool:
+    """Whether to go on: told before by --yes, else asked. Where nobody can be asked the answer is no."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    *above, last = wrapped(settled(show(question, language()), sys.stderr), room(sys.stderr) - len(_ANSWERS))
+    if above:
+        say(*above, err=True)
+    return click.confirm(last, default=False, err=True)

@@ -1,0 +1,179 @@
+"""The log of a host's job as a file that can be read here, and its diagnosis.
+
+The diagnosis is made for that host's versions, and held against how the job ended as its host noted it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from patcher.diagnose.diagnose import add_comparison, judge_logs, silence_limit
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.evidence import LogOfRun
+from patcher.diagnose.log_files import RotatedLog
+from patcher.diagnose.scanner import Scanner
+from patcher.i18n import Phrase, phrase
+from patcher.jobs.job import job_of
+from patcher.jobs.link import linked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from patcher.diagnose.diagnosis import Verdict
+    from patcher.diagnose.evidence import Evidence
+    from patcher.jobs.job import Job
+    from patcher.remote.connection import Connection
+    from patcher.remote.host import Host
+    from patcher.session.session import Session
+
+FIRST, LAST = 8 << 20, 56 << 20
+"""Bytes of a host's log that are fetched to be diagnosed: of its beginning, which has the command and the settings, and
+of its end, which has the failure. 64 MiB take some six seconds over a line of 100 Mbit/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log that can be read here. `name` is what it is called in a report; sizes in bytes."""
+
+    path: Path
+    name: str
+    size: int
+    """Of the whole log, where it lies."""
+    skipped: int = 0
+    """In its middle, not fetched. Empty lines stand for it, so that line numbers hold."""
+    hidden: int = 0
+    """Secrets that its host took out before it sent it."""
+
+
+@contextmanager
+def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = False) -> Iterator[Log]:
+    """The log of a job that `job_look` told of: its file here, or a copy of a host's that lasts as long as this.
+
+    A log above FIRST + LAST bytes comes without its middle, unless `whole`. Raises HostError where the connection ends,
+    OSError where there is no room for a copy.
+    """
+    if connection.host.here:
+        path = Path(job["folder"]) / "log"
+        yield Log(path, "log", path.stat().st_size)
+        return
+    told: Mapping[str, Any] = {}
+    skipped = 0
+
+    def fetch(aside: IO[bytes]) -> float | None:
+        nonlocal told
+
+        def on_event(event: Mapping[str, Any], body: bytes) -> None:
+            nonlocal skipped
+            aside.write(body)
+            if "skipped" in event:
+                skipped = event["skipped"]
+                aside.write(b"\n" * event["newlines"])
+
+        first, last = (None, None) if whole else (FIRST, LAST)
+        answer = connection.channel.ask("job_log", on_event=on_event, job=job["id"], first=first, last=last)
+        told = answer.values
+        return told.get("changed")
+
+    with unnamed_copy(fetch) as path:
+        yield Log(path, "log", told["size"], skipped, told["hidden"])
+
+
+@contextmanager
+def unnamed_copy(fill: Callable[[IO[bytes]], float | None]) -> Iterator[Path]:
+    """A file that `fill` writes, by its path below /proc. `fill` returns when the text last changed, None for now.
+
+    The file has no name on the disk, so nothing is left of it however this process ends. It is closed for writing
+    before it is read: a diagnosis takes a log that somebody still writes for one that grows.
+    """
+    with tempfile.TemporaryFile() as aside:
+        changed = fill(aside)
+        aside.flush()
+        reading = Path(f"/proc/self/fd/{aside.fileno()}").open("rb")  # noqa: SIM115
+    with reading:
+        if changed is not None:
+            os.utime(reading.fileno(), (changed, changed))
+        yield Path(f"/proc/self/fd/{reading.fileno()}")
+
+
+@dataclass(frozen=True, slots=True)
+class OfJob:
+    """A job, and what its log comes to."""
+
+    job: Job
+    diagnosis: Diagnosis
+
+
+def diagnose_job(session: Session, host: Host, name: str | None, against: str | None = None) -> OfJob:
+    """The job `name` of a host, the newest where none is named, held against a good run's log if one is named.
+
+    Raises HostError where the host cannot be reached, RefusedError where it has no such job, UsageError where no tree
+    is here whose jobs could be meant.
+    """
+    with linked(host, session.tree.root) as link:
+        connection, _ = link.open()
+        told = connection.channel.ask("job_look", id=name).values
+        job = job_of(told)
+        scanner = Scanner(session.symptoms)
+        with job_log(connection, told) as log:
+            with log.path.open("rb") as stream:
+                evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
+            quiet = job.seconds - _wrote(told, log.path)
+            difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.path),))], against)
+    versions: Mapping[str, str] = told.get("facts", {}).get("versions", {})
+    found = judge_logs(
+        session,
+        [LogOfRun(evidence, 0.0)],
+        installed=None if host.here else versions,
+        ended=_failed(job, evidence) or None,
+        silent=not job.over and quiet > silence_limit(evidence),
+    )
+    return OfJob(
+        job,
+        replace(
+            found,
+            verdict=_verdict(job, found),
+            notes=(_told(job), *scanner.notes),
+            missing=difference.missing,
+            added=difference.added,
+            blank=False,
+        ),
+    )
+
+
+def _wrote(told: Mapping[str, object], log: Path) -> float:
+    """The job's age when its log last grew."""
+    started = told.get("started")
+    return max(0.0, log.stat().st_mtime - started) if isinstance(started, int | float) else 0.0
+
+
+def _failed(job: Job, evidence: Evidence) -> bool:
+    if not job.over:
+        return False
+    return job.code != 0 if job.code is not None else evidence.finished is None
+
+
+def _verdict(job: Job, found: Diagnosis) -> Verdict:
+    """What the log says, unless its host knows better whether the job runs and how it ended."""
+    if not job.over:
+        return found.verdict if found.verdict in ("stalled", "failed") else "running"
+    if job.code == 0 and job.state == "ended":
+        return "ok" if found.verdict in ("running", "stalled") else found.verdict
+    return "ok" if job.code is None and found.verdict == "ok" else "failed"
+
+
+def _told(job: Job) -> Phrase:
+    """How the job stands, as its host tells."""
+    seconds = f"{job.seconds:.0f}"
+    if not job.over:
+        return phrase("job {id} has run for {seconds} s", id=job.id, seconds=seconds)
+    if job.state == "stopped":
+        return phrase("job {id} was stopped after {seconds} s", id=job.id, seconds=seconds)
+    if job.code is None:
+        return phrase("job {id} is gone, and nobody noted its exit code", id=job.id)
+    return phrase("job {id} ended with exit code {code} after {seconds} s", id=job.id, code=job.code, seconds=seconds)

@@ -1,0 +1,146 @@
+"""The result of an apply or a revert, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from patcher.errors import ExitCode
+from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.plan.outcome import FAILED, Kind
+from patcher.report.commands import command_line, next_lines
+from patcher.report.header import about_pre_images, environment_json, header, problems, untried_json
+from patcher.report.outcomes import as_json, label, nearest_lines, rows
+from patcher.session.config import NAME
+from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
+
+if TYPE_CHECKING:
+    from patcher.patching.applying import Order
+    from patcher.patching.next_step import NextStep
+    from patcher.patching.result import ApplyResult
+    from patcher.session.session import Session
+
+
+_SHOWN: frozenset[Kind] = FAILED | {"pending", "applied", "adopted"}
+
+
+def apply_report(
+    done: ApplyResult,
+    session: Session,
+    *,
+    verb: Literal["apply", "revert"],
+    diff: bool,
+    dry_run: bool,
+    order: Order | None = None,
+) -> Iterator[Part]:
+    """What was done, or would be. `order` is what an apply was asked for; None for a revert."""
+    step = _next(done, session, order, dry_run=dry_run)
+    if session.output == "json":
+        records = [as_json(outcome) for outcome in done.plan.outcomes]
+        report: dict[str, Any] = {"root": str(session.tree.root), "versions": session.versions, "records": records}
+        report |= {"written": list(done.written), "commits": list(done.commits)}
+        report |= {"environment": environment_json(session), "untried": untried_json(done.untried)}
+        report["skipped"] = [outcome.id for outcome in done.plan.outcomes if outcome.skipped]
+        report["next"] = command_line(session, *step.words) if step is not None else ""
+        yield Json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
+    else:
+        yield from _text(done, session, verb, diff, step, dry_run=dry_run)
+
+
+def apply_exit_code(done: ApplyResult, *, dry_run: bool) -> int:
+    """Of the contract: 3 where records cannot be applied, 1 where something would change or `check` finds more."""
+    if done.failed:
+        return ExitCode.NOT_APPLIED
+    beyond = done.untried is not None and not done.untried.clean
+    would_change = bool(done.would_change) and not done.written
+    would_change |= dry_run and _changes_settings(done)
+    return ExitCode.FINDINGS if beyond or would_change else ExitCode.CLEAN
+
+
+def _next(done: ApplyResult, session: Session, order: Order | None, *, dry_run: bool) -> NextStep | None:
+    from patcher.patching.next_step import after_failure, after_hand_edits, after_preview
+
+    if order is None:
+        changed = [outcome for outcome in done.plan.failed if outcome.kind == "tampered"]
+        return after_hand_edits(session, changed) if changed else None
+    if done.failed:
+        return after_failure(session, order, done.plan.outcomes)
+    return after_preview(session, order, done) if dry_run else None
+
+
+def _changes_settings(done: ApplyResult) -> bool:
+    return bool(done.settings) and done.settings[0] != done.settings[1]
+
+
+def _text(
+    done: ApplyResult, session: Session, verb: str, diff: bool, step: NextStep | None, *, dry_run: bool
+) -> Iterator[Part]:
+    tongue = language()
+    lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
+    yield Lines(header(session, tongue), *lines, "")
+    outcomes = done.plan.outcomes
+    told = [one for one in outcomes if one.kind in _SHOWN or one.skipped or one.id in done.changed]
+    yield Table(rows(told, tongue))
+    if diff and not done.failed:
+        for path in done.would_change:
+            yield Lines("")
+            yield Diff(unified(path, done.before[path], done.plan.files[path].text))
+    for commit in done.commits:
+        yield Lines(f"  {show('committed', tongue)} {commit}")
+    if done.failed:
+        yield from _failures(done, session, verb, step, tongue)
+        return
+    if _changes_settings(done):
+        yield Lines("")
+        yield Diff(unified(NAME, *done.settings))
+    for path in done.taken_over:
+        yield Lines(f"  {show('what was changed by hand stays', tongue)}: {path}")
+    for path in done.kept:
+        yield Lines(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    if done.aside:
+        yield Lines(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
+    sentence = _sentence(done, session, verb, dry_run=dry_run).render(tongue)
+    if done.untried is not None:
+        yield Lines("", done.untried.told.render(tongue))
+        if step is None and not done.untried.clean:
+            sentence += phrase(". Next: {step}", step=done.untried.next).render(tongue)
+    yield Lines("", sentence, *next_lines(step, session, tongue))
+
+
+def _failures(
+    done: ApplyResult, session: Session, verb: str, step: NextStep | None, tongue: Language
+) -> Iterator[Part]:
+    """Each record that is in the way, why, what is nearest to it, and the command that goes on."""
+    lines = [phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))]
+    told = ["", *(line.render(tongue) for line in lines)]
+    for outcome in done.plan.failed:
+        told.append(f"  {outcome.id}: {label(outcome.kind, tongue)}; {show(outcome.detail, tongue)}")
+        told += [f"    {line.partition(': ')[2]}" for line in nearest_lines([outcome], tongue)]
+        if verb == "apply" and outcome.kind != "tampered":
+            why = phrase("See why: {command}", command=command_line(session, "explain", outcome.id))
+            told.append(f"    {why.render(tongue)}")
+    yield Lines(*told, *next_lines(step, session, tongue), err=True)
+    if step is not None and "--skip" in step.words and "--remember" not in step.words:
+        yield Lines(
+            show("With --remember they are left out from now on: it notes them in uky-patch.toml.", tongue), err=True
+        )
+
+
+def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) -> Phrase:
+    if not done.would_change:
+        return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("no record is needed")
+    fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}
+    if dry_run or not done.written:
+        return phrase("{files} {files:file|files} would change; nothing was written", **fields)
+    if verb == "revert":
+        return phrase("{files} {files:file|files} put back ({seconds} s)", **fields)
+    count = sum(outcome.kind == "applied" for outcome in done.plan.outcomes)
+    if not count:
+        return phrase("{files} {files:file|files} put back ({seconds} s)", **fields)
+    return phrase(
+        "{count} {count:record|records} {count:holds|hold} in {files} changed {files:file|files} ({seconds} s). "
+        "Undo: {command}",
+        count=count,
+        command=command_line(session, "revert"),
+        **fields,
+    )

@@ -1,0 +1,247 @@
+"""The documents that are made from records and from the matrix; `python -m bench.documents` writes them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from patcher.check.matrix import Cell, Matrix
+from patcher.diagnose.symptom_tree import sample_line, symptom_tree
+from patcher.i18n import Language, show
+from patcher.records.model import Record
+from patcher.records.settings import Override, Reasons, Setting
+from patcher.records.symptoms import Symptom, Words
+from patcher.report.matrix import mark, mark_as_is, missing_lines, spans
+from patcher.report.records import conditions, in_words, text_of
+from patcher.report.symptoms import fix_conditions, fix_text, fixes, words
+from patcher.templating import environment
+
+if TYPE_CHECKING:
+    from patcher.check.matrix_run import MatrixRequest
+
+RECORD_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
+    "MIGRATION.md": ("migration.md.j2", "en"),
+    "MIGRATION.zh-CN.md": ("migration.zh-CN.md.j2", "zh"),
+}
+"""Each document's template and language."""
+SUBJECTS = ("vllm", "transformers", "flash-attn", "triton", "torch", "ray", "other", "instrument")
+"""The order of the subjects; the templates hold their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEntry:
+    """One record as the document shows it."""
+
+    record: Record
+    title: str
+    reason: str
+    conditions: str
+    files: Sequence[tuple[str, Sequence[str]]]
+    """Each file with its edits in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One variable as the document shows it; `cells` are for the columns of vLLM versions, in order."""
+
+    setting: Setting
+    reason: str
+    instead: str
+    conditions: str
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OverrideRow:
+    """One hydra override of run scripts as the document shows it."""
+
+    override: Override
+    text: str
+    """As the command line has it."""
+    reason: str
+    conditions: str
+
+
+def record_document(name: str, records: Sequence[Record], settings: Sequence[Setting]) -> str:
+    """The text of the document `name`. Pure but for reading its template."""
+    template, language = RECORD_DOCUMENTS[name]
+    engine = environment()
+    columns = vllm_columns(settings)
+    rows = [_row(setting, columns, language) for setting in settings if setting.variable]
+    overrides = [_override_row(item, setting, language) for setting in settings for item in setting.overrides]
+    return engine.get_template(template).render(
+        subjects=_subjects(records, language),
+        columns=[column for column, _ in columns],
+        rows=rows,
+        overrides=overrides,
+    )
+
+
+def vllm_columns(settings: Sequence[Setting]) -> list[tuple[str, Version]]:
+    """The spans of vLLM versions in which the same variables are read, each with a version inside it."""
+    specifiers = [part for setting in settings for part in SpecifierSet(setting.when.get("vllm", ""))]
+    bounds = sorted({Version(part.version) for part in specifiers})
+    if not bounds:
+        return [("", Version("0"))]
+    inner = [(f">={low},<{high}", low) for low, high in pairwise(bounds)]
+    return [(f"<{bounds[0]}", Version("0")), *inner, (f">={bounds[-1]}", bounds[-1])]
+
+
+def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Language) -> SettingRow:
+    reasons: Reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
+    needed = SpecifierSet(setting.when.get("vllm", ""))
+    everyday = setting.value if set(setting.profiles) - {"fault"} else None
+    used = f"`{everyday}`" if everyday else show("read", language)
+    ignored = show("ignored", language)
+    cells = [used if setting.reader != "nothing" and needed.contains(version) else ignored for _, version in columns]
+    when = ", ".join(f"{name} {specifier}" for name, specifier in setting.when.items())
+    return SettingRow(setting, reasons.reason, reasons.instead, when, cells)
+
+
+def _override_row(item: Override, setting: Setting, language: Language) -> OverrideRow:
+    reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
+    when = [f"{name} {specifier}" for name, specifier in item.when.items()]
+    when += [f"{show('without', language)} {name}" for name in item.absent]
+    text = f"{'+' if item.add else ''}{item.key}={item.value}"
+    return OverrideRow(item, text, reasons.reason, show(", ", language).join(when))
+
+
+def _subjects(records: Sequence[Record], language: Language) -> dict[str, list[RecordEntry]]:
+    """Records by the first of their tags, in the order of `SUBJECTS`, opt-in ones behind the others."""
+    found: dict[str, list[RecordEntry]] = {}
+    for record in sorted(records, key=lambda record: (_place(_subject(record)), not record.enabled, record.id)):
+        found.setdefault(_subject(record), []).append(_entry(record, language))
+    return found
+
+
+def _subject(record: Record) -> str:
+    subject = record.tags[0] if record.tags else "other"
+    return "triton" if subject == "libcuda" else subject
+
+
+def _place(subject: str) -> tuple[int, str]:
+    known = SUBJECTS.index(subject) if subject in SUBJECTS else SUBJECTS.index("other")
+    return known, subject
+
+
+def _entry(record: Record, language: Language) -> RecordEntry:
+    text = text_of(record, language)
+    files = [
+        (file, [show(in_words(edit), language) for edit in record.edits if edit.file == file]) for file in record.files
+    ]
+    return RecordEntry(record, text.title, text.reason, conditions(record.when, language), files)
+
+
+SYMPTOM_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
+    "docs/symptoms.md": ("symptoms.md.j2", "en"),
+    "docs/symptoms.zh-CN.md": ("symptoms.zh-CN.md.j2", "zh"),
+    "docs/quick-fixes.md": ("quick-fixes.md.j2", "en"),
+    "docs/quick-fixes.zh-CN.md": ("quick-fixes.zh-CN.md.j2", "zh"),
+}
+"""Each document's template and language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One fix as the documents show it."""
+
+    text: str
+    commands: Sequence[str]
+    conditions: str
+
+
+@dataclass(frozen=True, slots=True)
+class SymptomEntry:
+    """One symptom as the documents show it."""
+
+    symptom: Symptom
+    words: Words
+    seen: str
+    fixes: Sequence[Advice]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    heading: str
+    entries: Sequence[SymptomEntry]
+
+
+def symptom_document(name: str, symptoms: Sequence[Symptom]) -> str:
+    """The text of the document `name`. Pure but for reading its template."""
+    template, language = SYMPTOM_DOCUMENTS[name]
+    engine = environment()
+    engine.filters["code"] = _code
+    engine.filters["cell"] = lambda text: _code(text).replace("|", "\\|")
+    entry = _entries(language)
+    branches = [
+        (
+            show(branch.answer, language),
+            [Section(show(group.heading, language), [entry(one) for one in group.symptoms]) for group in branch.groups],
+        )
+        for branch in symptom_tree(symptoms)
+    ]
+    return engine.get_template(template).render(branches=branches, count=len(symptoms)).rstrip("\n") + "\n"
+
+
+def _entries(language: Language) -> Callable[[Symptom], SymptomEntry]:
+    def entry(symptom: Symptom) -> SymptomEntry:
+        advice = [
+            Advice(fix_text(offer, language), offer.commands, fix_conditions(fix, language))
+            for fix, offer in fixes(symptom)
+        ]
+        return SymptomEntry(symptom, words(symptom, language), sample_line(symptom), advice)
+
+    return entry
+
+
+def _code(text: str) -> str:
+    """Text as code in Markdown, whatever it holds."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+MATRIX_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
+    "docs/matrix.md": ("matrix.md.j2", "en"),
+    "docs/matrix.zh-CN.md": ("matrix.zh-CN.md.j2", "zh"),
+}
+"""Each document's template and language."""
+
+
+def matrix_document(name: str, matrix: Matrix, *, command: str, date: str) -> str:
+    """The text of the document `name`. Pure but for reading its template."""
+    template, language = MATRIX_DOCUMENTS[name]
+    engine = environment()
+    text = engine.get_template(template).render(
+        package=matrix.package,
+        command=command,
+        date=date,
+        with_records=table(matrix, mark),
+        as_is=table(matrix, mark_as_is),
+        missing=missing_lines(matrix, language),
+    )
+    return text.rstrip("\n") + "\n"
+
+
+def table(matrix: Matrix, marked: Callable[[Cell | None], str]) -> str:
+    """A Markdown table with a row for each span of releases that have the same marks."""
+    rows = [(span.shown, *(_sign(marked(cell)) for cell in span.cells)) for span in spans(matrix, marked)]
+    head = (matrix.package, *(f"verl {verl}" for verl in matrix.verl))
+    rule = ("---", *("---" for _ in matrix.verl))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def asked_in(document: str) -> MatrixRequest:
+    """The order that a document was made with. Raises ValueError where it holds none."""
+    from patcher.check.matrix_run import MatrixRequest
+
+    words = shlex.split(document.partition("```\n")[2].partition("\n```")[0])
+    return MatrixRequest(words[words.index("--verl") + 1], (words[words.index("--against") + 1],))
+
+
+def _sign(text: str) -> str:
+    return {"ok": "✓"}.get(text, text.replace("x", "×"))

@@ -1,0 +1,32 @@
+"""What the operating system or the engine of `patcher.worktree` refused, as the error that people read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from patcher.errors import TreeError
+from patcher.i18n import Phrase
+from patcher.i18n.codec import decode
+from patcher.messages import Refusal
+from patcher.worktree.os_errors import cause_and_advice
+
+
+def tree_error(error: OSError, title: Phrase) -> TreeError:
+    """The error for what could not be done (`title`): where and why, and what to do next."""
+    cause, advice = cause_and_advice(error)
+    return TreeError(title, cause=decode(cause), advice=decode(advice))
+
+
+def from_refusal(refusal: Refusal) -> TreeError:
+    """The error that says what the refusal says."""
+    return TreeError(decode(refusal.title), cause=decode(refusal.cause), advice=decode(refusal.advice))
+
+
+@contextlib.contextmanager
+def tree_errors() -> Iterator[None]:
+    """Raise the engine's refusals as TreeError."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise from_refusal(refusal) from refusal

@@ -1,0 +1,395 @@
+"""A tree while one run works on it: a transaction that writes all or nothing, or a reading that holds off writers.
+
+A transaction checks, lays by the old files, stages the new ones, writes the journal, replaces, and writes the ledger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.messages import Message, Refusal, message_of, phrase
+from patcher.worktree import disk, journal, tree_lock
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.journal import ChangedMeanwhileError, Journal, Recovery, Step
+from patcher.worktree.ledger import NOTE, Ledger, dump, dump_note
+from patcher.worktree.locks import Lock
+from patcher.worktree.os_errors import cause_and_advice, refused
+from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.storage import Account, Storage, account
+
+_MARGIN = 1 << 20
+"""Bytes that must stay free beside what is written: for the folders, the journal and others."""
+
+
+class Change(NamedTuple):
+    """New content for a file that is there now with the digest `expect_sha`."""
+
+    path: str
+    expect_sha: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class _Target:
+    change: Change
+    place: Path
+    content: bytes
+    found: os.stat_result
+    new: str
+
+
+@dataclass
+class Transaction:
+    """The tree while this run alone may write to it."""
+
+    storage: Storage
+    purpose: str
+    account: Account
+    recovered: Recovery | None = None
+    """What an interrupted run had left, and how it was ended when this transaction began."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.account.ledger
+
+    def commit(
+        self, changes: Sequence[Change], ledger: Ledger, *, originals: Mapping[str, bytes] | None = None
+    ) -> tuple[str, ...]:
+        """Make all changes and put `ledger` in the ledger's place, or do nothing at all.
+
+        An empty ledger says that every file is as it was: the tool's folder then goes at the transaction's end.
+        `originals` holds, by digest, pre-images that are in no file of the tree. Returns the files written.
+
+        Raises:
+            Refusal: a file is not what `expect_sha` says, or something cannot be written.
+        """
+        storage = self.storage
+        targets = [_check(storage, change) for change in changes]
+        _refuse_doubles(targets)
+        _refuse_lies(targets, ledger)
+        work = [target for target in targets if target.new != target.change.expect_sha]
+        before = None if self.account.damage is not None else storage.ledger_content()
+        after = dump(ledger) if ledger else None
+        if not work and before == after and not self.account.behind:
+            return ()
+        try:
+            storage.make()
+            if self.account.damage is not None:
+                storage.set_ledger_aside()
+            pre_images = _pre_images(storage, targets, ledger, originals or {})
+            plan = self._stage(work, pre_images, _notes(storage, ledger, self.ledger), (before, after))
+            plan = replace(plan, dropped=_dropped(self.ledger, ledger))
+            journal.write(storage, plan)
+            journal.carry_out(storage, plan, "new", strict=True)
+        except BaseException as error:
+            self._take_back(error)
+            if isinstance(error, OSError):
+                raise refused(error, phrase("{path}: nothing was changed", path=storage.root)) from error
+            if isinstance(error, ChangedMeanwhileError):
+                raise _changed(error.path) from None
+            raise
+        self.account = Account(ledger)
+        return tuple(target.change.path for target in work)
+
+    def _stage(
+        self,
+        work: list[_Target],
+        pre_images: Mapping[str, _Origin],
+        notes: Mapping[str, bytes],
+        ledgers: tuple[bytes | None, bytes | None],
+    ) -> Journal:
+        """Write all that is new to `staged`. Nothing else changes before the journal is there."""
+        storage, fresh = self.storage, []
+        before, after = ledgers
+        named = {**notes, "ledger.old": before, "ledger.new": after}
+        made: dict[str, _Origin] = {name: (content, None) for name, content in named.items() if content is not None}
+        made.update(pre_images)
+        contents = [*(target.change.content for target in work), *(content for content, _ in made.values())]
+        _require_space(storage, sum(map(len, contents)))
+        for number, target in enumerate(work):
+            new = storage.staged / f"{number}.new"
+            disk.create(new, target.change.content, like=target.found)
+            disk.copy_attributes(target.place, new)
+            disk.link(target.place, storage.staged / f"{number}.old")
+            fresh.append(new)
+        for name, (content, like) in made.items():
+            disk.create(storage.staged / name, content, like=like)
+            fresh.append(storage.staged / name)
+        for path in fresh:
+            disk.sync(path)
+        disk.sync(storage.root)
+        return Journal(
+            self.purpose,
+            tuple(Step(target.change.path, target.change.expect_sha, target.new) for target in work),
+            None if before is None else digest_of(before),
+            None if after is None else digest_of(after),
+            (*notes, *pre_images),
+            tuple(sha256 for sha256 in pre_images if disk.status(storage.originals / sha256) is None),
+        )
+
+    def _take_back(self, error: BaseException) -> None:
+        plan = journal.read(self.storage)
+        if plan is None:
+            return
+        try:
+            untouched = error.path if isinstance(error, ChangedMeanwhileError) else None
+            journal.carry_out(self.storage, plan, "old", strict=False, untouched=untouched)
+        except OSError as second:
+            why, _ = cause_and_advice(second)
+            raise Refusal(
+                "unfinished",
+                phrase("{path}: stopped half-way", path=self.storage.root),
+                phrase("{why}; before that: {error}", why=why, error=message_of(error)),
+                phrase("No file is damaged. Remove the cause; the next command finishes this run or takes it back."),
+            ) from error
+
+
+@contextlib.contextmanager
+def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: tree_lock.OnWait) -> Iterator[Transaction]:
+    """Take the writer's lock and end what an interrupted run has left.
+
+    Raises:
+        Refusal: another run holds the lock for longer than `wait` seconds; the tree cannot be written to; the ledger
+            or an interrupted run's journal cannot be understood.
+    """
+    held = tree_lock.exclusive(storage, purpose, wait=wait, on_wait=on_wait)
+    try:
+        recovered = journal.recover(storage)
+        found = account(storage)
+        try:
+            yield Transaction(storage, purpose, found, recovered)
+        except BaseException:
+            with contextlib.suppress(Refusal, OSError):
+                _tidy(storage)
+            raise
+        try:
+            _tidy(storage)
+        except OSError as error:
+            title = phrase("{path}: all is done, but this folder cannot be tidied up", path=storage.folder)
+            raise refused(error, title) from error
+    finally:
+        held.release()
+
+
+def commit(
+    root: str,
+    purpose: str,
+    changes: Sequence[Change],
+    ledger: Ledger,
+    *,
+    expect_ledger: str | None,
+    originals: Mapping[str, bytes] | None = None,
+    wait: float = 0.0,
+) -> tuple[str, ...]:
+    """Make changes that were planned elsewhere, for example on the machine that asks a Ray node: all, or none.
+
+    `expect_ledger`: the SHA-256 of the ledger that was planned on (`digest_of(dump(ledger))`); None: nothing was
+    patched. `originals` holds, by digest, pre-images that are in no file of the tree. `wait`: how many seconds another
+    run is waited for that holds the tree's lock. Returns the files written; none where all is as it is to be.
+
+    Raises:
+        Refusal: of kind `changed`, a file or the ledger is no longer what was planned on; any other kind, the tree
+            cannot be locked or written. Nothing was changed, unless the kind is `unfinished`: the next run ends that.
+    """
+    tree = Storage(Path(os.path.realpath(root)))
+    with transaction(tree, purpose, wait=wait, on_wait=lambda _: None) as under_way:
+        found = under_way.ledger
+        if (digest_of(dump(found)) if found else None) != expect_ledger:
+            raise _changed(f"{FOLDER}/ledger.json")
+        return under_way.commit(changes, ledger, originals=originals)
+
+
+def end_interrupted(storage: Storage, *, wait: float, on_wait: tree_lock.OnWait) -> Recovery | None:
+    """End what an interrupted run has left, for one who only looks.
+
+    Raises:
+        Refusal: another run holds the lock for longer than `wait` seconds; it cannot be ended; the tree cannot be
+            written to.
+    """
+    held = tree_lock.exclusive(storage, "recovery", wait=wait, on_wait=on_wait)
+    try:
+        recovered = journal.recover(storage)
+        with contextlib.suppress(OSError):  # The next run that writes does it.
+            _tidy(storage)
+        return recovered
+    finally:
+        held.release()
+
+
+_Stamp = Tuple[Optional[Tuple[int, int, int]], ...]
+
+
+@dataclass
+class Reading:
+    """The tree while this run looks at it."""
+
+    storage: Storage
+    account: Account
+    recovered: Recovery | None = None
+    """What an interrupted run had left, and how it was ended before this reading began."""
+    unfinished: Refusal | None = None
+    """Why what an interrupted run has left could not be ended: the files may be old and new."""
+    _held: Lock | None = None
+    _stamp: _Stamp = ()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.account.ledger
+
+    def disturbed(self) -> bool:
+        """Whether another run may have written since the reading began, so that what was read may not fit together."""
+        return self._held is None and _stamp(self.storage) != self._stamp
+
+
+@contextlib.contextmanager
+def reading(storage: Storage, *, wait: float, on_wait: tree_lock.OnWait) -> Iterator[Reading]:
+    """Hold off writers while the tree is looked at. Ends an interrupted run first if it can.
+
+    Without a journal of such a run nothing is made, and nothing removed, whatever else is there.
+
+    Raises:
+        Refusal: a writer still holds the lock after `wait` seconds; what is patched cannot be known.
+    """
+    recovered: Recovery | None = None
+    unfinished: Refusal | None = None
+    stamp, held = _take(storage, wait, on_wait)
+    try:
+        if storage.exists() and disk.status(storage.journal) is not None:
+            if held is not None:
+                held.release()
+                held = None
+            try:
+                recovered = end_interrupted(storage, wait=wait, on_wait=on_wait)
+            except Refusal as error:
+                unfinished = error
+            stamp, held = _take(storage, wait, on_wait)
+        yield Reading(storage, account(storage), recovered, unfinished, held, stamp)
+    finally:
+        if held is not None:
+            held.release()
+
+
+def _tidy(storage: Storage) -> None:
+    if disk.status(storage.journal) is None:
+        storage.tidy()
+
+
+def _notes(storage: Storage, after: Ledger, before: Ledger) -> dict[str, bytes]:
+    """The notes that are not yet as they are to be, by their names."""
+    found = {}
+    for sha256 in {file.original for file in after.files.values()}:
+        note = dump_note(sha256, after, before)
+        if storage.note_content(sha256) != note:
+            found[sha256 + NOTE] = note
+    return found
+
+
+def _dropped(before: Ledger, after: Ledger) -> tuple[str, ...]:
+    needed = {file.original for file in after.files.values()}
+    return tuple({file.original: None for file in before.files.values() if file.original not in needed})
+
+
+def _check(storage: Storage, change: Change) -> _Target:
+    place = resolve(storage.root, change.path)
+    try:
+        content, found = disk.read(place)
+    except OSError as error:
+        title = phrase("{path}: cannot be read, so nothing was changed", path=change.path)
+        raise refused(error, title) from error
+    if digest_of(content) != change.expect_sha:
+        raise _changed(change.path)
+    if not disk.may_write(place.parent):
+        cause = phrase("this user may not write to the folder {folder}", folder=place.parent)
+        raise _not_allowed(change.path, cause)
+    if found.st_uid != os.geteuid() and not disk.may_write(place):
+        cause = phrase("it belongs to user {owner}, and this is user {user}", owner=found.st_uid, user=os.geteuid())
+        raise _not_allowed(change.path, cause)
+    return _Target(change, place, content, found, digest_of(change.content))
+
+
+def _refuse_doubles(targets: list[_Target]) -> None:
+    seen: dict[Path, str] = {}
+    for target in targets:
+        if target.place in seen:
+            raise Refusal(
+                "path",
+                phrase("{path}: named twice in one change, so nothing was changed", path=target.change.path),
+                phrase("{path} is the same file", path=seen[target.place]),
+                phrase("Name the file by one path in all records."),
+            )
+        seen[target.place] = target.change.path
+
+
+def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
+    for target in targets:
+        entry = ledger.files.get(target.change.path)
+        if entry is not None and entry.patched != target.new:
+            raise ValueError(f"the ledger gives {target.change.path} another digest than its new content has")
+
+
+_Origin = Tuple[bytes, Optional[os.stat_result]]
+"""A pre-image's bytes, and the file whose rights it takes over."""
+
+
+def _pre_images(
+    storage: Storage, targets: list[_Target], ledger: Ledger, given: Mapping[str, bytes]
+) -> dict[str, _Origin]:
+    """The originals that the ledger needs and the folder lacks, by digest: given, or of the target that has it."""
+    at_hand: dict[str, _Origin] = {target.change.expect_sha: (target.content, target.found) for target in targets}
+    for sha256, content in given.items():
+        at_hand.setdefault(sha256, (content, None))
+    missing = {}
+    for file in ledger.files.values():
+        if file.original in at_hand and not storage.has_original(file.original):
+            missing[file.original] = at_hand[file.original]
+        elif file.original not in at_hand:
+            storage.pre_image(file.original)
+    return missing
+
+
+def _require_space(storage: Storage, needed: int) -> None:
+    free = disk.free_bytes(storage.folder)
+    if free is not None and free < needed + _MARGIN:
+        raise Refusal(
+            "disk-full",
+            phrase("{path}: nothing was changed", path=storage.root),
+            phrase(
+                "the disk is full: {free} KiB are free, {needed} KiB are needed",
+                free=free // 1024,
+                needed=(needed + _MARGIN) // 1024,
+            ),
+            phrase("Free some space and run the command again."),
+        )
+
+
+def _changed(path: str) -> Refusal:
+    return Refusal(
+        "changed",
+        phrase("{path}: changed meanwhile, so nothing was changed", path=path),
+        phrase("its content is no longer what this run was planned on"),
+        phrase("Run the command again."),
+    )
+
+
+def _not_allowed(path: str, cause: Message) -> Refusal:
+    title = phrase("{path}: cannot be replaced, so nothing was changed", path=path)
+    advice = phrase("Run as its owner, or change the rights of the file and its folder.")
+    return Refusal("permission", title, cause, advice)
+
+
+def _take(storage: Storage, wait: float, on_wait: tree_lock.OnWait) -> tuple[_Stamp, Lock | None]:
+    held = tree_lock.shared(storage, wait=wait, on_wait=on_wait) if storage.exists() else None
+    return ((), held) if held is not None else (_stamp(storage), None)
+
+
+def _stamp(storage: Storage) -> _Stamp:
+    """What any other run's writing would change: the root's entries, the lock, the journal, the ledger."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for path in (storage.root, storage.folder, storage.lock, storage.journal, storage.ledger):
+        found = disk.status(path)
+        stamps.append(None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size))
+    return tuple(stamps)
