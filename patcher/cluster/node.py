@@ -2,7 +2,8 @@
 
 The sources are sent with each call and run from memory: those of the agent, and of the rooms that read and write trees
 (`patcher.cluster.payload`). All of it is standard library. Requests come on standard input as frames of the agent's
-protocol, until its end; the answers go to standard output in the same order.
+protocol, until its end; the answers go in the same order to a descriptor that an argument names, so that nothing that
+is printed there gets among them.
 
 - `node_look` tells what the machine and its tree are: versions, GPUs, disks, the digest of each file.
 - `node_texts` sends the files that a plan needs and the asking side does not have.
@@ -59,9 +60,10 @@ Verb = Callable[[Request], "dict[str, Any]"]
 def main(verbs: Mapping[str, str]) -> None:
     """Answer all requests of standard input, in order; `verbs` are those of the agent.
 
-    What is printed meanwhile goes to standard error.
+    The answers go to the descriptor that the program's second argument names, and all that is printed to standard
+    error.
     """
-    sink = os.dup(1)
+    sink = os.dup(int(sys.argv[2]))
     os.dup2(2, 1)
     own = {f"node_{name}": f"{__name__}:{name}" for name in ("look", "texts", "commit")}
     server = Server(-1, sink, {**verbs, **own})

@@ -44,7 +44,7 @@ def requests(*calls: tuple[str, dict[str, Any]]) -> bytes:
 def replies(*calls: tuple[str, dict[str, Any]], python: Path = Path(sys.executable)) -> list[dict[str, Any]]:
     """What a bare interpreter, without any package of its own, answers with nothing but the program."""
     given = program() + requests(*calls)
-    command = [str(python), "-I", "-S", "-c", BOOTSTRAP, ""]
+    command = [str(python), "-I", "-S", "-c", BOOTSTRAP, "", "1"]
     done = subprocess.run(command, input=given, capture_output=True, check=True, cwd="/")
     return [message for message, _ in frames.read_all(done.stdout)]
 
@@ -110,7 +110,7 @@ def test_without_a_tree_it_says_so_and_tells_of_the_machine() -> None:
 def test_the_texts_of_files_come_in_their_order_and_one_that_is_gone_is_told(there: Path) -> None:
     names = ["verl/worker.py", "verl/none.py", "verl/server.py"]
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", BOOTSTRAP, ""],
+        [sys.executable, "-I", "-S", "-c", BOOTSTRAP, "", "1"],
         input=program() + requests(("node_texts", {"root": str(there), "paths": names})),
         capture_output=True,
         check=True,
@@ -191,8 +191,22 @@ def test_a_program_that_does_not_end_is_ended(scratch: Path, tmp_path: Path, mon
     assert not list(scratch.iterdir())
 
 
+def test_a_sites_prints_at_start_are_no_part_of_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the program starts, from a child that is still there meanwhile, and at the end."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os, subprocess\nprint('welcome')\nos.write(1, b'to the {cluster}')\n"
+        "subprocess.Popen(['sh', '-c', 'for i in 1 2 3 4 5 6 7 8 9; do echo again; sleep 0.1; done'])\n"
+        "atexit.register(print, 'goodbye')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told = work()
+    ((message, _),) = frames.read_all(told["answers"])
+    assert message["result"]["hostname"]
+    assert {"welcome", "to the {cluster}again", "goodbye"} <= set(told["failed"].splitlines())
+
+
 def test_what_a_program_prints_is_no_part_of_the_answer() -> None:
-    noisy = program_of(sources_of(files_of(SENT_TO_NODES)), f"import os; os.write(2, b'welcome'); {START}")
+    noisy = program_of(sources_of(files_of(SENT_TO_NODES)), f"import os; os.write(1, b'welcome'); {START}")
     assert len(frames.read_all(worker.work(BOOTSTRAP, noisy, ASK, 60.0)["answers"])) == 1
 
 
