@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 
 from patcher.cluster import worker
-from patcher.cluster.payload import SENT_TO_NODES, START, program
+from patcher.cluster.joining import SENT_TO_NODES, START, program
+from patcher.cluster.model import replies_of
 from patcher.i18n.codec import decode
 from patcher.remote.agent import frames
 from patcher.remote.agent_program import BOOTSTRAP, files_of, program_of, sources_of
 from patcher.tree import Ledger, Tree
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, dump
+from tests.cluster import made
 from tests.cluster.conftest import bytes_of, plain_tree
 from tests.cluster.processes import marked, wait_for
 
@@ -210,7 +212,7 @@ def test_what_a_program_prints_is_no_part_of_the_answer() -> None:
     assert len(frames.read_all(worker.work(BOOTSTRAP, noisy, ASK, 60.0)["answers"])) == 1
 
 
-def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | None, tmp_path: Path) -> None:
+def test_an_old_python_cannot_look_and_says_which_it_is(other_python: Path | None, tmp_path: Path) -> None:
     if other_python is None:
         pytest.skip("no other Python here")
     (tmp_path / "program").write_bytes(program())
@@ -218,11 +220,16 @@ def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | N
         f"import json, runpy; found = runpy.run_path({worker.__file__!r}); "
         f"program = open({str(tmp_path / 'program')!r}, 'rb').read(); "
         f"told = found['work']({BOOTSTRAP!r}, program, {ASK!r}, 60.0); "
-        "print(json.dumps([told['python'], bool(told['answers'])]))"
+        "import base64; told['answers'] = base64.b64encode(told['answers']).decode(); print(json.dumps(told))"
     )
     done = subprocess.run([other_python, "-c", text], capture_output=True, text=True, check=True)
-    python, answered = json.loads(done.stdout)
-    assert answered == (tuple(map(int, python.split(".")[:2])) >= (3, 10))
+    told = json.loads(done.stdout)
+    node, answers = replies_of(made.node("old"), told, ["node_look"])
+    if tuple(map(int, told["python"].split(".")[:2])) >= (3, 10):
+        assert answers
+    else:
+        assert not answers
+        assert str(node.detail) == f"its workers run Python {told['python']}; 3.10 or later is needed"
 
 
 def test_gpus_are_as_the_worker_was_started_with_and_not_as_ray_hides_them(monkeypatch: pytest.MonkeyPatch) -> None:
