@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -21,11 +22,10 @@ import patcher
 import patcher.cluster
 from patcher.cluster import driver, worker
 from patcher.cluster.model import Node, Reply, failed_node, named, node_of, replies_of
-from patcher.cluster.payload import program
 from patcher.errors import HostError, UsageError
 from patcher.i18n import phrase
 from patcher.remote.agent import frames
-from patcher.remote.agent_program import BOOTSTRAP
+from patcher.remote.agent_program import BOOTSTRAP, SENT, files_of, program_of, sources_of
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"
@@ -34,6 +34,10 @@ JOINING = 90.0
 GRACE = 30.0
 """Seconds over the limit of the nodes after which the driver itself counts as hung."""
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
+SENT_TO_NODES = (*SENT, "__init__.py", "cluster/git_on_node.py", "errors.py", "i18n/*.py", "visible.py", "tree", "git")
+"""What a node is sent, below `patcher`: the agent, and what `patcher.cluster.git_on_node` needs. It is standard library
+alone, of Python 3.10 for the latter."""
+START = "from patcher.agent import VERBS; from patcher.cluster.agent.node import main; main(VERBS)"
 _KNOCK = 5.0
 _LONGEST = 600
 """Characters of what Ray says."""
@@ -43,6 +47,15 @@ Call = tuple[str, Mapping[str, Any]]
 """A verb of the agent, and its arguments."""
 Answered = tuple[Node, tuple[Reply, ...]]
 """A node, and what it says to each call; nothing where it has not answered."""
+
+
+@lru_cache(maxsize=1)
+def program() -> bytes:
+    """What is written to the Python that runs `patcher.remote.agent_program.BOOTSTRAP`, before the requests.
+
+    The same tool gives the same bytes, so that Ray sends them to a node once.
+    """
+    return program_of(sources_of(files_of(SENT_TO_NODES)), START)
 
 
 class Cluster:

@@ -1,7 +1,7 @@
 """Plan here for the trees of nodes, once for all nodes that have the same tree and the same packages.
 
-Nodes tell the digests of the files that a plan reads (`patcher.cluster.node.look`). From these a copy of the tree is
-made in a folder of this machine. A file comes from the tree here if that has the same bytes, else from one node that
+Nodes tell the digests of the files that a plan reads (`patcher.cluster.agent.node.look`). From these a copy of the tree
+is made in a folder of this machine. A file comes from the tree here if that has the same bytes, else from one node that
 has it. A session on the copy then answers what `status`, `verify` and `apply` would answer on the node, and what is to
 be written there goes back as bytes, with the digests that it was planned on.
 """

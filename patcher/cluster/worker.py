@@ -21,7 +21,10 @@ os.setsid()
 given = sys.stdin.buffer.read()
 if len(given) < size:
     sys.exit("the worker has ended")
-process = subprocess.Popen([sys.executable, "-X", "utf8", "-c", start, imported], stdin=subprocess.PIPE, cwd="/")
+sink = os.dup(1)
+command = [sys.executable, "-X", "utf8", "-u", "-c", start, imported, str(sink)]
+process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, pass_fds=[sink], cwd="/")
+os.close(sink)
 try:
     process.communicate(given, timeout=limit)
 except subprocess.TimeoutExpired:
@@ -31,7 +34,11 @@ if process.returncode < 0:
     sys.exit(f"ended by signal {-process.returncode}")
 """
 """Between a worker and the agent: it passes the requests on, and ends the agent in time. Ray kills a worker's own
-children with it, and this is none of them: a commit that has begun comes to its end. Nothing is made on the disk."""
+children with it, and this is none of them: a commit that has begun comes to its end. Nothing is made on the disk.
+
+The agent starts with the site's packages and variables, because it tells which packages a worker sees there. So code of
+the site (`sitecustomize.py`, a `.pth` file) runs before it and may print. The answers therefore have a descriptor of
+their own, which the agent's last argument names, and its standard output is standard error."""
 
 
 def work(start: str, program: bytes, requests: bytes, limit: float) -> dict[str, Any]:

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from patcher.checks import Check
-from patcher.cluster.comparing import Comparison, compare
-from patcher.cluster.machines import gpus, skews
+from patcher.cluster.comparing import Comparison, compare, gpus, names, skews, tree_digest
 from patcher.cluster.model import Node, trees
 from patcher.cluster.nodes import Applied
-from patcher.cluster.software import tree_digest
-from patcher.cluster.verdicts import names
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrases, language, phrase, show
 from patcher.report.checks import as_json

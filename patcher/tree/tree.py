@@ -12,10 +12,11 @@ from typing import Literal, TypeAlias
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.tree import scan
+from patcher.i18n.codec import decode
+from patcher.messages import Refusal
 from patcher.tree.errors import tree_error, tree_errors
 from patcher.tree.source import Source
-from patcher.worktree import backup, disk, transaction
+from patcher.worktree import backup, disk, transaction, verl_tree
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import Ledger
 from patcher.worktree.path_guard import parts, resolve
@@ -44,20 +45,11 @@ class Tree:
         Raises:
             UsageError: `root` holds no `verl/`.
         """
-        place = Path(os.path.realpath(root))
-        if holds_verl(place):
-            return cls(place)
-        advice = phrase("Name a fork's checkout, or the folder above the package verl, with --root.")
-        if place.name == "verl" and holds_verl(place.parent):
-            itself = "{folder} is the package itself: name the folder above it, --root {above}"
-            advice = phrase(itself, folder=place, above=place.parent)
-        elif inner := _inner(place):
-            advice = phrase("There is one further down: --root {folder}", folder=place / inner[0])
-        raise UsageError(
-            phrase("{path}: no verl tree", path=root),
-            cause="it has no folder verl with __init__.py or version/version in it" if place.is_dir() else "no folder",
-            advice=advice,
-        )
+        try:
+            return cls(verl_tree.root_of(root))
+        except Refusal as refusal:
+            cause, advice = decode(refusal.cause), decode(refusal.advice)
+            raise UsageError(decode(refusal.title), cause=cause, advice=advice) from refusal
 
     @classmethod
     def find(cls, start: Path) -> Tree:
@@ -68,7 +60,7 @@ class Tree:
         """
         place = Path(os.path.realpath(start))
         for folder in (place, *place.parents):
-            if holds_verl(folder):
+            if verl_tree.holds_verl(folder):
                 return cls(folder)
         raise UsageError(
             phrase("{path}: not inside a verl tree", path=start),
@@ -82,7 +74,7 @@ class Tree:
 
     def nested(self) -> tuple[str, ...]:
         """Folders in the root that are verl trees of their own: a checkout within a checkout, by mistake or not."""
-        return _inner(self.root)
+        return verl_tree.inner(self.root)
 
     def resolve(self, path: str) -> Path:
         """The real place of a path below the root, symlinks inside the tree followed.
@@ -188,18 +180,6 @@ class Tree:
         with tree_errors(), transaction.reading(self.storage, wait=wait, on_wait=on_wait) as found:
             yield found
 
-    def text_files(self) -> Iterator[scan.Found]:
+    def text_files(self) -> Iterator[verl_tree.Found]:
         """The source, script and settings files that may hold marked lines."""
-        return scan.files(self.root, scan.TEXT)
-
-
-def holds_verl(folder: Path) -> bool:
-    """Whether `folder` is a verl tree's root."""
-    package = folder / "verl"
-    return (package / "__init__.py").is_file() or (package / "version" / "version").is_file()
-
-
-def _inner(root: Path) -> tuple[str, ...]:
-    return tuple(
-        name for name in disk.names(root) if not name.startswith(".") and holds_verl(root / name) and name != "verl"
-    ) + (("verl",) if (root / "verl" / "verl").is_dir() and holds_verl(root / "verl") else ())
+        return verl_tree.files(self.root, verl_tree.TEXT)

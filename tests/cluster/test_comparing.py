@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from patcher.checks import Check
-from patcher.cluster.comparing import compare
-from patcher.cluster.majority import grouped
+from patcher.cluster.comparing import compare, grouped
 from patcher.cluster.model import Clock, Node, Room, named
 from tests.cluster.made import GIB, PLENTY, alike, facts, node
 

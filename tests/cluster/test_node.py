@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 
 from patcher.cluster import worker
-from patcher.cluster.payload import SENT_TO_NODES, START, program
+from patcher.cluster.joining import SENT_TO_NODES, START, program
+from patcher.cluster.model import replies_of
 from patcher.i18n.codec import decode
 from patcher.remote.agent import frames
 from patcher.remote.agent_program import BOOTSTRAP, files_of, program_of, sources_of
 from patcher.tree import Ledger, Tree
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, dump
+from tests.cluster import made
 from tests.cluster.conftest import bytes_of, plain_tree
 from tests.cluster.processes import marked, wait_for
 
@@ -44,7 +46,7 @@ def requests(*calls: tuple[str, dict[str, Any]]) -> bytes:
 def replies(*calls: tuple[str, dict[str, Any]], python: Path = Path(sys.executable)) -> list[dict[str, Any]]:
     """What a bare interpreter, without any package of its own, answers with nothing but the program."""
     given = program() + requests(*calls)
-    command = [str(python), "-I", "-S", "-c", BOOTSTRAP, ""]
+    command = [str(python), "-I", "-S", "-c", BOOTSTRAP, "", "1"]
     done = subprocess.run(command, input=given, capture_output=True, check=True, cwd="/")
     return [message for message, _ in frames.read_all(done.stdout)]
 
@@ -110,7 +112,7 @@ def test_without_a_tree_it_says_so_and_tells_of_the_machine() -> None:
 def test_the_texts_of_files_come_in_their_order_and_one_that_is_gone_is_told(there: Path) -> None:
     names = ["verl/worker.py", "verl/none.py", "verl/server.py"]
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", BOOTSTRAP, ""],
+        [sys.executable, "-I", "-S", "-c", BOOTSTRAP, "", "1"],
         input=program() + requests(("node_texts", {"root": str(there), "paths": names})),
         capture_output=True,
         check=True,
@@ -191,12 +193,26 @@ def test_a_program_that_does_not_end_is_ended(scratch: Path, tmp_path: Path, mon
     assert not list(scratch.iterdir())
 
 
+def test_a_sites_prints_at_start_are_no_part_of_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the program starts, from a child that is still there meanwhile, and at the end."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os, subprocess\nprint('welcome')\nos.write(1, b'to the {cluster}')\n"
+        "subprocess.Popen(['sh', '-c', 'for i in 1 2 3 4 5 6 7 8 9; do echo again; sleep 0.1; done'])\n"
+        "atexit.register(print, 'goodbye')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told = work()
+    ((message, _),) = frames.read_all(told["answers"])
+    assert message["result"]["hostname"]
+    assert {"welcome", "to the {cluster}again", "goodbye"} <= set(told["failed"].splitlines())
+
+
 def test_what_a_program_prints_is_no_part_of_the_answer() -> None:
-    noisy = program_of(sources_of(files_of(SENT_TO_NODES)), f"import os; os.write(2, b'welcome'); {START}")
+    noisy = program_of(sources_of(files_of(SENT_TO_NODES)), f"import os; os.write(1, b'welcome'); {START}")
     assert len(frames.read_all(worker.work(BOOTSTRAP, noisy, ASK, 60.0)["answers"])) == 1
 
 
-def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | None, tmp_path: Path) -> None:
+def test_an_old_python_cannot_look_and_says_which_it_is(other_python: Path | None, tmp_path: Path) -> None:
     if other_python is None:
         pytest.skip("no other Python here")
     (tmp_path / "program").write_bytes(program())
@@ -204,11 +220,16 @@ def test_an_old_python_cannot_run_it_and_says_which_it_is(other_python: Path | N
         f"import json, runpy; found = runpy.run_path({worker.__file__!r}); "
         f"program = open({str(tmp_path / 'program')!r}, 'rb').read(); "
         f"told = found['work']({BOOTSTRAP!r}, program, {ASK!r}, 60.0); "
-        "print(json.dumps([told['python'], bool(told['answers'])]))"
+        "import base64; told['answers'] = base64.b64encode(told['answers']).decode(); print(json.dumps(told))"
     )
     done = subprocess.run([other_python, "-c", text], capture_output=True, text=True, check=True)
-    python, answered = json.loads(done.stdout)
-    assert answered == (tuple(map(int, python.split(".")[:2])) >= (3, 10))
+    told = json.loads(done.stdout)
+    node, answers = replies_of(made.node("old"), told, ["node_look"])
+    if tuple(map(int, told["python"].split(".")[:2])) >= (3, 10):
+        assert answers
+    else:
+        assert not answers
+        assert str(node.detail) == f"its workers run Python {told['python']}; 3.10 or later is needed"
 
 
 def test_gpus_are_as_the_worker_was_started_with_and_not_as_ray_hides_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,14 @@
-"""The files of a verl checkout that may hold marked lines, found and read fast."""
-# ruff: noqa: PTH114
+"""Which folder is a verl tree, and which of its files may hold marked lines, found and read fast."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Iterator
 
+from patcher.messages import Refusal, phrase
+from patcher.worktree import disk
 from patcher.worktree.files import SOURCE_BYTES, read
 
 FOLDERS = ("verl", "recipe", "examples", "scripts")
@@ -20,7 +21,7 @@ MAX_BYTES = 4 << 20
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
     """A file, by its path below the root; nothing is read before `read`."""
 
@@ -33,6 +34,42 @@ class Found:
             return read(self.place, SOURCE_BYTES)
         except OSError:
             return b""
+
+
+def root_of(folder: Path) -> Path:
+    """The real path of `folder`, which holds `verl/`. Raises Refusal where it does not."""
+    place = Path(os.path.realpath(folder))
+    if holds_verl(place):
+        return place
+    advice = phrase("Name a fork's checkout, or the folder above the package verl, with --root.")
+    if place.name == "verl" and holds_verl(place.parent):
+        itself = "{folder} is the package itself: name the folder above it, --root {above}"
+        advice = phrase(itself, folder=place, above=place.parent)
+    else:
+        within = inner(place)
+        if within:
+            advice = phrase("There is one further down: --root {folder}", folder=place / within[0])
+    raise Refusal(
+        "no-tree",
+        phrase("{path}: no verl tree", path=folder),
+        phrase("it has no folder verl with __init__.py or version/version in it")
+        if place.is_dir()
+        else phrase("no folder"),
+        advice,
+    )
+
+
+def holds_verl(folder: Path) -> bool:
+    """Whether `folder` is a verl tree's root."""
+    package = folder / "verl"
+    return (package / "__init__.py").is_file() or (package / "version" / "version").is_file()
+
+
+def inner(root: Path) -> tuple[str, ...]:
+    """Folders in `root` that are verl trees of their own."""
+    names = [name for name in disk.names(root) if not name.startswith(".") and name != "verl"]
+    found = [name for name in names if holds_verl(root / name)]
+    return (*found, *(["verl"] if (root / "verl" / "verl").is_dir() and holds_verl(root / "verl") else []))
 
 
 def files(root: Path, suffixes: tuple[str, ...], folders: tuple[str, ...] = FOLDERS) -> Iterator[Found]:

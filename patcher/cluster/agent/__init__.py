@@ -1,0 +1,1 @@
+"""What runs on a node of a Ray cluster; standard library of Python 3.8."""

@@ -1,0 +1,282 @@
+"""What runs on a node of a Ray cluster: the agent, with three verbs more for the tree that is there.
+
+The sources are sent with each call and run from memory (`patcher.cluster.joining`). Requests come on standard input as
+frames of the agent's protocol, until its end; the answers go in the same order to a descriptor that an argument names,
+so that nothing that is printed there gets among them.
+
+- `node_look` tells what the machine and its tree are: versions, GPUs, disks, the digest of each file.
+- `node_texts` sends the files that a plan needs and the asking side does not have.
+- `node_commit` writes the bytes that were planned there, if the tree is still what they were planned for.
+
+What git says of the tree is asked by `patcher.cluster.git_on_node`, which passes it to `look` and `commit`.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import platform
+import stat
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, Tuple
+
+from patcher.messages import Refusal, phrase
+from patcher.packages.agent.interpreter import running
+from patcher.remote.agent import frames, gpus, resources
+from patcher.remote.agent.facts import Fact, gather
+from patcher.remote.agent.interpreters import described
+from patcher.remote.agent.serving import Request, Server
+from patcher.remote.agent.variables import shown
+from patcher.worktree import disk, verl_tree
+from patcher.worktree.files import lies_in
+from patcher.worktree.hashing import digest_of, digests
+from patcher.worktree.ledger import Ledger, dump, parse
+from patcher.worktree.os_errors import refused
+from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.storage import Storage
+from patcher.worktree.transaction import Change, reading, transaction
+
+PACKAGES = ("verl", "recipe")
+"""The packages of a fork that workers import: by their files two nodes' trees are compared."""
+_STATED = ("verl/version/version", f"{FOLDER}/ledger.json")
+"""Files without a suffix of a text, or outside of the searched folders, that a plan reads all the same."""
+_LENGTH = 16
+"""Hexadecimal digits of a digest that is only compared: 64 bits tell the files of a cluster apart."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SHORT = 2.0
+"""Seconds for a figure of a disk. A dead network mount takes longer, and then has none."""
+_READS = 5
+"""How often the tree is read while another command writes to it; as `patcher.session.tree_access`."""
+
+Content = Optional[Tuple[bytes, int]]
+"""A file's bytes and permission bits; None where there is no file."""
+Delivered = Callable[[Path, Dict[str, Content]], FrozenSet[str]]
+"""Of these files, by path, those that git or pip has put into the tree at that root."""
+RefuseForeign = Callable[[Path, Ledger, "set[str]"], None]
+"""Raises Refusal where one of these files has uncommitted changes that the ledger does not account for."""
+
+
+def main(verbs: Mapping[str, str]) -> None:
+    """Answer all requests of standard input, in order; `verbs` are those of the agent.
+
+    The answers go to the descriptor that the program's second argument names, and all that is printed to standard
+    error.
+    """
+    sink = os.dup(int(sys.argv[2]))
+    os.dup2(2, 1)
+    own = {
+        "node_look": "patcher.cluster.git_on_node:look",
+        "node_texts": f"{__name__}:texts",
+        "node_commit": "patcher.cluster.git_on_node:commit",
+    }
+    server = Server(-1, sink, {**verbs, **own})
+    server.answer_all(frames.read_all(sys.stdin.buffer.read()))
+
+
+def look(request: Request, delivered: Delivered) -> dict[str, Any]:
+    """The machine, and the tree at `root`, else the one whose verl a worker imports.
+
+    `files` and `folders` are read for the plan besides the usual ones; `wait` are the seconds that another command may
+    hold the tree. Where there is no usable tree, `error` says why.
+    """
+    started = time.monotonic()
+    args = request.args
+    imported = sys.argv[1] or None
+    root = args["root"] or (str(Path(imported).parent) if imported else None)
+    found: dict[str, Any] = {**_machine(root), "root": root, "imported": imported}
+    try:
+        # As the workers see it: with what PYTHONPATH adds, which an interpreter that is only read off would not have.
+        found["interpreter"] = described(running(), "named")
+        found["tree"] = _tree(root, args, delivered)
+    except Refusal as error:
+        found["error"] = {"title": error.title, "cause": error.cause, "advice": error.advice}
+    found["seconds"] = time.monotonic() - started
+    return found
+
+
+def _machine(root: str | None) -> dict[str, Any]:
+    at = root or "/"
+    found, missing = gather(
+        {
+            "gpus": Fact(gpus.gpus, gpus.SECONDS + 0.5),
+            "tree": Fact(lambda: resources.room(at), _SHORT),
+            "tmp": Fact(lambda: resources.room("/tmp"), _SHORT),
+            "shm": Fact(lambda: resources.room("/dev/shm"), _SHORT),
+        }
+    )
+    return {
+        "hostname": platform.node(),
+        "python": {"executable": sys.executable, "version": platform.python_version()},
+        "variables": shown(dict(os.environ)),
+        "gpus": [{name: gpu.get(name) for name in ("name", "memory", "driver")} for gpu in found.get("gpus", ())],
+        "disks": {name: found.get(name) for name in ("tree", "tmp", "shm")},
+        "missing": missing,
+    }
+
+
+def _tree(named: str | None, args: Mapping[str, Any], delivered: Delivered) -> dict[str, Any]:
+    if named is None:
+        raise Refusal(
+            "no-tree",
+            phrase("no tree was named, and a worker finds no verl"),
+            advice=phrase("Name it with --root DIR, as its path is on the nodes."),
+        )
+    root = verl_tree.root_of(Path(named))
+    for attempt in range(1, _READS + 1):
+        with reading(Storage(root), wait=args["wait"], on_wait=lambda _: None) as under_way:
+            if under_way.unfinished is not None:
+                raise under_way.unfinished
+            ledger = under_way.ledger
+            contents, plan = _digests(root, {*args["files"], *ledger.files}, args["folders"])
+            found = {
+                "contents": contents,
+                "plan": plan,
+                "delivered": sorted(delivered(root, _odd(root, ledger))),
+                "identity": identity(root),
+            }
+            if not under_way.disturbed() or attempt == _READS:
+                return found
+    raise AssertionError("unreachable")
+
+
+def _digests(
+    root: Path, named: Iterable[str], folders: Iterable[str]
+) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
+    """Each file is hashed once. Gives two views, by path.
+
+    - The digest of each file of the tree's packages, without caches of Python; it is empty where a file cannot be read.
+    - Digest and mode of each file that a plan may read: sources and settings, the ledger, the pre-images. A file that a
+      record names may be reached by a symlink within the tree.
+
+    Raises Refusal where such a symlink leads out of the tree.
+    """
+    of_packages = {
+        f"{folder}/{path}"
+        for folder in PACKAGES
+        for path in disk.files_below(str(root / folder))
+        if "__pycache__/" not in path and not path.endswith(".pyc")
+    }
+    of_plan = {file.path for file in verl_tree.files(root, verl_tree.TEXT)}
+    of_plan.update(_stated(root), _records(root, folders))
+    found, failed = digests(str(root), sorted(of_packages | of_plan))
+    contents = {path: found[path].sha256[:_LENGTH] for path in sorted(of_packages & found.keys())}
+    contents.update(dict.fromkeys(of_packages & failed.keys(), ""))
+    plan = {path: (found[path].sha256, found[path].mode) for path in of_plan & found.keys()}
+    for path in sorted(set(named) - plan.keys()):
+        source = _read(root, path)
+        if source is not None:
+            plan[path] = (digest_of(source[0]), source[1])
+    return contents, plan
+
+
+def _stated(root: Path) -> Iterator[str]:
+    yield from _STATED
+    for pattern in ("verl-*.dist-info/METADATA", "verl-*.dist-info/RECORD", f"{FOLDER}/originals/*"):
+        yield from (path.relative_to(root).as_posix() for path in root.glob(pattern))
+
+
+def _records(root: Path, folders: Iterable[str]) -> Iterator[str]:
+    """The records that lie in folders of the tree, as its own settings name them."""
+    for folder in folders:
+        yield from (path.relative_to(root).as_posix() for path in (root / folder).glob("*.toml"))
+
+
+def _odd(root: Path, ledger: Ledger) -> dict[str, Content]:
+    """The patched files that hold something else now than what was written, or was there before."""
+    found = {path: _read(root, path) for path in ledger.files}
+    return {
+        path: source
+        for path, source in found.items()
+        if source is None or digest_of(source[0]) not in (ledger.files[path].patched, ledger.files[path].original)
+    }
+
+
+def identity(root: Path) -> dict[str, str | int]:
+    """What tells one tree from another: the kernel that it is seen by, its device and inode, its file system."""
+    status = (root / "verl").stat()
+    kind, source = resources.mount(str(root / "verl"))
+    return {
+        "boot": _BOOT.read_text().strip(),
+        "device": status.st_dev,
+        "inode": status.st_ino,
+        "born": status.st_ctime_ns,
+        "kind": kind,
+        "source": source,
+    }
+
+
+def texts(request: Request) -> dict[str, Any]:
+    """The contents of `paths` below `root`, one after another in the body, compressed; `sizes` are those of each.
+
+    A file that is gone meanwhile has size -1.
+    """
+    root = verl_tree.root_of(Path(request.args["root"]))
+    found = [_text(root, path) for path in request.args["paths"]]
+    request.reply_body = zlib.compress(b"".join(content or b"" for content in found), 3)
+    return {"sizes": [-1 if content is None else len(content) for content in found]}
+
+
+def _text(root: Path, path: str) -> bytes | None:
+    if not path.startswith(f"{FOLDER}/"):
+        source = _read(root, path)
+        return source[0] if source is not None else None
+    try:
+        return disk.read(root / path)[0]
+    except OSError:
+        return None
+
+
+def commit(request: Request, refuse_foreign: RefuseForeign) -> dict[str, Any]:
+    """Write what was planned for the tree at `root`, in one transaction under its lock: all of it or nothing.
+
+    `planned_on` holds the digest of each file that the plan was made from ("" where there was none), `ledger_before`
+    that of the ledger. Answers `changed` with the names of what is another now, and has written nothing then; else
+    `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and `originals` are. `release` is a ledger,
+    and the release that its pre-images are of, to be kept before.
+    """
+    args = request.args
+    root = verl_tree.root_of(Path(args["root"]))
+    _search_only_outside(root)
+    storage = Storage(root)
+    changes = [Change(path, expected, base64.b64decode(content)) for path, expected, content in args["changes"]]
+    with transaction(storage, "apply", wait=args["wait"], on_wait=lambda _: None) as under_way:
+        changed = [path for path, expected in args["planned_on"].items() if _digest(root, path) != expected]
+        if digest_of(dump(under_way.ledger)) != args["ledger_before"]:
+            changed.append(f"{FOLDER}/ledger.json")
+        if changed:
+            return {"changed": changed}
+        if not args["allow_dirty"]:
+            refuse_foreign(root, under_way.ledger, {change.path for change in changes})
+        if args["release"] is not None:
+            kept, release = args["release"]
+            storage.keep_release(parse(kept.encode(), f"{FOLDER}/ledger.json"), release)
+        originals = {name: base64.b64decode(content) for name, content in args["originals"].items()}
+        ledger = parse(args["ledger"].encode(), f"{FOLDER}/ledger.json")
+        under_way.commit(changes, ledger, originals=originals)
+    return {"written": [change.path for change in changes]}
+
+
+def _search_only_outside(root: Path) -> None:
+    """Let no `git` that lies in the tree be started, as `PATH=.:$PATH` or `PATH=/fork/bin:$PATH` would have it."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    kept = [entry for entry in entries if entry.startswith("/") and not lies_in(entry, root)]
+    os.environ["PATH"] = os.pathsep.join(kept)
+
+
+def _digest(root: Path, path: str) -> str:
+    source = _read(root, path)
+    return digest_of(source[0]) if source is not None else ""
+
+
+def _read(root: Path, path: str) -> Content:
+    """A file of the tree; a symlink within the tree is followed. Raises Refusal where it may not be read."""
+    try:
+        content, found = disk.read(resolve(root, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise refused(error, phrase("{path}: cannot be read", path=path)) from error
+    return content, stat.S_IMODE(found.st_mode)
