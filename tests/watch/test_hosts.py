@@ -33,7 +33,7 @@ pytestmark = pytest.mark.hosts
 
 
 def watcher(site: Site, job: Any, limit: float) -> tuple[Watcher, LastingConnection]:
-    lasting = LastingConnection(site.link.again, site.open(), lambda _: None)
+    lasting = LastingConnection(site.link.reconnect, site.open(), lambda _: None)
     source = HostLog(site.host, job, lasting)
     place = HostMachine(site.host.name, {"job": job.id}, lasting.do, str(site.root))
     return Watcher(source, [place], RunState("debug", limit), Listener()), lasting
