@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from patcher.cluster import node as on_node
+from patcher.cluster.agent import node as on_node
 from patcher.cluster.model import Identity
 from patcher.cluster.model import trees as grouped
 from tests.cluster.made import facts, identity, node
