@@ -38,8 +38,13 @@ class Check:
         }
 
     @classmethod
-    def decode(cls, told: Mapping[str, Any]) -> Check:
+    def decode(cls, data: Mapping[str, Any]) -> Check:
         """The check that these values stand for. Raises KeyError where one is missing."""
         return cls(
-            told["name"], told["level"], told["status"], told["seconds"], decode(told["detail"]), decode(told["fix"])
+            data["name"],
+            data["level"],
+            data["status"],
+            data["seconds"],
+            decode(data["detail"]),
+            decode(data["fix"]),
         )

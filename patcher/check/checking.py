@@ -190,10 +190,10 @@ def _both_with_since(
     before: Report, after: Report, located: Sequence[Located], history: History
 ) -> tuple[Report, Report]:
     """Both reports with `since`. What is left after the records takes it from the report before them."""
-    told = with_since(before, located, history)
-    known = {then.key: now for then, now in zip(before.findings, told.findings, strict=True)}
+    with_history = with_since(before, located, history)
+    known = {then.key: now for then, now in zip(before.findings, with_history.findings, strict=True)}
     left = [(one, known.get(one.key)) for one in after.findings]
-    return told, replace(
+    return with_history, replace(
         after, findings=tuple(replace(one, since=now.since, kind=now.kind) if now else one for one, now in left)
     )
 

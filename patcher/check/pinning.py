@@ -109,7 +109,7 @@ def current(session: Session, names: Iterable[str]) -> dict[str, str]:
     """The fork's own versions of some packages: its `[pins]`, what its files limit them to, or what is installed."""
     own = {name: str(version) for name, version in session.config.pins.items()}
     found: dict[str, str] = {}
-    said = _of_tree(session.tree.root)
+    pinned = _of_tree(session.tree.root)
     installed = session.environment
     for name in names:
         # The fork's own `[pins]` win over what is assumed, over its requirement files, and over what is installed.
@@ -117,8 +117,8 @@ def current(session: Session, names: Iterable[str]) -> dict[str, str]:
             version = resolved(name, own[name] if own[name][:1] in "<>=!~" else f"=={own[name]}")
         elif name in session.assume:
             version = session.assume[name]
-        elif name in said:
-            version = resolved(name, said[name])
+        elif name in pinned:
+            version = resolved(name, pinned[name])
         else:
             version = installed.version(name) if installed.known else None
         if version is not None:

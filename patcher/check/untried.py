@@ -56,7 +56,7 @@ class Untried:
         return self.found is not None and not any(self.found.values()) and not self.unreadable
 
     @property
-    def told(self) -> Phrase:
+    def message(self) -> Phrase:
         """Why, and what `check` finds, in one sentence."""
         if self.found is None:
             text = "{why}; what breaks here is not known: {unknown}"
@@ -101,8 +101,8 @@ def untried(session: Session) -> Untried | None:
     # fork
     # with records of its own knows.
     breaks = found.found is not None and found.found["break"] > 0
-    told = breaks or not (own or (why.is_pair and found.found is not None))
-    return found if told else None
+    worth_a_message = breaks or not (own or (why.is_pair and found.found is not None))
+    return found if worth_a_message else None
 
 
 def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
 from patcher.i18n import language, phrase, show
-from patcher.report.commands import options_told_above
+from patcher.report.commands import options_shown_above
 from patcher.terminal.answers import show_json
 from patcher.terminal.printing import say, style
 from patcher.terminal.progress import progress
@@ -49,7 +49,7 @@ def _run(arguments: list[str], output: str, outputs: list[Any]) -> int:
     from patcher.cli.app import run
 
     if output == "text":
-        with options_told_above():
+        with options_shown_above():
             return run(arguments)
     text = io.StringIO()
     with contextlib.redirect_stdout(text):

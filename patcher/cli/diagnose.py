@@ -45,6 +45,6 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     with explain_unknown_host(session, meant, "uky-patch diagnose"):
         of_job = diagnose_job(session, meant.host, job, against)
     found = of_job.diagnosis
-    job_told = {"host": meant.host.name, **job_json(of_job.job)}
-    print_report(diagnosis_report(found, session.output, target, job_told, columns=terminal_columns()))
+    job_fields = {"host": meant.host.name, **job_json(of_job.job)}
+    print_report(diagnosis_report(found, session.output, target, job_fields, columns=terminal_columns()))
     return 0 if found.clean else 1

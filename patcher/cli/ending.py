@@ -95,8 +95,8 @@ def tell(error: UkyError) -> None:
 
 def error_report(error: UkyError) -> Report:
     """The same for programs, in English."""
-    told = {"title": error.title, "cause": error.cause, "advice": error.advice}
-    return {"error": {**{name: str(part) for name, part in told.items()}, "code": int(error.exit_code)}}
+    texts = {"title": error.title, "cause": error.cause, "advice": error.advice}
+    return {"error": {**{name: str(part) for name, part in texts.items()}, "code": int(error.exit_code)}}
 
 
 def _usage(error: BaseException) -> UsageError:

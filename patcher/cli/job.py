@@ -94,7 +94,7 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
         found, _ = jobs.look(link.open()[0], job)
         print_report(started_report(machine, found))
         live = Live()
-        verdict = follow_and_keep(link, found, live.milestone, live.time, live.trouble, keep=not found.over)
+        verdict = follow_and_keep(link, found, live.milestone, live.time, live.problem, keep=not found.over)
         live.end()
     print_report(verdict_report(machine, verdict, session.output))
     return exit_code(verdict)

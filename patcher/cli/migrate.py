@@ -65,7 +65,7 @@ def command(
     order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share)
     text, redactor = session.output == "text", Redactor(host.secrets.values())
     live = Live()
-    told = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.trouble, _confirm)
+    listeners = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.problem, _confirm)
 
     def on_step(step: Step) -> None:
         live.end()
@@ -73,7 +73,7 @@ def command(
             progress("")
             print_report(step_report(step, redactor))
 
-    done = migrate(session, order, told, on_step)
+    done = migrate(session, order, listeners, on_step)
     if text and dry_run:
         print_report(preview_report(done))
     if text:

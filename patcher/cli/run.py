@@ -59,7 +59,7 @@ def command(
             print_report(job_report(host, job, session.output))
             return 0
         live = Live()
-        verdict = follow_and_keep(link, job, live.milestone, live.time, live.trouble)
+        verdict = follow_and_keep(link, job, live.milestone, live.time, live.problem)
         live.end()
     print_report(verdict_report(host, verdict, session.output))
     return exit_code(verdict)

@@ -107,7 +107,7 @@ class _Watching:
         from patcher.watch.watcher import Listener
 
         self._live = Live(indent="")
-        self.listener = Listener(self._live.milestone, self._live.time, self._telling, self._status, self._live.trouble)
+        self.listener = Listener(self._live.milestone, self._live.time, self._telling, self._status, self._live.problem)
 
     def end(self) -> None:
         self._live.end()

@@ -58,13 +58,15 @@ def _by_wheel(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
             lines = files.read_text(record, files.SOURCE_BYTES, errors="replace").splitlines()
         except OSError:
             continue
-        known = {path: told for path, told, _ in (line.rsplit(",", 2) for line in lines if line.count(",") >= 2)}
+        known = {
+            path: recorded for path, recorded, _ in (line.rsplit(",", 2) for line in lines if line.count(",") >= 2)
+        }
     if not known:
         return frozenset()
-    return frozenset(path for path, source in found.items() if known.get(path) == _told(source))
+    return frozenset(path for path, source in found.items() if known.get(path) == _recorded_hash(source))
 
 
-def _told(source: Source | None) -> str | None:
+def _recorded_hash(source: Source | None) -> str | None:
     if source is None:
         return None
     return f"sha256={urlsafe_b64encode(bytes.fromhex(source.sha256)).rstrip(b'=').decode()}"

@@ -28,7 +28,7 @@ class Process:
         Raises:
             OSError: it cannot be started.
         """
-        self._name, self._root, self._given, self._told = name, root, given, b""
+        self._name, self._root, self._given, self._errors = name, root, given, b""
         self._popen = subprocess.Popen(
             command,
             cwd=folder,
@@ -46,7 +46,7 @@ class Process:
         """
         code, out = self.outcome()
         if code:
-            raise self._refused(self._told)
+            raise self._refused(self._errors)
         return out
 
     def outcome(self) -> tuple[int, bytes]:
@@ -56,7 +56,7 @@ class Process:
             TreeError: it takes longer than `LIMIT`.
         """
         try:
-            out, self._told = self._popen.communicate(self._given, timeout=LIMIT)
+            out, self._errors = self._popen.communicate(self._given, timeout=LIMIT)
         except subprocess.TimeoutExpired as error:
             self.stop()
             raise self._stuck() from error
@@ -71,24 +71,24 @@ class Process:
         Raises:
             TreeError: git answers otherwise, ends, or takes longer than `LIMIT`.
         """
-        send, hear = self._popen.stdin, self._popen.stdout
+        send, output = self._popen.stdin, self._popen.stdout
         assert send is not None
-        assert hear is not None
+        assert output is not None
         with contextlib.suppress(BrokenPipeError):
             send.write(f"{line}\n".encode())
             send.flush()
-        heard = b""
-        while not heard.endswith(b"\n"):
-            if not select.select([hear], [], [], LIMIT)[0]:
+        reply = b""
+        while not reply.endswith(b"\n"):
+            if not select.select([output], [], [], LIMIT)[0]:
                 self.stop()
                 raise self._stuck()
-            part = os.read(hear.fileno(), 4096)
+            part = os.read(output.fileno(), 4096)
             if not part:
                 break
-            heard += part
-        if heard.decode("utf-8", "replace").strip() != answer:
-            told = self._popen.communicate(timeout=LIMIT)[1]
-            raise self._refused(told or heard)
+            reply += part
+        if reply.decode("utf-8", "replace").strip() != answer:
+            errors = self._popen.communicate(timeout=LIMIT)[1]
+            raise self._refused(errors or reply)
 
     def stop(self) -> None:
         """End the command, if it still runs. What it has locked it lets go."""
@@ -116,9 +116,9 @@ class Process:
             advice=phrase("Look for pipes: find {root} -name '.git*' -type p", root=self._root),
         )
 
-    def _refused(self, told: bytes) -> TreeError:
+    def _refused(self, stderr: bytes) -> TreeError:
         title = phrase("git {command} failed in {root}", command=self._name, root=self._root)
-        message = told.decode("utf-8", "replace").strip()
+        message = stderr.decode("utf-8", "replace").strip()
         if "dubious ownership" in message:
             return TreeError(
                 title,

@@ -32,23 +32,23 @@ def encode(value: object) -> Any:
             return str(value)
 
 
-def decode(told: Any, depth: int = _DEPTH) -> Any:
+def decode(message: Any, depth: int = _DEPTH) -> Any:
     """A message as a phrase, a list of them as several in a row; plain values as they are, None as no text.
 
     Anything else, and what is nested deeper than `depth`, is an ellipsis.
     """
-    match told:
+    match message:
         case {"template": str(template), "fields": dict(fields)} if depth:
             found = Phrase(template, {str(name): decode(value, depth - 1) for name, value in fields.items()})
             return found if _fits(found) else phrase("{reason}", reason=template[:_LONGEST])
         case {"parts": list(parts), "separator": str(separator)} if depth:
             return Phrases(tuple(decode(part, depth - 1) for part in parts), separator)
         case list() if depth:
-            return Phrases(tuple(decode(part, depth - 1) for part in told))
+            return Phrases(tuple(decode(part, depth - 1) for part in message))
         case None:
             return ""
         case str() | int() | float():
-            return told
+            return message
         case _:
             return "\u2026"
 

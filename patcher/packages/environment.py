@@ -62,7 +62,7 @@ def probe(
     given = assumed(assume or {})
     interpreter, chosen_by = find_interpreter(python, named)
     packages, odd = packages_of(interpreter, frozenset(given))
-    problems, notes = [decode(said) for said in odd], [decode(said) for said in interpreter.notes]
+    problems, notes = [decode(message) for message in odd], [decode(message) for message in interpreter.notes]
     if root is not None and "verl" not in given:
         problems += _take_tree(root, packages)
     for name, version in given.items():

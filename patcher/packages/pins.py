@@ -153,7 +153,7 @@ def _gathered(requirements: Iterable[Requirement]) -> dict[str, str]:
         if marker is not None and "extra" not in str(marker) and not marker.evaluate():
             continue
         wheel = _WHEEL.search(one.url) if one.url else None
-        said = f"=={wheel[2]}" if wheel else UNTOLD if one.url else str(one.specifier)
-        found.setdefault(normalise(one.name), []).append(said)
-    told = {name: [part for part in dict.fromkeys(parts) if part != UNTOLD] for name, parts in found.items()}
-    return {name: ",".join(filter(None, parts)) if parts else UNTOLD for name, parts in told.items()}
+        specifier = f"=={wheel[2]}" if wheel else UNTOLD if one.url else str(one.specifier)
+        found.setdefault(normalise(one.name), []).append(specifier)
+    known = {name: [part for part in dict.fromkeys(parts) if part != UNTOLD] for name, parts in found.items()}
+    return {name: ",".join(filter(None, parts)) if parts else UNTOLD for name, parts in known.items()}

@@ -145,8 +145,8 @@ def _pack(outcome: RecordOutcome) -> list[Any]:
 def _unpack(item: list[Any]) -> RecordOutcome:
     name, kind, (detail, note, title, title_zh), files, spots, skipped = item
     where = tuple(Spot(file, line) for file, line in spots)
-    told = (title, title_zh, decode(note) or NOTHING)
-    return RecordOutcome(name, kind, decode(detail), tuple(files), where, *told, skipped=bool(skipped))
+    message = (title, title_zh, decode(note) or NOTHING)
+    return RecordOutcome(name, kind, decode(detail), tuple(files), where, *message, skipped=bool(skipped))
 
 
 def _marks_in_tree(

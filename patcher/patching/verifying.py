@@ -32,7 +32,7 @@ def checks_here(session: Session) -> tuple[Check, ...]:
         return checks
     status: Status = "ok" if beyond.clean else "fail"
     fix = "" if beyond.clean else beyond.next
-    return (*checks, Check("releases", "markers", status, time.monotonic() - started, beyond.told, fix))
+    return (*checks, Check("releases", "markers", status, time.monotonic() - started, beyond.message, fix))
 
 
 def marker_checks(session: Session) -> tuple[Check, ...]:

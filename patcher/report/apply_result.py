@@ -79,8 +79,8 @@ def _text(
     lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
     yield Lines(header(session, tongue), *lines, "")
     outcomes = done.plan.outcomes
-    told = [one for one in outcomes if one.kind in _SHOWN or one.skipped or one.id in done.changed]
-    yield Table(rows(told, tongue))
+    shown = [one for one in outcomes if one.kind in _SHOWN or one.skipped or one.id in done.changed]
+    yield Table(rows(shown, tongue))
     if diff and not done.failed:
         for path in done.would_change:
             yield Lines("")
@@ -101,7 +101,7 @@ def _text(
         yield Lines(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
     sentence = _sentence(done, session, verb, dry_run=dry_run).render(tongue)
     if done.untried is not None:
-        yield Lines("", done.untried.told.render(tongue))
+        yield Lines("", done.untried.message.render(tongue))
         if step is None and not done.untried.clean:
             sentence += phrase(". Next: {step}", step=done.untried.next).render(tongue)
     yield Lines("", sentence, *next_lines(step, session, tongue))
@@ -112,14 +112,14 @@ def _failures(
 ) -> Iterator[Part]:
     """Each record that is in the way, why, what is nearest to it, and the command that goes on."""
     lines = [phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))]
-    told = ["", *(line.render(tongue) for line in lines)]
+    text_lines = ["", *(line.render(tongue) for line in lines)]
     for outcome in done.plan.failed:
-        told.append(f"  {outcome.id}: {label(outcome.kind, tongue)}; {show(outcome.detail, tongue)}")
-        told += [f"    {line.partition(': ')[2]}" for line in nearest_lines([outcome], tongue)]
+        text_lines.append(f"  {outcome.id}: {label(outcome.kind, tongue)}; {show(outcome.detail, tongue)}")
+        text_lines += [f"    {line.partition(': ')[2]}" for line in nearest_lines([outcome], tongue)]
         if verb == "apply" and outcome.kind != "tampered":
             why = phrase("See why: {command}", command=command_line(session, "explain", outcome.id))
-            told.append(f"    {why.render(tongue)}")
-    yield Lines(*told, *next_lines(step, session, tongue), err=True)
+            text_lines.append(f"    {why.render(tongue)}")
+    yield Lines(*text_lines, *next_lines(step, session, tongue), err=True)
     if step is not None and "--skip" in step.words and "--remember" not in step.words:
         yield Lines(
             show("With --remember they are left out from now on: it notes them in uky-patch.toml.", tongue), err=True

@@ -21,59 +21,59 @@ _TINY = {
 }
 
 
-def data_report(told: Mapping[str, Any], session: Session) -> Iterator[Part]:
+def data_report(data: Mapping[str, Any], session: Session) -> Iterator[Part]:
     if session.output == "json":
-        columns = [{"name": name, "type": kind} for name, kind in told["columns"]]
-        yield Json({**told, "columns": columns, "seconds": round(told["seconds"], 3)})
+        columns = [{"name": name, "type": kind} for name, kind in data["columns"]]
+        yield Json({**data, "columns": columns, "seconds": round(data["seconds"], 3)})
         return
-    fields = {"file": told["file"], "rows": told["rows"], "columns": len(told["columns"]), "size": size(told["size"])}
+    fields = {"file": data["file"], "rows": data["rows"], "columns": len(data["columns"]), "size": size(data["size"])}
     yield _line(phrase("{file}: {rows} {rows:row|rows}, {columns} {columns:column|columns}, {size}", **fields))
-    first = told["first"] or {}
-    width = max((len(name) for name, _ in told["columns"]), default=0)
-    for name, kind in told["columns"]:
+    first = data["first"] or {}
+    width = max((len(name) for name, _ in data["columns"]), default=0)
+    for name, kind in data["columns"]:
         value = json.dumps(first[name], ensure_ascii=False) if name in first else ""
         value = value if len(value) <= _WIDE else f"{value[:_WIDE]} …"
         yield Lines("  " + visible_line(f"{name:<{width}}  {kind}  {value}".rstrip()))
 
 
-def tiny_data_report(told: Mapping[str, Any], session: Session) -> Iterator[Part]:
+def tiny_data_report(data: Mapping[str, Any], session: Session) -> Iterator[Part]:
     if session.output == "json":
-        yield Json(told)
+        yield Json(data)
         return
-    yield _line(phrase(_TINY[told["how"]], **{name: told[name] for name in ("file", "rows", "of")}))
+    yield _line(phrase(_TINY[data["how"]], **{name: data[name] for name in ("file", "rows", "of")}))
 
 
-def model_report(told: Mapping[str, Any], session: Session) -> Iterator[Part]:
+def model_report(model: Mapping[str, Any], session: Session) -> Iterator[Part]:
     if session.output == "json":
-        yield Json(told)
+        yield Json(model)
         return
-    yield Lines(visible_line(told["model"]))
+    yield Lines(visible_line(model["model"]))
 
 
-def warm_report(told: Mapping[str, Any], session: Session) -> Iterator[Part]:
-    speed = told["read"] / told["seconds"] / 1e6 if told["read"] and told["seconds"] else None
+def warm_report(done: Mapping[str, Any], session: Session) -> Iterator[Part]:
+    speed = done["read"] / done["seconds"] / 1e6 if done["read"] and done["seconds"] else None
     if session.output == "json":
-        yield Json({**told, "seconds": round(told["seconds"], 3), "mb_per_second": round(speed, 1) if speed else None})
+        yield Json({**done, "seconds": round(done["seconds"], 3), "mb_per_second": round(speed, 1) if speed else None})
         return
     yield _line(
         phrase(
             "{model}: {count} {count:file|files}, {size}",
-            model=told["model"],
-            count=told["files"],
-            size=size(told["size"]),
+            model=done["model"],
+            count=done["files"],
+            size=size(done["size"]),
         )
     )
-    if told["cached"] is None:
+    if done["cached"] is None:
         yield _line(phrase("what was in memory before cannot be told: the files belong to another user"))
     else:
-        yield _line(phrase("in memory before: {size}", size=size(told["cached"])))
+        yield _line(phrase("in memory before: {size}", size=size(done["cached"])))
     if speed is not None:
-        fields = {"size": size(told["read"]), "seconds": f"{told['seconds']:.1f}", "speed": f"{speed:.0f}"}
+        fields = {"size": size(done["read"]), "seconds": f"{done['seconds']:.1f}", "speed": f"{speed:.0f}"}
         yield _line(phrase("read: {size} in {seconds} s, {speed} MB/s", **fields))
-    for file in told["skipped"]:
+    for file in done["skipped"]:
         fields = {"file": file["path"], "size": size(file["size"])}
         yield _line(phrase("left out, as it does not fit into free memory: {file}, {size}", **fields))
-    for path in told["failed"]:
+    for path in done["failed"]:
         yield _line(phrase("could not be read: {file}", file=path))
 
 

@@ -38,8 +38,8 @@ def report_sections(run: Run, session: Session) -> tuple[list[Section], list[Mis
     sections: list[Section] = []
     missing: list[Missing] = []
     if run.diagnosis is not None and run.log is not None:
-        told = (SEQUENCE.sub("", line) for line in lines(run.diagnosis, "", language()))
-        text = "".join(f"{unbroken(visible(line))}\n" for line in told)
+        shown = (SEQUENCE.sub("", line) for line in lines(run.diagnosis, "", language()))
+        text = "".join(f"{unbroken(visible(line))}\n" for line in shown)
         text = text.replace(str(run.log.path), run.log.name)
         sections.append(Section("diagnosis.txt", phrase("what diagnose says"), text))
     if run.status is not None:
@@ -69,11 +69,11 @@ def bundle_listing(bundle: Bundle) -> Iterator[Part]:
     for missing in bundle.missing:
         how = f" ({show(missing.how, tongue)})" if missing.how else ""
         yield Lines(show(phrase("missing: {what}", what=missing.what), tongue) + how)
-    told = phrase(
+    message = phrase(
         "environment: {shown} {shown:variable|variables} by a closed list; {left} {left:other|others} only counted",
         **_variables(bundle),
     )
-    yield Lines(show(told, tongue))
+    yield Lines(show(message, tongue))
     replaced = _counts(bundle.replaced, tongue)
     nothing = show(phrase("nothing"), tongue)
     yield Lines(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
@@ -122,10 +122,10 @@ def _variables(bundle: Bundle) -> dict[str, int]:
 
 
 def _counts(counts: Counter[str], tongue: Language) -> str:
-    told: list[Phrase] = [
+    parts: list[Phrase] = [
         phrase("{count} {what}", count=counts[kind], what=name) for kind, name in _KINDS.items() if counts[kind]
     ]
-    return ", ".join(show(one, tongue) for one in told)
+    return ", ".join(show(one, tongue) for one in parts)
 
 
 def _size(size: int) -> str:

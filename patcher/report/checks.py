@@ -62,8 +62,8 @@ class ChecksReport:
         yield from self._flush()
         shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
         counts = Counter(check.status for check in shown)
-        told = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
-        yield Lines("", ", ".join(told), *next_lines(step, self._session, self._tongue))
+        totals = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
+        yield Lines("", ", ".join(totals), *next_lines(step, self._session, self._tongue))
 
     def _flush(self) -> Iterator[Part]:
         """The markers that were kept."""
@@ -91,13 +91,17 @@ class ChecksReport:
         good = [check for check in kept if check.status == "ok"]
         files = sum(check.name.startswith("file") for check in good)
         failed = any(check.status == "fail" for check in kept)
-        told = {"records": len(good) - files, "files": files, "failed": sum(check.status == "fail" for check in kept)}
-        detail = phrase("{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}", **told)
+        fields = {
+            "records": len(good) - files,
+            "files": files,
+            "failed": sum(check.status == "fail" for check in kept),
+        }
+        detail = phrase("{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}", **fields)
         if failed:
             detail = phrase(
                 "{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}; "
                 "{failed} {failed:does|do} not",
-                **told,
+                **fields,
             )
         seconds = sum(check.seconds for check in kept)
         return self._line(Check("markers", "markers", "fail" if failed else "ok", seconds, detail))

@@ -59,8 +59,8 @@ def cleaned_report(
         return
     tongue = language()
     if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
-        told = phrase("job {id} is at work: uky-patch job stop {host}, or --running", id=found.job, host=host.name)
-        yield Lines(show(told, tongue))
+        message = phrase("job {id} is at work: uky-patch job stop {host}, or --running", id=found.job, host=host.name)
+        yield Lines(show(message, tongue))
         return
     if not found.things:
         yield Lines(
@@ -69,21 +69,21 @@ def cleaned_report(
         return
     for thing in found.things:
         if thing.key in done.left:
-            told = phrase("{what}: left, {why}", what=thing.what, why=done.left[thing.key])
-            yield Lines(show(told, tongue), err=True)
+            message = phrase("{what}: left, {why}", what=thing.what, why=done.left[thing.key])
+            yield Lines(show(message, tongue), err=True)
     if dry:
         yield Lines(show(phrase("nothing was taken away (--dry-run)"), tongue))
     elif not done.done and not done.left:
         yield Lines(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
     else:
         killed = sum(how == "KILL" for how in done.done.values())
-        told = phrase(
+        message = phrase(
             "{count} of {all} taken away, {killed} {killed:process|processes} killed",
             count=len(done.done),
             all=len(found.things),
             killed=killed,
         )
-        yield Lines(show(told, tongue))
+        yield Lines(show(message, tongue))
 
 
 def _row(thing: Thing, tongue: Language) -> Row:
@@ -95,9 +95,9 @@ def _row(thing: Thing, tongue: Language) -> Row:
 
 
 def _memory(thing: Thing, tongue: Language) -> str:
-    told = [f"{(thing.memory or thing.size) / (1 << 20):.1f} MiB"]
+    sizes = [f"{(thing.memory or thing.size) / (1 << 20):.1f} MiB"]
     if thing.gpu:
-        told.append(show(phrase("GPU {memory} GiB", memory=f"{thing.gpu / (1 << 30):.1f}"), tongue))
+        sizes.append(show(phrase("GPU {memory} GiB", memory=f"{thing.gpu / (1 << 30):.1f}"), tongue))
     if thing.ports:
-        told.append(show(phrase("port {ports}", ports=", ".join(map(str, thing.ports))), tongue))
-    return ", ".join(told)
+        sizes.append(show(phrase("port {ports}", ports=", ".join(map(str, thing.ports))), tongue))
+    return ", ".join(sizes)

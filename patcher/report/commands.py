@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from patcher.patching.next_step import NextStep
     from patcher.session.session import Session
 
-_told_above: ContextVar[bool] = ContextVar("_told_above", default=False)
+_shown_above: ContextVar[bool] = ContextVar("_shown_above", default=False)
 
 
 def command_line(session: Session, *words: str) -> str:
     """`uky-patch` with these words and the shared options of this call: `uky-patch apply --root fork --assume …`."""
-    return shlex.join(["uky-patch", *words]) if _told_above.get() else session.command(*words)
+    return shlex.join(["uky-patch", *words]) if _shown_above.get() else session.command(*words)
 
 
 @contextmanager
-def options_told_above() -> Iterator[None]:
+def options_shown_above() -> Iterator[None]:
     """Leave the shared options out of commands, where one line has told them for all."""
-    token = _told_above.set(True)
+    token = _shown_above.set(True)
     try:
         yield
     finally:
-        _told_above.reset(token)
+        _shown_above.reset(token)
 
 
 def next_lines(step: NextStep | None, session: Session, language: Language) -> list[str]:

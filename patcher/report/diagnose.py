@@ -70,17 +70,17 @@ def lines(found: Diagnosis, log: str, tongue: Language, columns: int = 0) -> lis
 def _head(found: Diagnosis, log: str, tongue: Language) -> str:
     word = style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
     if not found.lines:
-        told = phrase("the log is empty, it says nothing")
+        state = phrase("the log is empty, it says nothing")
     elif found.verdict == "ok":
-        told = phrase("the run has come to its end")
+        state = phrase("the run has come to its end")
     elif found.phase is not None:
-        told = phrase("in phase {phase}", phase=phase_name(found.phase))
+        state = phrase("in phase {phase}", phase=phase_name(found.phase))
     else:
-        told = phrase("no phase of a training is seen")
+        state = phrase("no phase of a training is seen")
     size = phrase(
         "{log}: {lines} {lines:line|lines}, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size)
     )
-    return f"{word}  {show(told, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
+    return f"{word}  {show(state, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
 
 
 def _read_logs(found: Diagnosis) -> Phrase:
@@ -98,12 +98,12 @@ def _phases(found: Diagnosis, tongue: Language) -> str:
         (show(phase_name(one), tongue), f" {seconds:.0f} s" if seconds >= 1 else "")
         for one, seconds in found.spans.items()
     ]
-    told = [" \u25b8 ".join(f"{called}{seconds}" for called, seconds in took)] if took else []
+    parts = [" \u25b8 ".join(f"{called}{seconds}" for called, seconds in took)] if took else []
     if found.step is not None and found.steps is not None:
-        told.append(show(phrase("step {step} of {steps}", step=found.step, steps=found.steps), tongue))
+        parts.append(show(phrase("step {step} of {steps}", step=found.step, steps=found.steps), tongue))
     elif found.step is not None:
-        told.append(show(phrase("step {step}", step=found.step), tongue))
-    return " \u00b7 ".join(told)
+        parts.append(show(phrase("step {step}", step=found.step), tongue))
+    return " \u00b7 ".join(parts)
 
 
 def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> Iterator[str]:

@@ -68,5 +68,5 @@ def untried_json(found: Untried | None) -> dict[str, Any] | None:
     if found is None:
         return None
     counts = None if found.found is None else dict(found.found)
-    told: dict[str, Any] = {"why": str(found.why), "check": counts, "unreadable": found.unreadable}
-    return {**told, "unknown": str(found.unknown), "next": "" if found.clean else str(found.next)}
+    fields: dict[str, Any] = {"why": str(found.why), "check": counts, "unreadable": found.unreadable}
+    return {**fields, "unknown": str(found.unknown), "next": "" if found.clean else str(found.next)}

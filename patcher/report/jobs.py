@@ -25,17 +25,17 @@ _OTHERS = 5
 
 def log_report(host: Host, job: Job, text: str, verdict: Verdict | None) -> Iterator[Part]:
     """The log's last lines for a program; with how the job ended where it was followed."""
-    told = verdict.as_json() if verdict is not None else job_json(job)
-    yield Json({"host": host.name, "job": told, "text": text})
+    fields = verdict.as_json() if verdict is not None else job_json(job)
+    yield Json({"host": host.name, "job": fields, "text": text})
 
 
 def unset_report(host: Host) -> Iterator[Part]:
     """Tell on standard error which secrets the job goes without."""
     if host.unset:
-        told = phrase(
+        message = phrase(
             "named as secrets and not set here, so the job goes without: {names}", names=", ".join(host.unset)
         )
-        yield Lines(told.render(language()), err=True)
+        yield Lines(message.render(language()), err=True)
 
 
 def started_report(host: Host, job: Job) -> Iterator[Part]:
@@ -74,8 +74,8 @@ def verdict_report(host: Host, verdict: Verdict, output: Output) -> Iterator[Par
 
 def followed_report(host: Host, verdict: Verdict) -> Iterator[Part]:
     """How a job ended whose log was shown."""
-    told = phrase("the job goes on") if verdict.kind == "running" else verdict.detail
-    yield Lines(f"{host.name}: {show(told, language())}", err=True)
+    message = phrase("the job goes on") if verdict.kind == "running" else verdict.detail
+    yield Lines(f"{host.name}: {show(message, language())}", err=True)
 
 
 def job_status_report(host: Host, status: Status, output: Output) -> Iterator[Part]:
@@ -113,8 +113,8 @@ def job_status_report(host: Host, status: Status, output: Output) -> Iterator[Pa
 def stopping_report(processes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     """What is about to be stopped."""
     if processes:
-        told = ", ".join(f"{process['pid']} {process['name']}" for process in processes)
-        yield Lines(show(phrase("stopping {processes}", processes=told), language()), err=True)
+        listing = ", ".join(f"{process['pid']} {process['name']}" for process in processes)
+        yield Lines(show(phrase("stopping {processes}", processes=listing), language()), err=True)
 
 
 def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Part]:
@@ -126,17 +126,17 @@ def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Par
     tongue = language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
     if stopped.was not in ("running", "starting"):
-        told = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
-        yield Lines(show(told, tongue))
+        message = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
+        yield Lines(show(message, tongue))
         if not stopped.processes:
             return
-    told = phrase(
+    message = phrase(
         "job {id}: {count} {count:process|processes} stopped, {killed} of them killed",
         id=job.id,
         count=len(stopped.processes),
         killed=killed,
     )
-    yield Lines(show(told, tongue))
+    yield Lines(show(message, tongue))
     for process in stopped.left:
         left = phrase("process {pid} ({name}) could not be stopped", pid=process["pid"], name=process["name"])
         yield Lines(show(left, tongue), err=True)
@@ -185,15 +185,15 @@ def _status_json(host: Host, status: Status) -> dict[str, Any]:
 def _usage_rows(usage: Usage) -> list[tuple[Phrase, str]]:
     rows = []
     if usage.processes:
-        told = f"{usage.cpu:.0f} %, {usage.memory / 2**30:.1f} GiB, {len(usage.processes)}"
-        rows.append((phrase("processor, memory, processes"), told))
+        value = f"{usage.cpu:.0f} %, {usage.memory / 2**30:.1f} GiB, {len(usage.processes)}"
+        rows.append((phrase("processor, memory, processes"), value))
     for gpu in usage.gpus:
         mine = {process["pid"] for process in usage.processes}
         busy = sum(process["memory"] for process in gpu["busy"] if process["pid"] in mine)
-        told = f"{gpu['use'] or 0} %, {(gpu['used'] or 0) / 2**30:.1f} / {(gpu['memory'] or 0) / 2**30:.0f} GiB"
+        value = f"{gpu['use'] or 0} %, {(gpu['used'] or 0) / 2**30:.1f} / {(gpu['memory'] or 0) / 2**30:.0f} GiB"
         if busy:
-            told += f" ({busy / 2**30:.1f})"
-        rows.append((phrase("GPU {index}", index=gpu["index"]), told))
+            value += f" ({busy / 2**30:.1f})"
+        rows.append((phrase("GPU {index}", index=gpu["index"]), value))
     return rows
 
 

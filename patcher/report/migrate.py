@@ -83,8 +83,8 @@ def migration_end(migration: Migration, *, dry: bool) -> Iterator[Part]:
     tongue = language()
     failed = next((step for step in migration.steps if step.status == "fail"), None)
     if failed is not None:
-        told = "{host} is not ready: {step} failed. Mend that, then run the same command again"
-        text = phrase(told, host=migration.host, step=show(failed.name, tongue))
+        template = "{host} is not ready: {step} failed. Mend that, then run the same command again"
+        text = phrase(template, host=migration.host, step=show(failed.name, tongue))
     elif dry:
         text = phrase("nothing was written, there or here")
     elif migration.job.get("verdict") == "running":

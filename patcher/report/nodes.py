@@ -110,8 +110,8 @@ def _line(check: Check, tongue: Language) -> tuple[Cell, ...]:
 def _shared_trees(nodes: Sequence[Node], tongue: Language) -> Iterator[Part]:
     for group in trees(nodes):
         if len(group) > 1:
-            told = phrase("one tree on shared storage: {nodes}", nodes=names(group, len(nodes)))
-            yield Lines(f"  {show(told, tongue)}")
+            message = phrase("one tree on shared storage: {nodes}", nodes=names(group, len(nodes)))
+            yield Lines(f"  {show(message, tongue)}")
 
 
 def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
@@ -133,11 +133,11 @@ def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
     for count in sorted({len(files) for files in done.written.values() if files}):
         writers = [node for node in done.nodes if len(done.written.get(node.id, ())) == count]
         others = [node for node in done.nodes if done.shares.get(node.id) in [writer.id for writer in writers]]
-        told = phrase("{node}: {count} {count:file|files} changed", node=names(writers, len(done.nodes)), count=count)
+        alone = phrase("{node}: {count} {count:file|files} changed", node=names(writers, len(done.nodes)), count=count)
         shared = phrase(
-            "{node}: {count} {count:file|files} changed, for {others} too", **told.fields, others=names(others, 0)
+            "{node}: {count} {count:file|files} changed, for {others} too", **alone.fields, others=names(others, 0)
         )
-        yield Lines(f"  {show(shared if others else told, tongue)}")
+        yield Lines(f"  {show(shared if others else alone, tongue)}")
     if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
         yield Lines(show(phrase("nothing to do"), tongue))
 
@@ -152,11 +152,11 @@ def _checks_json(found: Comparison) -> list[dict[str, Any]]:
 
 def _applied_json(done: Applied, found: Comparison) -> dict[str, Any]:
     nodes = _nodes_json(done.nodes, found)
-    for node, told in zip(done.nodes, nodes, strict=True):
+    for node, entry in zip(done.nodes, nodes, strict=True):
         came = node.facts.plan if node.facts is not None else None
-        told["written"] = list(done.written.get(node.id, ()))
-        told["would_change"] = list(came.would_change) if came is not None else []
-        told["failed"] = {name: str(why) for name, why in came.failed.items()} if came is not None else {}
+        entry["written"] = list(done.written.get(node.id, ()))
+        entry["would_change"] = list(came.would_change) if came is not None else []
+        entry["failed"] = {name: str(why) for name, why in came.failed.items()} if came is not None else {}
     return {"checks": _checks_json(found), "nodes": nodes}
 
 
@@ -169,7 +169,7 @@ def _nodes_json(nodes: Sequence[Node], found: Comparison) -> list[dict[str, Any]
 
 
 def _node_json(node: Node, odd: Sequence[str], ahead: Mapping[str, float], shares: Sequence[str]) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": node.name,
         "id": node.id,
         "address": node.address,
@@ -181,8 +181,8 @@ def _node_json(node: Node, odd: Sequence[str], ahead: Mapping[str, float], share
     }
     facts = node.facts
     if facts is None:
-        return told
-    return told | {
+        return fields
+    return fields | {
         "detail": str(facts.error) or str(node.detail),
         "root": facts.root,
         "imported": facts.imported,

@@ -57,13 +57,13 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
 def _about_packages(done: Pins, tongue: Language) -> Iterator[str]:
     """Which packages are judged and which are not, a line each; of those that nothing is about only the first few."""
     whole, names = done.judged
-    told = {
+    groups = {
         "every use is judged: {names}": whole,
         "judged only where a name is gone: {names}": names,
         "the same version, not judged: {names}": done.unchanged,
         "the file tells no version, not judged: {names}": done.untold,
     }
-    for text, packages in told.items():
+    for text, packages in groups.items():
         if packages:
             yield phrase(text, names=", ".join(packages)).render(tongue)
     if done.left_out:
@@ -82,8 +82,8 @@ def _record_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     for one in outcomes:
         title = one.title_zh if tongue == "zh" and one.title_zh else one.title
-        told = Cell("", reason=one.detail) if label == "drifted" else Cell(title)
-        yield Cell(show(label, tongue), style), Cell(one.id), told
+        detail = Cell("", reason=one.detail) if label == "drifted" else Cell(title)
+        yield Cell(show(label, tongue), style), Cell(one.id), detail
 
 
 def _break_rows(done: Pins, tongue: Language) -> Iterator[tuple[Cell, ...]]:

@@ -34,8 +34,8 @@ def questions_report(output: Literal["text", "json"]) -> Iterator[Part]:
 def risk_report(action: Write, targets: Sequence[str]) -> Iterator[Part]:
     """What would be done to these processes, and its risk."""
     tongue = language()
-    told = phrase("{title} in {targets}", title=action.title, targets=", ".join(targets))
-    yield Lines(show(told, tongue), show(action.risk, tongue), err=True)
+    message = phrase("{title} in {targets}", title=action.title, targets=", ".join(targets))
+    yield Lines(show(message, tongue), show(action.risk, tongue), err=True)
 
 
 def answers_report(question: str, answers: Sequence[Answer], output: Literal["text", "json"]) -> Iterator[Part]:

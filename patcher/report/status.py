@@ -37,8 +37,8 @@ def status_report(
         yield Json(status_json(status, beyond, session))
         return
     tongue = language()
-    told = [*problems(session, tongue), *about_pre_images(status.pre_images, tongue)]
-    yield Lines(*unknown_environment(session, tongue), header(session, tongue), *told, "")
+    notes = [*problems(session, tongue), *about_pre_images(status.pre_images, tongue)]
+    yield Lines(*unknown_environment(session, tongue), header(session, tongue), *notes, "")
     shown = [one for one in status.outcomes if everything or one.skipped or one.kind != "not-needed"]
     yield Table(rows(shown, tongue))
     for line in nearest_lines(status.outcomes, tongue):
@@ -53,7 +53,7 @@ def status_report(
         )
         yield Lines(f"  {len(status.unrecorded)} {text.render(tongue)}")
     if beyond is not None:
-        yield Lines("", beyond.told.render(tongue))
+        yield Lines("", beyond.message.render(tongue))
     step = after_status(session, status)
     if step is not None and step.about:
         yield Lines(f"  {show(step.about, tongue)}")
@@ -95,7 +95,7 @@ def trust_report(root: Path, output: Literal["text", "json"], *, trusted: bool) 
     if output == "json":
         yield Json({"root": str(root), "trusted": trusted})
     elif trusted:
-        told = phrase("{root}: trusted; what it names as its interpreter may be started", root=root)
-        yield Lines(show(told, language()))
+        message = phrase("{root}: trusted; what it names as its interpreter may be started", root=root)
+        yield Lines(show(message, language()))
     else:
         yield Lines(show(phrase("{root}: not trusted; no program that it names is started", root=root), language()))

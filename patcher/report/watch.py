@@ -42,8 +42,8 @@ def watch_report(report: WatchResult, output: Literal["text", "json"]) -> Iterat
         yield Lines(f"  {show(_REASONS[report.status.reason], tongue)}")
     if report.detail:
         yield Lines(f"  {show(report.detail, tongue)}")
-    if report.verdict in ("stalled", "running") and (told := activity_line(report.activity)):
-        yield Lines(f"  {show(told, tongue)}")
+    if report.verdict in ("stalled", "running") and (activity := activity_line(report.activity)):
+        yield Lines(f"  {show(activity, tongue)}")
     if report.snapshot is not None:
         if report.snapshot.phase not in (None, report.phase):
             phase = phase_name(report.snapshot.phase)
@@ -74,10 +74,10 @@ def duration(seconds: float) -> Phrase:
 def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
     low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in status.usual)
     spans = {"low": low, "high": high, "silent": duration(status.silent)}
-    told = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
+    usual_time = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
     if phase == "loop":
-        told = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
-    fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "told": told}
+        usual_time = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
+    fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "told": usual_time}
     if phase == "loop":
         return phrase("{phase}, {seconds} since the last step ({told})", **fields)
     return phrase("{phase}, {seconds} ({told})", **fields)
@@ -174,10 +174,10 @@ def _group(group: Group) -> Phrase:
         else phrase("{role}{ranks}{hosts}", **fields)
     )
     path = " < ".join(f"{one.place}:{one.line}" if one.line else one.place for one in group.frames[:3])
-    told = Phrases(tuple(part for part in (path, group.told) if part), ", ") or phrase("cannot be looked into")
+    detail = Phrases(tuple(part for part in (path, group.told) if part), ", ") or phrase("cannot be looked into")
     if group.odd:
-        return phrase("odd: {who}: {told}; {why}", who=who, told=told, why=group.odd)
-    return phrase("{who}: {told}", who=who, told=told)
+        return phrase("odd: {who}: {told}; {why}", who=who, told=detail, why=group.odd)
+    return phrase("{who}: {told}", who=who, told=detail)
 
 
 def _ranks(group: Group) -> Phrase:
@@ -209,8 +209,8 @@ def _locks(snapshot: Snapshot) -> list[Phrase]:
             if lock.waiters:
                 holders = ", ".join(f"{pid} ({name})" for pid, name in lock.holders.items())
                 waiters = ", ".join(map(str, lock.waiters))
-                told = "file lock {path}: held by process {holders}, waited for by {waiters}"
-                found.append(phrase(told, waiters=waiters, path=lock.path or "?", holders=holders))
+                template = "file lock {path}: held by process {holders}, waited for by {waiters}"
+                found.append(phrase(template, waiters=waiters, path=lock.path or "?", holders=holders))
     return found
 
 
@@ -223,6 +223,6 @@ def _unread(processes: Sequence[Process]) -> list[Phrase]:
         detail = next((text for one in python if one.closed == why for _, text in one.failed), "")
         if why == "" and detail:
             reason, help_ = phrase("py-spy said: {text}", text=detail), NOTHING  # type: ignore[assignment]
-        told = "{count} {count:process|processes} told by the kernel alone: {reason}. {help}"
-        found.append(phrase(told, count=count, reason=reason, help=help_))
+        template = "{count} {count:process|processes} told by the kernel alone: {reason}. {help}"
+        found.append(phrase(template, count=count, reason=reason, help=help_))
     return found

@@ -162,8 +162,8 @@ def _fits(text: str, start: int, found: re.Match[str], name: str, kind: str) -> 
         called = name.startswith("-") or re.search(r"[(\[]\s*\\*[\"']\Z", text[max(0, start - 20) : start])
         return bool(called) or bool(re.search(r"\d", text[slice(*value)]))
     if sign[:1] in "iwas" and sign[:1]:  # `the password is hunter2`, but not `the token is missing`.
-        told = text[found.end() : bare(text, found.end())]
-        return bool(re.search(r"[\d\W_]", told)) and kind not in (MAYBE, PIN)
+        rest = text[found.end() : bare(text, found.end())]
+        return bool(re.search(r"[\d\W_]", rest)) and kind not in (MAYBE, PIN)
     if sign in ("是", "为"):
         return True
     if sign == "":  # `<password>X</password>`
@@ -321,9 +321,9 @@ def _behind_a_space(text: str, start: int, spaced: re.Match[str], name: str, kin
     ordered = (
         name.startswith("-") or before.endswith("-") or (_ORDERS.search(line) and name.upper() == name and "_" in name)
     )
-    told = re.search(r"\d", value) and re.search(r"[A-Za-z]", value) and len(value) > 5
-    told = told and not re.search(r"[/\\=()]|^\d+(?:\.\d+)*[a-z]*$", value)
+    looks_random = re.search(r"\d", value) and re.search(r"[A-Za-z]", value) and len(value) > 5
+    looks_random = looks_random and not re.search(r"[/\\=()]|^\d+(?:\.\d+)*[a-z]*$", value)
     if spaced["comma"] and not name.startswith("-"):
         return
-    if ordered or told or (quoted is not None and not value.isalpha() and kind == PASSWORD):
+    if ordered or looks_random or (quoted is not None and not value.isalpha() and kind == PASSWORD):
         yield begin, end

@@ -36,12 +36,12 @@ class Held:
     def release(self, error: Report | None) -> None:
         """Write what was held back; where there is an `error`, as a part of the object."""
         self.stream.flush()
-        told = self._bytes.getvalue()
+        written = self._bytes.getvalue()
         if error is not None:
-            told = encoded({**_object(told), **error}).encode()
-        elif not told:
-            told = b"{}\n"
-        sys.stdout.write(told.decode())
+            written = encoded({**_object(written), **error}).encode()
+        elif not written:
+            written = b"{}\n"
+        sys.stdout.write(written.decode())
         sys.stdout.flush()
 
 
@@ -56,9 +56,9 @@ def held() -> Iterator[Held]:
         sys.stdout = before
 
 
-def _object(told: bytes) -> Report:
+def _object(written: bytes) -> Report:
     try:
-        found = json.loads(told)
+        found = json.loads(written)
     except ValueError:  # A part of a text, such as help.
         return {}
     return found if isinstance(found, dict) else {}

@@ -54,10 +54,10 @@ class Live:
         if not self._still and self._phases and not self._steps:
             self._line(at, self._chain(at))
 
-    def trouble(self, told: Phrase) -> None:
+    def problem(self, message: Phrase) -> None:
         """Tell on a line of its own what is in the way; the line that changes goes on below it."""
         self._close()
-        self._stream.write(f"{self._indent}{visible_line(show(told, language()))}\n")
+        self._stream.write(f"{self._indent}{visible_line(show(message, language()))}\n")
         self._stream.flush()
 
     def end(self) -> None:
@@ -69,12 +69,12 @@ class Live:
         self._steps.append(reached.step)
         del self._steps[:-_STEPS]
         shown = self._steps[-1:] if self._still else self._steps
-        told = " · ".join(show(phrase("step {step}", step=step), language()) for step in shown)
+        text = " · ".join(show(phrase("step {step}", step=step), language()) for step in shown)
         if reached.steps:
-            told += show(phrase(" of {steps}", steps=reached.steps), language())
+            text += show(phrase(" of {steps}", steps=reached.steps), language())
         if reached.took >= WORTH:
-            told += f", {_seconds(reached.took)}"
-        self._line(reached.at, told)
+            text += f", {_seconds(reached.took)}"
+        self._line(reached.at, text)
 
     def _chain(self, at: float) -> str:
         parts = [self._phase(phase, took, None) for phase, took in self._phases[:-1]]
@@ -83,16 +83,16 @@ class Live:
         return " ▸ ".join(parts)
 
     def _phase(self, phase: Phase, took: float | None, usual: tuple[float, float] | None) -> str:
-        told = show(phase_name(phase), language())
+        text = show(phase_name(phase), language())
         if took is None or took < WORTH:
-            return told
-        told += f" {_seconds(took)}"
+            return text
+        text += f" {_seconds(took)}"
         if usual is not None:
-            told += show(phrase(" (usual: {low}–{high} s)", low=f"{usual[0]:g}", high=f"{usual[1]:g}"), language())
-        return told
+            text += show(phrase(" (usual: {low}–{high} s)", low=f"{usual[0]:g}", high=f"{usual[1]:g}"), language())
+        return text
 
-    def _line(self, at: float, told: str) -> None:
-        text = f"{self._indent}{clock(at)}  {told}"
+    def _line(self, at: float, message: str) -> None:
+        text = f"{self._indent}{clock(at)}  {message}"
         if self._still:
             self._stream.write(text + "\n")
         else:

@@ -35,7 +35,7 @@ class _Transfer:
 class _Step:
     """What was under way last, since when, and whether it was told in a line that stays."""
 
-    kind, since, told = "", 0.0, False
+    kind, since, written = "", 0.0, False
 
 
 def progress(message: Phrase | str, done: int = 0, total: int | None = None) -> None:
@@ -92,7 +92,7 @@ def _new_display(*, with_bar: bool) -> rich.progress.Progress:
 def _tell_once(message: Phrase | str) -> None:
     kind = message if isinstance(message, str) else message.template
     if kind != _Step.kind:
-        _Step.kind, _Step.since, _Step.told = kind, time.monotonic(), False
-    elif message and not _Step.told and time.monotonic() - _Step.since >= _LONG:
-        _Step.told = True
+        _Step.kind, _Step.since, _Step.written = kind, time.monotonic(), False
+    elif message and not _Step.written and time.monotonic() - _Step.since >= _LONG:
+        _Step.written = True
         say(show(message, language()), err=True)

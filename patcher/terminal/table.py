@@ -52,7 +52,7 @@ def show_rows(rows: Sequence[Row], *, indent: int = 2, head: Row = ()) -> None:
     """Print rows to standard output, below their headings if there are any."""
     if not rows:
         return
-    notes, rows = _told_once(rows, language())
+    notes, rows = _numbered_reasons(rows, language())
     stream = sys.stdout
     headed = [head, *rows] if head else rows
     rows = [[replace(one, text=settled(visible_line(one.text), stream)) for one in row] for row in headed]
@@ -128,7 +128,7 @@ def _shown(cell: Cell) -> str:
     return style(cell.text, cell.style) if cell.style and cell.text else cell.text
 
 
-def _told_once(rows: Sequence[Row], tongue: Language) -> tuple[list[str], list[list[Cell]]]:
+def _numbered_reasons(rows: Sequence[Row], tongue: Language) -> tuple[list[str], list[list[Cell]]]:
     """Long reasons that several rows give, to be told above them; and the rows, with the number of the note instead."""
     reasons: dict[object, list[Phrase | Phrases | str]] = {}
     for part in (part for row in rows for cell in row for part in _parts(cell.reason)):
@@ -136,8 +136,8 @@ def _told_once(rows: Sequence[Row], tongue: Language) -> tuple[list[str], list[l
     often = (kind for kind, found in reasons.items() if len(found) >= _OFTEN)
     long = (kind for kind in often if width(show(reasons[kind][0], tongue)) >= _WORTH)
     notes = {kind: _common(number, reasons[kind]) for number, kind in enumerate(long, 1)}
-    told = [f"[{note.number}] {show(note.text, tongue)}" for note in notes.values()]
-    return told, [[_with_reason(cell, notes, tongue) for cell in row] for row in rows]
+    lines = [f"[{note.number}] {show(note.text, tongue)}" for note in notes.values()]
+    return lines, [[_with_reason(cell, notes, tongue) for cell in row] for row in rows]
 
 
 def _parts(reason: Phrase | Phrases | str) -> Iterator[Phrase | Phrases | str]:

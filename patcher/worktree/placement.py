@@ -49,8 +49,8 @@ def locked(root: str, *, wait: float) -> Iterator[None]:
     except locks.LockHeldError as error:
         cause = phrase("held by a run that reads it, or has only just begun")
         if {"purpose", "pid", "since"} <= set(error.owner):
-            told = {name: str(error.owner[name]) for name in ("purpose", "pid", "since")}
-            cause = phrase("held by {purpose} (process {pid} there, since {since})", **told)
+            holder = {name: str(error.owner[name]) for name in ("purpose", "pid", "since")}
+            cause = phrase("held by {purpose} (process {pid} there, since {since})", **holder)
         advice = phrase("Wait until it has ended, and run the command again.")
         title = phrase("uky-patch is at work in the tree on the host")
         raise Refusal("tree-in-use", title, cause, advice) from None
@@ -73,9 +73,9 @@ def commit(root: str, put: list[str], keep: list[str], away: list[str], wanted: 
     try:
         new = list(_new_folders(root, set(put)))
         folders = {os.path.dirname(path) for path in put if not path.startswith(tuple(name + "/" for name in new))}
-        ground = path_guard.PathGuard(root)
+        guard = path_guard.PathGuard(root)
         for folder in sorted(folders):
-            if not ground.obstacle(folder + "/x" if folder else "x"):
+            if not guard.obstacle(folder + "/x" if folder else "x"):
                 disk.make_folders(os.path.join(root, folder), made)
         held = [path for path in keep if not backup.link_aside(root, path)]
         disk.reserve(os.path.join(root, _RESERVE), _ROOM * (len(folders) + len(away) + 8))
@@ -247,7 +247,7 @@ def _remove_empty_folders(root: str, away: Iterable[str]) -> None:
 
 
 def _unfinished(error: OSError) -> Refusal:
-    said = phrase("{path}: {reason}", path=str(error.filename2 or error.filename), reason=error.strerror or str(error))
+    cause = phrase("{path}: {reason}", path=str(error.filename2 or error.filename), reason=error.strerror or str(error))
     title = phrase("the files of the tree on the host are replaced only in part")
     advice = phrase("Set that right there and run the command again: it finishes the work first. No file is half.")
-    return Refusal("unfinished", title, said, advice)
+    return Refusal("unfinished", title, cause, advice)

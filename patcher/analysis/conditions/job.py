@@ -286,11 +286,11 @@ def _composed(project: Project, file: str, package: str, depth: int) -> dict[str
     mine = {f"{package}.{key}" if package else key: value for key, value in own.items()}
     found: dict[str, object] = {}
     folder = posixpath.dirname(file)
-    said_self = False
+    has_own = False
     for group, where, name in entries:
         if group == "_self_":
             found |= mine
-            said_self = True
+            has_own = True
             continue
         base = _FOLDER if group.startswith("/") else folder
         group = group.lstrip("/")
@@ -304,7 +304,7 @@ def _composed(project: Project, file: str, package: str, depth: int) -> dict[str
             continue
         there = ".".join(part for part in (package, inside) if part)
         found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", there, depth + 1)
-    return found if said_self else found | mine
+    return found if has_own else found | mine
 
 
 def _read(text: str) -> tuple[dict[str, object], list[tuple[str, str | None, str]]]:

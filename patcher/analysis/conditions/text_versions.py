@@ -66,17 +66,17 @@ def _finding(
     if len(texts) != 2 or (packages and packages.isdisjoint(program.target.against)):
         return None
     package = packages.pop() if packages else ""
-    told = meant = None
+    as_text = as_versions = None
     here = EvalContext(summary, body.qualname)
     # On this target: does the order of the texts differ from that of the versions?
     one, other = _side(test.left, here, guards.target), _side(test.comparators[0], here, guards.target)
     if _is_text(one) and _is_text(other):
         compare = COMPARISONS[type(test.ops[0])]
-        told, meant = compare(one, other), compare(_version(one), _version(other))
+        as_text, as_versions = compare(one, other), compare(_version(one), _version(other))
     written = ast.unparse(test)
-    wrong = told is not None and meant is not None and told is not meant
+    wrong = as_text is not None and as_versions is not None and as_text is not as_versions
     if wrong:
-        detail = phrase("{test} compares versions as text: here it is {told}", test=written, told=str(told))
+        detail = phrase("{test} compares versions as text: here it is {told}", test=written, told=str(as_text))
     else:
         detail = phrase("{test} compares versions as text", test=written)
     return Finding(

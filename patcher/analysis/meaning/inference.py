@@ -72,17 +72,17 @@ def variable_value(program: Program, variable: Variable, frame: Frame) -> Meanin
 
 def _variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
 
-    told: Meanings = ()
+    values: Meanings = ()
     if variable.annotation is not None and not _says_nothing(variable.annotation):
-        told = annotated_as(program, variable.annotation, frame.module, frame)
-    if not told and variable.value is not None:
+        values = annotated_as(program, variable.annotation, frame.module, frame)
+    if not values and variable.value is not None:
         # `engine = None` at module level is filled in later, with what cannot be told.
         if isinstance(variable.value, ast.Constant) and variable.value.value is None:
             return (variable,) if variable.annotation is None else ()
-        told = infer(program, variable.value, frame)
-    if not told or all(isinstance(one, Unknown | Absent) for one in told):
+        values = infer(program, variable.value, frame)
+    if not values or all(isinstance(one, Unknown | Absent) for one in values):
         return (variable,)
-    return tuple(one for one in told if not isinstance(one, Unknown | Absent))
+    return tuple(one for one in values if not isinstance(one, Unknown | Absent))
 
 
 def _says_nothing(annotation: ast.expr) -> bool:

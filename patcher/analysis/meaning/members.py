@@ -277,9 +277,9 @@ def _of_target(
             case Function() as function:
                 if is_property(function.node):
                     if isinstance(receiver, InstanceOf):
-                        told = function_result(program, function, receiver)
+                        results = function_result(program, function, receiver)
                         nothing = Variable(base.module, f"{base.qualname}.{name}")
-                        return tuple(one for one in told if not isinstance(one, Unknown | Absent)) or (nothing,)
+                        return tuple(one for one in results if not isinstance(one, Unknown | Absent)) or (nothing,)
                     return (Outside("builtins.property"),)
                 return (Method(function, receiver),)
             case Variable() as variable:
@@ -304,8 +304,8 @@ def _of_target(
     if set_here:
         nothing = Variable(base.module, f"{base.qualname}.{name}")
         every = union(*parts)
-        told = tuple(one for one in every if not isinstance(one, Variable))
-        return told or every[:1] or (nothing,)
+        results = tuple(one for one in every if not isinstance(one, Variable))
+        return results or every[:1] or (nothing,)
     if (outside := symbols.set_from_outside(base, name)) is not None:
         return meaning_of(program, outside)
     return None

@@ -329,12 +329,12 @@ class Symbols:
         self, module: str, annotation: ast.expr | None, value: ast.expr | None, name: str, asked: str
     ) -> Resolution:
         """An attribute of a value whose class its annotation or its constructor call tells."""
-        told = class_expression(annotation) if annotation is not None else None
+        class_node = class_expression(annotation) if annotation is not None else None
         # `config = Config(...)` says the class as an annotation does.
-        if told is None and isinstance(value, ast.Call):
-            told = value.func
-        if told is not None:
-            found = self.expression(module, told).definition
+        if class_node is None and isinstance(value, ast.Call):
+            class_node = value.func
+        if class_node is not None:
+            found = self.expression(module, class_node).definition
             if isinstance(found, Class):
                 return member_of_class(self, found, name)
         return Resolution(Unknown(f"the class of {asked} is not known"))

@@ -119,8 +119,8 @@ def _by_position(
     if why is None or edit is None:
         return []
     title = phrase("Call {callee} without {old}", callee=callee.rpartition(".")[2], old=parameter)
-    told = dataclasses.replace(finding, symbol=f"{callee}({parameter})")
-    found = _repair(told, edit, site, callee, f"{parameter}.dropped", title, why, inputs)
+    of_parameter = dataclasses.replace(finding, symbol=f"{callee}({parameter})")
+    found = _repair(of_parameter, edit, site, callee, f"{parameter}.dropped", title, why, inputs)
     return [dataclasses.replace(repair, finding=finding) for repair in found]
 
 

@@ -146,9 +146,9 @@ def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     if distribution in DISTRIBUTIONS and (since or target):
         versions[distribution] = f">={(since or target).partition('+')[0]}"
     what = _all(repair.finding.detail for repair in group)
-    told = phrase("{package} {version}: {what}", package=package, version=since or target, what=what)
+    change = phrase("{package} {version}: {what}", package=package, version=since or target, what=what)
     evidence = _all(repair.evidence for repair in group)
-    reason = phrase("{told}. The repair rests on this: {evidence}.", told=told, evidence=evidence)
+    reason = phrase("{told}. The repair rests on this: {evidence}.", told=change, evidence=evidence)
     title = _all(repair.title for repair in group)
     return Record(
         id=name,

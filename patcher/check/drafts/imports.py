@@ -94,8 +94,8 @@ def _module(old: str, finding: Finding, modules: tuple[str, ...]) -> Moved | Non
     # Two modules of that name: which one is meant cannot be told.
     if len(others) != 1:
         return None
-    told = phrase("{new} is the only module of its name there now, and has all that is used of it", new=others[0])
-    return Moved(others[0], told)
+    evidence = phrase("{new} is the only module of its name there now, and has all that is used of it", new=others[0])
+    return Moved(others[0], evidence)
 
 
 def _alike(

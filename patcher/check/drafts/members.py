@@ -51,8 +51,8 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
         value = text_of(code, node.value)
         edit = Replace(file=finding.file, pattern=written(code, node), replacement=f"(not {value}.{new})")
         title = phrase("Use {new} in place of {old}", new=f"not {new}", old=name)
-        told = phrase("{old} only passed on to {new}", old=name, new=f"not {new}")
-        return _repair(finding, (edit,), title, told, inputs, code)
+        evidence = phrase("{old} only passed on to {new}", old=name, new=f"not {new}")
+        return _repair(finding, (edit,), title, evidence, inputs, code)
     call = code.parents[id(node)]
     # `def old(self, x): return helper(self, x)`
     if isinstance(was, Function) and isinstance(call, cst.Call) and call.func is node:
@@ -107,9 +107,9 @@ def _inline(finding: Finding, code: Source, call: cst.Call, made: Inlined, input
         edits.append(insert)
     edits.append(Replace(file=finding.file, within=within, pattern=written(code, call), replacement=made.text))
     title = phrase("Use {new} in place of {old}", new=made.name, old=finding.symbol.rpartition(".")[2])
-    told = phrase("{old} did no more than call {new}", old=finding.symbol.rpartition(".")[2], new=made.name)
+    evidence = phrase("{old} did no more than call {new}", old=finding.symbol.rpartition(".")[2], new=made.name)
     has = (f"{made.module}.{made.name}",) if made.module else ()
-    return _repair(finding, tuple(edits), title, told, inputs, code, has)
+    return _repair(finding, tuple(edits), title, evidence, inputs, code, has)
 
 
 def _repair(

@@ -26,8 +26,8 @@ class Formal:
     @property
     def boolean(self) -> bool:
         """Whether it is evidently a flag."""
-        told = self.annotation is not None and _bare(self.annotation) == "bool"
-        return told or (isinstance(self.default, ast.Constant) and isinstance(self.default.value, bool))
+        annotated_bool = self.annotation is not None and _bare(self.annotation) == "bool"
+        return annotated_bool or (isinstance(self.default, ast.Constant) and isinstance(self.default.value, bool))
 
     @property
     def kind(self) -> str:
@@ -224,8 +224,8 @@ def _by_words(was: Formal, now: Formal) -> Renamed | None:
         return None
     if not opposite and not _same_kind(was, now):
         return None
-    told = phrase("the last release that took {old} says to use {new} in its place", old=was.name, new=now.name)
-    return Renamed(now.name, opposite, told)
+    evidence = phrase("the last release that took {old} says to use {new} in its place", old=was.name, new=now.name)
+    return Renamed(now.name, opposite, evidence)
 
 
 def _by_code(name: str, old: Callee, new: Callee) -> Renamed | None:
@@ -246,8 +246,8 @@ def _by_code(name: str, old: Callee, new: Callee) -> Renamed | None:
             continue
         if opposite and not (old.formals[name].boolean and new.formals[target].boolean):
             continue
-        told = phrase("the last release that took {old} handed it on as {new}", old=name, new=target)
-        return Renamed(target, opposite, told)
+        evidence = phrase("the last release that took {old} handed it on as {new}", old=name, new=target)
+        return Renamed(target, opposite, evidence)
     return None
 
 
@@ -275,10 +275,10 @@ def _by_place(was: Formal, old: Callee, new: Callee) -> Renamed | None:
             return None
     elif not _same_default(was, now):
         return None
-    told = phrase(
+    evidence = phrase(
         "{new} stands in the place of {old}, with the same type and a default to match", old=was.name, new=now.name
     )
-    return Renamed(now.name, opposite, told)
+    return Renamed(now.name, opposite, evidence)
 
 
 def _place(formal: Formal, callee: Callee) -> tuple[str, ...] | None:
@@ -320,11 +320,11 @@ def droppable(
         default = old.formals[name].default
         # `f(x, flag=False)` where the old default was False.
         if default is not None and _is_literal(value) and ast.dump(value) == ast.dump(default):
-            told = "{name} is passed as {value}, which was its default"
-            return phrase(told, name=name, value=ast.unparse(value))
+            text = "{name} is passed as {value}, which was its default"
+            return phrase(text, name=name, value=ast.unparse(value))
         if default is not None and _is_falsy(value) and _is_falsy(default) and _only_tested(old, name):
-            told = "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
-            return phrase(told, name=name, value=ast.unparse(value), default=ast.unparse(default))
+            text = "{name} is passed as {value}, its default was {default}, and it was only tested for truth"
+            return phrase(text, name=name, value=ast.unparse(value), default=ast.unparse(default))
         # The docstring or a warning of the old release: "`seed` is ignored".
         if old.node is not None and is_documented_as_ignored(old.node, name):
             return phrase("the last release that took {name} says that it has no effect", name=name)
@@ -335,8 +335,8 @@ def droppable(
             setter = attribute_set_elsewhere(symbols, new.owner, name)
             # `sampler.set_seed(seed)` is called in the same file, so the constructor need not get the seed.
             if setter is not None and setter in called:
-                told = "the constructor did not keep {name}; the object gets it from {method}, which is called here too"
-                return phrase(told, name=name, method=setter)
+                text = "the constructor did not keep {name}; the object gets it from {method}, which is called here too"
+                return phrase(text, name=name, method=setter)
     # `def __init__(self, config): dtype = config.dtype`: what was an argument comes from another one now.
     if new is not None and new.node is not None and (source := _derived(new.node, name)):
         return phrase("it takes {name} from {source} itself now", name=name, source=source)

@@ -64,10 +64,10 @@ class Configs:
             # The script runs a module that this tree does not have.
             if content is None:
                 return NoEntry(entry)
-            told = _hydra_main(content)
-            if told is None:
+            main_config = _hydra_main(content)
+            if main_config is None:
                 return NoConfig(entry)
-            folder, name = (root / path).parent / told[0], told[1]
+            folder, name = (root / path).parent / main_config[0], main_config[1]
         name = (config or name).removesuffix(".yaml")
         made = compose((folder, root / _SHIPPED), name, groups)
         return made if made is not None else NoConfig(name)
@@ -112,12 +112,12 @@ def _hydra_main(content: bytes) -> tuple[Path, str] | None:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="hydra"), attr="main"), keywords=keywords):
-                said = {
+                arguments = {
                     keyword.arg: keyword.value.value for keyword in keywords if isinstance(keyword.value, ast.Constant)
                 }
-                name = said.get("config_name")
+                name = arguments.get("config_name")
                 if isinstance(name, str):
-                    return Path(str(said.get("config_path") or ".")), name
+                    return Path(str(arguments.get("config_path") or ".")), name
             case _:
                 pass
     return None

@@ -134,8 +134,8 @@ class CommandLine:
         return None
 
     def _overrides(self, entry: str, arguments: Sequence[Field]) -> Iterator[Use]:
-        told, rest = _hydra_options(arguments)
-        config, folder = told.get("name", "").removesuffix(".yaml"), told.get("path", "config")
+        options_given, rest = _hydra_options(arguments)
+        config, folder = options_given.get("name", "").removesuffix(".yaml"), options_given.get("path", "config")
         keys = [given for field in rest if (given := _given(field)) is not None]
         # A program of somebody else that takes `trainer.x=1` most likely builds on verl.
         ours = entry.partition(".")[0] in ("verl", "recipe") or any(given.top in _TELLING for given in keys)
@@ -166,20 +166,20 @@ class CommandLine:
 def _hydra_options(arguments: Sequence[Field]) -> tuple[dict[str, str], list[Field]]:
     """What hydra's own options say of the config's `name` and `path`, and the other words."""
     options = {"--config-name": "name", "-cn": "name", "--config-path": "path", "-cp": "path", "--config-dir": "path"}
-    told: dict[str, str] = {}
+    options_given: dict[str, str] = {}
     rest: list[Field] = []
     awaited = ""
     for field in arguments:
         name, given, value = field.text.partition("=")
         if awaited:
-            told[awaited], awaited = field.text, ""
+            options_given[awaited], awaited = field.text, ""
         elif name in options and given:
-            told[options[name]] = value
+            options_given[options[name]] = value
         elif name in options:
             awaited = options[name]
         else:
             rest.append(field)
-    return told, rest
+    return options_given, rest
 
 
 @dataclass(frozen=True, slots=True)

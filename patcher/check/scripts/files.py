@@ -62,9 +62,9 @@ def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], 
             except (OSError, UnicodeDecodeError) as error:
                 notes.append(phrase("{file} cannot be read: {problem}", file=name, problem=error))
                 continue
-            found, told = script_uses(name, text)
+            found, script_notes = script_uses(name, text)
             uses += found
-            notes += told
+            notes += script_notes
     return tuple(dict.fromkeys(uses)), tuple(notes)
 
 
@@ -217,9 +217,9 @@ def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
                 fields = [_field(item) for item in items]
                 yield from CommandLine(file, fields).uses()
             case ast.Call(
-                func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(script)) as told, *_]
+                func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(script)) as command, *_]
             ) if name in _SHELL_CALLS:
-                yield from shell_uses(file, script, told.lineno)
+                yield from shell_uses(file, script, command.lineno)
             case _:
                 pass
 
@@ -309,8 +309,8 @@ class _Reader:
                     # Kubernetes: `env: [{name: A, value: "1"}]`
                     if "name" in pair and pair["name"].id == "scalar":
                         value = pair.get("value")
-                        told = value.value if value is not None and value.id == "scalar" else None
-                        yield self._variable(pair["name"], pair["name"].value, told)
+                        scalar = value.value if value is not None and value.id == "scalar" else None
+                        yield self._variable(pair["name"], pair["name"].value, scalar)
 
     def _variable(self, node: Any, name: str, value: str | None) -> Use:
         return Use(self._file, self._at(node), EnvironmentVariable(name, value))
@@ -340,9 +340,9 @@ class _Reader:
             if value.id == "mapping" and value.value:
                 yield from self._config(value, f"{name}.")
             else:
-                told = value.value if value.id == "scalar" else None
-                yield Use(self._file, self._at(key), ConfigKey(name, told, "++"))
-                yield from self._flag(name, told, self._at(key))
+                scalar = value.value if value.id == "scalar" else None
+                yield Use(self._file, self._at(key), ConfigKey(name, scalar, "++"))
+                yield from self._flag(name, scalar, self._at(key))
 
     def _flag(self, dotted: str, value: str | None, line: int) -> Iterator[Use]:
         _, found, name = dotted.partition("engine_kwargs.vllm.")

@@ -254,10 +254,10 @@ def editable_source(metadata: Metadata) -> Path | None:
     from patcher.worktree.json_text import parse_json
 
     try:
-        said = parse_json(files.read(metadata.path / "direct_url.json", files.SETTINGS_BYTES, follow=True))
-        if not said.get("dir_info", {}).get("editable"):
+        direct_url = parse_json(files.read(metadata.path / "direct_url.json", files.SETTINGS_BYTES, follow=True))
+        if not direct_url.get("dir_info", {}).get("editable"):
             return None
-        return Path(unquote(urlsplit(said["url"]).path))
+        return Path(unquote(urlsplit(direct_url["url"]).path))
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
 

@@ -207,6 +207,6 @@ def _ask(python: Path, seconds: float) -> Interpreter:
     return Interpreter(python, version, tuple(dict.fromkeys(users + site)))
 
 
-def _last_line(said: str) -> Message:
-    lines = said.strip().splitlines()
+def _last_line(output: str) -> Message:
+    lines = output.strip().splitlines()
     return phrase("{line}", line=lines[-1]) if lines else phrase("it printed no paths")

@@ -105,9 +105,9 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
 
     Without locks on the file system several processes may fetch the same; the last one's folder stays.
     """
-    told = phrase("waiting for another process that fetches {name}", name=name)
+    message = phrase("waiting for another process that fetches {name}", name=name)
     try:
-        lock = locks.take(path, locks.signature("fetch"), wait=PATIENCE, on_wait=lambda _: progress(told, 0, None))
+        lock = locks.take(path, locks.signature("fetch"), wait=PATIENCE, on_wait=lambda _: progress(message, 0, None))
     except locks.LockHeldError as error:
         pid, host = (str(error.owner.get(part, "")) for part in ("pid", "host"))
         by = phrase("held by process {pid} on {host}", pid=pid, host=host)
@@ -213,15 +213,15 @@ def against_record(folder: Path) -> str:
 
 
 def _by_record(place: Path, found: Mapping[str, Stamp]) -> str | None:
-    told = in_record(place)
-    if not told:
+    recorded = in_record(place)
+    if not recorded:
         emptied = (path for path, stamp in found.items() if path.endswith("RECORD") and not stamp[0])
         return next(emptied, None if found else place.name)
     if wrong := against_record(place):
         return wrong
-    names = {name for path in told for name in (path, whole_wheel(path)) if name}
+    names = {name for path in recorded for name in (path, whole_wheel(path)) if name}
     unknown = [path for path in found if path.endswith(KEPT) and path not in names]
-    missing = [path for path in told if path.endswith(KEPT) and not {path, whole_wheel(path)} & found.keys()]
+    missing = [path for path in recorded if path.endswith(KEPT) and not {path, whole_wheel(path)} & found.keys()]
     if unknown or missing:
         return min(unknown + missing)
     _write_if_allowed(place, {path: [_sha256(place / path), *stamp] for path, stamp in found.items()})
@@ -263,9 +263,9 @@ def _on_disk(path: Path) -> None:
 
 def _read(place: Path) -> _Noted | None:
     try:
-        told = parse_json(files.read(note_of(place), files.SOURCE_BYTES))
-        found = told["files"]
-        if told["format"] == _FORMAT and all(len(one) == 5 for one in found.values()):
+        note = parse_json(files.read(note_of(place), files.SOURCE_BYTES))
+        found = note["files"]
+        if note["format"] == _FORMAT and all(len(one) == 5 for one in found.values()):
             return dict(found)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass

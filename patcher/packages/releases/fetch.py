@@ -111,8 +111,8 @@ def _cached(
     with Index(read_pip_config(), offline=offline) as index:
         request = ReleaseRequest(index, name, version, progress or _silent, offline)
         if wrong:
-            told = phrase("{name} {version} in the cache is damaged and fetched anew", name=name, version=version)
-            request.progress(told, 0, None)
+            message = phrase("{name} {version} in the cache is damaged and fetched anew", name=name, version=version)
+            request.progress(message, 0, None)
         found = _files(request, place, wrong)
         return build(place, lambda folder: fill(request, found, folder), request.progress, f"{name} {version}")
 

@@ -177,8 +177,8 @@ class RangeFile(io.RawIOBase):
 
 
 def _length(answer: Any) -> int | None:
-    said_length = answer.headers.get("Content-Length") or ""
-    return int(said_length) if said_length.isdigit() else None
+    length = answer.headers.get("Content-Length") or ""
+    return int(length) if length.isdigit() else None
 
 
 def _check_status(answer: Any) -> None:
