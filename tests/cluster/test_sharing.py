@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from patcher.cluster.agent import node as on_node
 from patcher.cluster.model import Identity
 from patcher.cluster.model import trees as grouped
+from patcher.remote.agent.serving import Request, Server
 from tests.cluster.made import facts, identity, node
 
 
@@ -52,15 +54,23 @@ def test_a_trees_identity_is_that_of_the_folder_a_path_leads_to(tmp_path: Path) 
     assert found["one"].kind
 
 
-def test_contents_are_the_packages_files_without_pythons_caches(tmp_path: Path) -> None:
-    for name in ("verl/a.py", "verl/__pycache__/a.cpython-311.pyc", "recipe/b.yaml", "outputs/c.log", "verl/d.pyc"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(name)
-    found = on_node.contents(tmp_path)
-    assert sorted(found) == ["recipe/b.yaml", "verl/a.py"]
-    copy = tmp_path / "copy"
-    shutil.copytree(tmp_path / "verl", copy / "verl")
-    shutil.copytree(tmp_path / "recipe", copy / "recipe")
-    assert on_node.contents(copy) == found
-    (copy / "verl/a.py").write_text("other")
-    assert on_node.contents(copy)["verl/a.py"] != found["verl/a.py"]
+def test_contents_are_the_packages_files_without_pythons_caches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["node", ""])  # The verl that a worker imports: none.
+
+    def contents(root: Path) -> dict[str, str]:
+        args = {"root": str(root), "wait": 0, "files": [], "folders": []}
+        request = Request(Server(-1, 0, {}), 1, "look", args, b"")
+        return cast("dict[str, str]", on_node.look(request, lambda *_: {})["tree"]["contents"])
+
+    names = ("verl/__init__.py", "verl/__pycache__/a.cpython-311.pyc", "recipe/b.yaml", "outputs/c.log", "verl/d.pyc")
+    for name in names:
+        (tmp_path / "one" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "one" / name).write_text(name)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    found = contents(tmp_path / "one")
+    assert sorted(found) == ["recipe/b.yaml", "verl/__init__.py"]
+    assert contents(tmp_path / "two") == found
+    (tmp_path / "two/verl/__init__.py").write_text("other")
+    assert contents(tmp_path / "two")["verl/__init__.py"] != found["verl/__init__.py"]
