@@ -359,8 +359,7 @@ class _Summarizer:
         blocks = self.blocks.setdefault(into, [])
         if not blocks or blocks[-1].conditions is not conditions:
             # Branches of an `if` alternate: `if a: x` / `else: y` / what follows. The few last blocks are enough to
-            # find the one with
-            # these conditions again, and keep the search short in a body of many branches.
+            # find the one with these conditions again, and keep the search short in a body of many branches.
             for block in blocks[-4:]:
                 if len(block.conditions) == len(conditions) and all(
                     a is b for a, b in zip(block.conditions, conditions, strict=True)

@@ -149,8 +149,7 @@ class _Judging:
         concerned = []
         for use in project.concerned.get((packages, file), facts.uses):
             # A use that is of no package whatever the release says is not asked about again: a matrix checks the same
-            # tree on dozens of
-            # releases.
+            # tree on dozens of releases.
             verdict, anyhow = self.program.without_target(partial(self.verdict, use))
             if not (anyhow and isinstance(verdict, Unrelated)):
                 concerned.append(use)

@@ -242,8 +242,7 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
     repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, quick_recheck)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
     # Records that are off by default and edit a file with an unrepaired finding: would they repair it? Then the report
-    # names
-    # them, and the user may enable them.
+    # names them, and the user may enable them.
     others = frozenset(
         record.id
         for record in session.records

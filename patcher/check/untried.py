@@ -98,8 +98,7 @@ def untried(session: Session) -> Untried | None:
         return None
     found = _checked(session, why.text, vllm)
     # Breaks are always told. Without breaks the message would only repeat what the matrix says of the pair, or what a
-    # fork
-    # with records of its own knows.
+    # fork with records of its own knows.
     breaks = found.found is not None and found.found["break"] > 0
     worth_a_message = breaks or not (own or (why.is_pair and found.found is not None))
     return found if worth_a_message else None

@@ -88,18 +88,17 @@ def _edit(
     rule: Callable[[Mistakes, KeyPath, Any, Mapping[str, Any]], None] | None = None,
     **fields: Field,
 ) -> Shape[Edit]:
-    """A kind of edit: where it acts, and its own keys."""
+    """A kind of edit: where it acts, and its own keys. A record is written with its keys in this order."""
     place = {
         "file": text(is_source_path),
         "within": text(is_dotted_name, default=None),
-        "count": whole(1),
-        "kind": READ_ELSEWHERE,
         "verl": text(is_specifier, default=None),
+        "kind": READ_ELSEWHERE,
     }
-    return Shape(make, {**place, **fields}, rule)
+    return Shape(make, {**place, **fields, "count": whole(1)}, rule)
 
 
-_EDIT = OneOf(
+EDIT = OneOf(
     "kind",
     {
         "move-import": _edit(MoveImport, old=text(is_dotted_name), new=text(is_dotted_name)),
@@ -123,8 +122,8 @@ _EDIT = OneOf(
             Insert,
             _check_insert,
             where=choice(get_args(Where)),
-            code=text(check_code),
             anchor=text(check_pattern, default=None),
+            code=text(check_code),
         ),
     },
 )
@@ -209,7 +208,7 @@ _RECORD = Shape(
         "style": choice(get_args(Style), default=None),
         "zh": table(Shape(Text, {"title": text(), "reason": text()}), default=None),
         "when": table(_WHEN),
-        "edit": tables(_EDIT, attribute="edits"),
+        "edit": tables(EDIT, attribute="edits"),
         "resolved": table(Shape(lambda pattern: pattern, {"pattern": text_or_texts(check_pattern)}), default=()),
         "example": tables(_EXAMPLE, attribute="examples"),
     },

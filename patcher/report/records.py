@@ -112,18 +112,23 @@ def _what(edit: Edit) -> Phrase:
             return phrase("remove {pattern}", pattern=_code(pattern))
         case Replace(pattern=pattern, replacement=replacement):
             return phrase("put {new} in place of {pattern}", **_codes(new=replacement, pattern=pattern))
-        case Insert(where="prologue", code=code):
-            return phrase("insert {code} before the imports", code=_code(code))
-        case Insert(where="start", code=code):
-            return phrase("insert {code} at the start", code=_code(code))
-        case Insert(where="end", code=code):
-            return phrase("insert {code} at the end", code=_code(code))
-        case Insert(where="before", code=code, anchor=anchor):
-            return phrase("insert {code} before {anchor}", **_codes(code=code, anchor=anchor or ""))
-        case Insert(where="after", code=code, anchor=anchor):
-            return phrase("insert {code} after {anchor}", **_codes(code=code, anchor=anchor or ""))
-        case _:
-            raise AssertionError(edit)
+        case Insert():
+            return _inserted(edit)
+
+
+def _inserted(edit: Insert) -> Phrase:
+    code, anchor = _code(edit.code), _code(edit.anchor or "")
+    match edit.where:
+        case "prologue":
+            return phrase("insert {code} before the imports", code=code)
+        case "start":
+            return phrase("insert {code} at the start", code=code)
+        case "end":
+            return phrase("insert {code} at the end", code=code)
+        case "before":
+            return phrase("insert {code} before {anchor}", code=code, anchor=anchor)
+        case "after":
+            return phrase("insert {code} after {anchor}", code=code, anchor=anchor)
 
 
 def _codes(**texts: str) -> dict[str, str]:

@@ -213,5 +213,3 @@ def _texts(edit: Edit) -> Sequence[str]:
             return [wanted, replacement]
         case Insert(code=text):
             return [text]
-        case _:
-            raise AssertionError(edit)

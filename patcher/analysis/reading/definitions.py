@@ -201,8 +201,7 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
     method = around.kind == "class"
     if around.kind == "function":
         # A nested function sees the names as they are at its definition. Python would see later values too, but they
-        # are seldom
-        # of another kind.
+        # are seldom of another kind.
         around = Scope("function", around.path, around, dict(around.names))
     function = f"{walk.function}.{node.name}" if walk.function and not method else _plain(walk.scope.within(node.name))
     conditions, silent = walk.conditions, walk.silent
@@ -214,8 +213,7 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
     def visit() -> None:
         of = first
         # `def new_forward(self, ...)` outside of any class, put into one later: `LLM.forward = new_forward`. `self` is
-        # then an
-        # instance of that class.
+        # then an instance of that class.
         if of is None and foreign:
             owner = walk.patched.get(walk.dotted(key))
             of = None if owner is None else owner if isinstance(owner, Instance) else Instance(owner)
@@ -244,8 +242,7 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
     result = annotated(walk, node.returns)
     if not is_followed(result):
         # A generator gives what it yields, which is not followed. A function that declares a type of no package, as `->
-        # dict`, and
-        # returns nothing followed is opaque.
+        # dict`, and returns nothing followed is opaque.
         if scope.generator or (node.returns is not None and not scope.results):
             result = OPAQUE
         else:

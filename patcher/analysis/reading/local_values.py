@@ -272,8 +272,7 @@ def _joined(containers: Iterable[tuple[ContainerValue, tuple[Condition, ...]]]) 
     (joined, conditions), *others = containers
     for other, further in others:
         # Two dict literals, one a branch: the items of each hold only where its branch is taken. For one dict that both
-        # branches
-        # fill, the items have their conditions already.
+        # branches fill, the items have their conditions already.
         if joined.origin != other.origin:
             joined, other = joined.under(conditions), other.under(further)
         joined = joined.joined(other)

@@ -63,8 +63,7 @@ def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
     counted = Counter(_bound_names(tree.body))
     walk.again = frozenset(name for name, count in counted.items() if count > 1)
     # `from __future__ import annotations` puts annotations off, so that an import for them alone may fail unseen. The
-    # statement
-    # must stand at the top: the first three statements allow for a docstring and another future import.
+    # statement must stand at the top: the first three statements allow for a docstring and another future import.
     walk.annotations_run = not any(
         isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
         for node in tree.body[:3]
@@ -72,8 +71,7 @@ def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
     walk.run(tree.body)
     walk.assume_nothing()
     # Functions are visited after the module body, so what they declare `global` must be known beforehand. A search in
-    # the
-    # text is enough: a name too many only stands for itself.
+    # the text is enough: a name too many only stands for itself.
     statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
     _bind_shared_names(walk, {name for statement in statements for name in re.findall(r"\w+", statement)})
     while walk.later:

@@ -66,8 +66,7 @@ def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
         walk.value(node.annotation)
     declared = annotated(walk, node.annotation)
     # A bare annotation declares: `engine: AsyncLLM`. In a class body that is a field, elsewhere it counts only if its
-    # type is
-    # followed.
+    # type is followed.
     if node.value is None:
         if walk.scope.kind == "class" or is_followed(declared) or isinstance(declared, ContainerValue):
             assign(walk, node.target, declared)
@@ -224,8 +223,7 @@ def swallowed(handlers: Sequence[ast.ExceptHandler]) -> tuple[str, ...]:
 
 def _if(walk: Walk, node: ast.If) -> None:
     # Code under `if TYPE_CHECKING:` never runs. It is visited silently: its names are needed for annotations, but what
-    # it
-    # imports is no use of a package.
+    # it imports is no use of a package.
     checking = _type_checking(walk, node.test)
     if checking is not None:
         _visit_type_checking(walk, *((node.body, node.orelse) if checking else (node.orelse, node.body)))
@@ -255,8 +253,7 @@ def _branch(walk: Walk, block: Sequence[ast.stmt], condition: When, before: Name
         walk.run(block)
     names = walk.scope.names
     # Narrowing ends with the branch. After `if isinstance(x, A): ...` the name `x` is again what it was before, unless
-    # the
-    # branch assigned to it.
+    # the branch assigned to it.
     if start is not before:
         for name, value in start.items():
             if before.get(name) is not value and names.get(name) is value:
@@ -395,8 +392,7 @@ def _match(walk: Walk, node: ast.Match) -> None:
     for case in node.cases:
         walk.scope.names = dict(before)
         # A pattern without an equal test (`case Point(x=0)`) becomes a call `match(subject)`, which no evaluator can
-        # decide: the
-        # branch counts as one that may or may not run.
+        # decide: the branch counts as one that may or may not run.
         test = _case_test(node.subject, case.pattern)
         with walk.under(*([When(test, True)] if test is not None else [])):
             for inner in ast.walk(case.pattern):

@@ -216,8 +216,7 @@ class Walk:
         if type(of) is Named and in_standard_library(of.dotted):
             return Named(f"{of.dotted}.{name}")
         # `Actor.remote(...)` and `Actor.options(...)` are put on a class by `@ray.remote`. The class itself does not
-        # have them,
-        # so a look-up in it would report attributes that are there when the code runs.
+        # have them, so a look-up in it would report attributes that are there when the code runs.
         if not is_followed(of) or (name in ("remote", "options") and not _of_package(of, "ray")):
             return OPAQUE
         return Member(plain(of) if type(of) is Union else of, name)
@@ -287,8 +286,7 @@ def _attribute(walk: Walk, target: ast.Attribute, value: Value) -> None:
         if isinstance(value, ContainerValue) or field_key(target) in walk.scope.names:
             walk.scope.names[field_key(target)] = value if isinstance(value, ContainerValue) else OPAQUE
     # `Class.attribute = value` and `module.attribute = value`: a patch of something from elsewhere. An attribute that
-    # is set
-    # on an object that the code made (`engine.x = 1`) says nothing of the package.
+    # is set on an object that the code made (`engine.x = 1`) says nothing of the package.
     elif is_followed(of) and is_definition(of):
         replaced(walk, target.end_lineno or target.lineno, of, target.attr, value)
 
@@ -338,8 +336,7 @@ def added(container: ContainerValue, item: Item) -> ContainerValue:
         return container.adding(item, open_too=True)
     earlier = [known for known in container.items if known.key == item.key]
     # The key is set already where this code runs: `d["x"] = 1` followed by `d["x"] = 2` under a further condition. The
-    # keyword
-    # is passed either way, and that is all that a call depends on.
+    # keyword is passed either way, and that is all that a call depends on.
     if any(known.conditions == item.conditions[: len(known.conditions)] for known in earlier):
         return container
     kept = tuple(known for known in container.items if known not in earlier or known.conditions != item.conditions)

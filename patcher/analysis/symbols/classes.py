@@ -87,8 +87,7 @@ def _merge(symbols: Symbols, owner: Class, path: tuple[str, ...]) -> list[Base]:
             case _:
                 found.append(Unknown(f"{owner.qualname} inherits from {ast.unparse(base)}"))
     # A class that several bases share comes after all of them, so its last place counts. That is C3 for the hierarchies
-    # that
-    # packages have; the rare orders in which C3 differs are not modelled.
+    # that packages have; the rare orders in which C3 differs are not modelled.
     last = {_key(base): index for index, base in enumerate(found)}
     return [owner, *(base for index, base in enumerate(found) if last[_key(base)] == index)]
 

@@ -218,8 +218,7 @@ class Symbols:
         if key in self._members:
             return self._members[key]
         # Modules that import each other in a circle: within the circle the name counts as absent, and what was found
-        # with the help
-        # of that answer is not kept.
+        # with the help of that answer is not kept.
         if key in self._active:
             self._cuts += 1
             return Resolution(Absent(module.name, name))

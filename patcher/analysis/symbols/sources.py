@@ -240,8 +240,7 @@ class TextIndex:
         """Where the word stands by itself, file by file."""
         if word not in self._mentions:
             # Neighbouring releases share most of their files. What was found in the same files of the last one is moved
-            # to the new
-            # offsets; only changed files are searched.
+            # to the new offsets; only changed files are searched.
             known = self._earlier.mentions.get(word)
             end = len(self.whole)
             if known is None:
@@ -335,8 +334,7 @@ class TextIndex:
         while at >= 0:
             end = at + len(word)
             # A word by itself: `forward` is not found in `forward_batch`. `bytes.find` and a look at the two neighbours
-            # is
-            # faster than a regular expression with `\b`.
+            # is faster than a regular expression with `\b`.
             if whole[at - 1] not in _WORD and (end >= len(whole) or whole[end] not in _WORD):
                 module = self._modules[bisect_right(self._starts, at) - 1]
                 yield Mention(module, whole.rfind(b"\n", 0, at) + 1, at)

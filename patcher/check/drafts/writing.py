@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,28 +11,9 @@ from patcher.check.drafts.inputs import Draft
 from patcher.errors import UsageError, message_of
 from patcher.i18n import phrase
 from patcher.records.model import Example, Record
-from patcher.rewrite.edits import (
-    AddArgument,
-    Edit,
-    Insert,
-    MoveImport,
-    RemoveArgument,
-    RenameArgument,
-    RenameAttribute,
-    Replace,
-)
+from patcher.records.parse import EDIT
+from patcher.rewrite.edits import Edit
 from patcher.worktree import files
-
-_KINDS = {
-    MoveImport: "move-import",
-    RenameArgument: "rename-argument",
-    RemoveArgument: "remove-argument",
-    AddArgument: "add-argument",
-    RenameAttribute: "rename-attribute",
-    Replace: "replace",
-    Insert: "insert",
-}
-_ORDER = ("file", "within", "verl", "kind", "call", "old", "new", "value", "pattern", "with", "where", "anchor", "code")
 
 
 def written(record: Record, heading: Iterable[str] = ()) -> str:
@@ -61,12 +41,15 @@ def written(record: Record, heading: Iterable[str] = ()) -> str:
 
 
 def _edit(edit: Edit) -> list[str]:
-    values = {field.name: getattr(edit, field.name) for field in dataclasses.fields(edit)}
-    values["kind"] = _KINDS[type(edit)]
-    if "replacement" in values:
-        values["with"] = values.pop("replacement")
-    lines = [f"{key} = {_text(values[key])}" for key in _ORDER if values.get(key) is not None]
-    return [*lines, *([f"count = {edit.count}"] if edit.count != 1 else [])]
+    kind, shape = next((kind, shape) for kind, shape in EDIT.shapes.items() if shape.make is type(edit))
+    lines = []
+    for key, field in shape.fields.items():
+        value = kind if key == EDIT.key else getattr(edit, field.attribute or key)
+        if key == "count":
+            lines += [f"count = {value}"] if value != 1 else []
+        elif value is not None:
+            lines.append(f"{key} = {_text(value)}")
+    return lines
 
 
 def _example(example: Example) -> list[str]:

@@ -92,8 +92,7 @@ def _shifted(
         for index in range(min(len(positional), len(old), len(now))):
             was, is_ = old[index], now[index]
             # The parameters of the baseline say what each position was meant for. A parameter that only has another
-            # name is the same
-            # one; one that stands elsewhere now is not.
+            # name is the same one; one that stands elsewhere now is not.
             if was != is_ and (was in now or is_ in old):
                 return Shifted(was, is_)
     reached = dict(zip(now, positional, strict=False))

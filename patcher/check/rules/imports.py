@@ -167,8 +167,7 @@ def _likeness(old: str, place: str) -> float:
     """How many words of their paths two modules share; those of the last part count double."""
     ours, theirs = old.split(".")[1:], place.split(".")[1:]
     # A guessed measure: the last part of the path tells the most, shared folders and words less, and of two places
-    # alike the
-    # shorter path wins.
+    # alike the shorter path wins.
     tail = 2 * len(set(ours[-1:]) & set(theirs[-1:]))
     words = {word for part in ours for word in part.split("_")} & {word for part in theirs for word in part.split("_")}
     return tail + len(set(ours) & set(theirs)) + len(words) / 2 - len(theirs) / 100

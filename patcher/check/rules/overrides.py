@@ -70,8 +70,7 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
         if not _is_refused(index, one, ours, calls):
             continue
         # `def forward(self, x, **kwargs)` takes the new keyword and ignores it: that matters only if `kwargs` is never
-        # looked at,
-        # and if the value is always passed.
+        # looked at, and if the value is always passed.
         swallowed = _may_swallow(one, ours)
         if swallowed and not _ignores(own):
             continue
@@ -317,8 +316,7 @@ def _parsed(after: bytes) -> ast.Call | None:
     if not after.startswith(b"("):
         return None
     # Brackets are counted in the raw text. One inside a string may end the call too early; then it does not parse and
-    # is left
-    # out.
+    # is left out.
     depth = 0
     for index, byte in enumerate(after):
         if byte in b"([{":

@@ -169,8 +169,7 @@ def _scan(symbols: Symbols) -> _OtherReads:
             continue
         mentioned.update(word.findall(content))
         # A name in quotes in a module that reads the environment is taken for one that is read: names are often kept in
-        # constants
-        # or passed to a helper.
+        # constants or passed to a helper.
         if b"environ" in content or b"getenv" in content:
             read.update(quoted.findall(content))
     return _OtherReads(_decoded(read), _decoded(mentioned))

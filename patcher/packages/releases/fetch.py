@@ -227,8 +227,7 @@ def fill_sources(request: ReleaseRequest, files: list[File], folder: Path) -> No
     attempts: list[tuple[File, Callable[[ReleaseRequest, File, Path], None]]] = []
     if wheels:
         # A pure wheel is small and holds what is wanted. Of a wheel with compiled parts (vLLM: hundreds of MB) only the
-        # Python
-        # files are read, by range requests, if the index answers them.
+        # Python files are read, by range requests, if the index answers them.
         whole = _pure_wheel if wheels[0].is_pure else _wheel_for_sources
         attempts += [(wheels[0], whole)] if wheels[0].is_pure or wheels[0].local is not None else []
         attempts += [(wheels[0], _parts_of_wheel)] if wheels[0].local is None else []

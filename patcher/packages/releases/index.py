@@ -217,8 +217,7 @@ class Index:
                 raise ReleaseError(_unanswered(name), cause=cause, advice=ELSEWHERE) from error
         severe = [
             # One index of several may not have the package (404); a folder of links may be gone. Other errors mean that
-            # an answer is
-            # missing.
+            # an answer is missing.
             message
             for message in warnings.messages
             if "Error(404)" not in message and "FileNotFound" not in message
