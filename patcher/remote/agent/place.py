@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable
 
 from patcher.messages import Refusal, phrase, why
 from patcher.worktree import locks
 from patcher.worktree.locks import Lock, LockHeldError, LockUnsupportedError, Note
 from patcher.worktree.places import resolved, unwritable
+from patcher.worktree.verl_tree import holds_verl
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -62,16 +64,11 @@ def look(root: str) -> dict[str, Any]:
         "exists": exists,
         "empty": not others,
         "manifest": manifest,
-        "tree": holds_verl(root),
+        "tree": holds_verl(Path(root)),
         "entries": others[:_SHOWN],
         "within": _within(root),
         "nested": [name for name in names if not name.startswith(".") and _is_nested(os.path.join(root, name))],
     }
-
-
-def holds_verl(folder: str) -> bool:
-    """Whether `folder` is a checkout of verl or a fork of it."""
-    return os.path.isfile(os.path.join(folder, "verl", "__init__.py"))
 
 
 class Begun:
@@ -186,14 +183,14 @@ def _only_lock(root: str) -> bool:
 def _within(root: str) -> str | None:
     at = os.path.dirname(root)
     while at != "/":
-        if holds_verl(at):
+        if holds_verl(Path(at)):
             return at
         at = os.path.dirname(at)
     return None
 
 
 def _is_nested(folder: str) -> bool:
-    return not os.path.islink(folder) and holds_verl(folder)
+    return not os.path.islink(folder) and holds_verl(Path(folder))
 
 
 def _locked(root: str, owner: dict[str, Any]) -> Refusal:
