@@ -29,6 +29,7 @@ class Trainer:
     def wait_for_good(self):
         threading.Event().wait()
 trainer = Trainer.remote()
+ray.get(trainer.__ray_ready__.remote())  # Its process runs: on a busy machine that takes seconds.
 answer = trainer.wait_for_good.remote()
 time.sleep(1)
 print("begun", flush=True)
