@@ -37,11 +37,7 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluste
 SENT_TO_NODES = (*SENT, "__init__.py", "cluster/git_on_node.py", "errors.py", "i18n/*.py", "visible.py", "tree", "git")
 """What a node is sent, below `patcher`: the agent, and what `patcher.cluster.git_on_node` needs. It is standard library
 alone, of Python 3.10 for the latter."""
-START = (
-    "if __name__ == '__main__': "
-    "from patcher.agent import VERBS; from patcher.cluster.agent.node import main; main(VERBS)"
-)
-"""A `Sampler` loads the same program into a worker of Ray under another name, and there it must answer no requests."""
+START = "from patcher.agent import VERBS; from patcher.cluster.agent.node import main; main(VERBS)"
 _KNOCK = 5.0
 _LONGEST = 600
 """Characters of what Ray says."""

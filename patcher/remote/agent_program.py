@@ -29,14 +29,17 @@ class Sent:
     def get_source(self, name):
         return SOURCES[name]
 sys.meta_path.insert(0, Sent())
-try:
-    START
-except BaseException:
-    import os, traceback
-    traceback.print_exc()
-    sys.stderr.flush()
-    os._exit(CRASHED)
+if __name__ == "__main__":
+    try:
+        START
+    except BaseException:
+        import os, traceback
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(CRASHED)
 """
+"""Under another name than `__main__` nothing starts: an actor of Ray loads the program into its own process, where the
+modules are needed and no request is answered."""
 
 NO_INPUT, NO_PYTHON, OLD_PYTHON, CRASHED = 96, 97, 98, 99
 """Exit codes: nothing came, no Python was found, only older ones than 3.8 were, and the agent failed by itself."""
