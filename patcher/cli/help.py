@@ -26,7 +26,7 @@ _LABEL = 24
 """Columns; a longer label has its text on the next line."""
 _WIDE = "\u2e80-\u2fff\u3040-\u9fff\uac00-\ud7a3\uff01-\uff60"
 _OPENING, _CLOSING = "（“‘《「【", "）”’》」】，。；：、！？"
-_PIECE = re.compile(
+_PIECE = (
     rf"[{_OPENING}]*(?:(?![{_OPENING}{_CLOSING}])[{_WIDE}]|[^\s{_WIDE}{_OPENING}{_CLOSING}]+)?[{_CLOSING}]*(\s*)"
 )
 """What stays together on a line: a word, or one Chinese character with the punctuation that belongs to it."""
@@ -125,7 +125,7 @@ def usage_of(command: click.Command, ctx: click.Context) -> str:
 def folded(text: str, columns: int, *, indent: int = 0) -> list[str]:
     """Text in lines that fit; a word that is longer than a line stays whole."""
     lines, line, gap = [], "", ""
-    for piece in _PIECE.finditer(text):
+    for piece in re.finditer(_PIECE, text):
         if not piece[0]:
             continue
         word = piece[0][: len(piece[0]) - len(piece[1])]

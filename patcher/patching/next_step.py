@@ -1,4 +1,8 @@
-"""What to do next where the records stand as they do: one command, tried out in memory before it is named."""
+"""What to do next where the records stand as they do: one command, tried out in memory before it is named.
+
+`patcher.patching.applying` takes a seventh of the time of a `status` to import, so that it is imported where something
+has to be tried out.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import UkyError
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
-from patcher.patching.applying import Order, preview
 from patcher.plan.outcome import FAILED, RecordOutcome
 
 if TYPE_CHECKING:
+    from patcher.patching.applying import Order
     from patcher.patching.result import ApplyResult
     from patcher.patching.status import RecordsStatus
     from patcher.session.session import Session
@@ -31,6 +35,8 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     if not session.environment.known:
         return None
     if any(outcome.kind in FAILED for outcome in status.outcomes):
+        from patcher.patching.applying import Order
+
         return after_failure(session, Order(session.request()), status.outcomes, look=True)
     if status.pre_images.stale:
         return NextStep(("apply",))
@@ -67,6 +73,7 @@ def after_failure(
 
 def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> NextStep | None:
     """The way on where patched files were changed since: the changes are kept wherever that is possible."""
+    from patcher.patching.applying import Order, preview
     from patcher.patching.reverting import revert
 
     ids = tuple(outcome.id for outcome in changed)
@@ -140,6 +147,8 @@ def _uncommitted(session: Session, done: ApplyResult) -> Sequence[str]:
 
 def _without_failing(session: Session, order: Order) -> tuple[Order, ApplyResult] | None:
     """The same order without the records that cannot be applied, nor those that cannot without these; None for none."""
+    from patcher.patching.applying import preview
+
     for _ in session.records:
         done = preview(session, order)
         if not done.failed:

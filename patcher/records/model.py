@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from patcher.rewrite.edits import Edit, Style
+if TYPE_CHECKING:
+    from patcher.rewrite.edits import Edit, Style
 
 Lifetime = Literal["until-upstream", "local-build", "fork-only"]
 Failure = Literal["anchor-missing", "anchor-ambiguous", "unparseable"]

@@ -14,7 +14,6 @@ import errno
 import fcntl
 import json
 import os
-import platform
 import signal
 import stat
 import time
@@ -151,7 +150,7 @@ def read_note(fd: int) -> Note:
 def signature(purpose: str) -> Note:
     """The note of this process, as `.uky-patch/lock` holds it."""
     since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
-    return {"pid": os.getpid(), "host": platform.node(), "purpose": purpose, "since": since}
+    return {"pid": os.getpid(), "host": os.uname().nodename, "purpose": purpose, "since": since}
 
 
 def end_orphans(over: Collection[str]) -> Callable[[Note, int], None]:
@@ -177,7 +176,7 @@ def end_orphans(over: Collection[str]) -> Callable[[Note, int], None]:
 def _hang_up(owner: Note, fd: int) -> None:
     """Tell an orphaned agent that its client is gone. Only a process of ours that has this very file open is told."""
     pid = owner.get("pid")
-    if owner.get("node") != platform.node() or not isinstance(pid, int) or pid <= 1 or pid == os.getpid():
+    if owner.get("node") != os.uname().nodename or not isinstance(pid, int) or pid <= 1 or pid == os.getpid():
         return
     ours = os.fstat(fd)
     try:

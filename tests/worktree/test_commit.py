@@ -87,7 +87,7 @@ def test_it_runs_from_the_sources_that_are_sent_to_a_host(root: Path, other_pyth
     packages = [name for name in found if any(other.startswith(f"{name}.") for other in found)]
     (root / "sources.json").write_text(json.dumps([found, packages]))
     loader = agent_program._LOADER
-    finder = loader[loader.index("class Sent") : loader.index("try:")]
+    finder = loader[loader.index("class Sent") : loader.index("if __name__")]
     command = [
         str(other_python or sys.executable),
         "-I",
