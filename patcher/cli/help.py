@@ -26,9 +26,7 @@ _LABEL = 24
 """Columns; a longer label has its text on the next line."""
 _WIDE = "\u2e80-\u2fff\u3040-\u9fff\uac00-\ud7a3\uff01-\uff60"
 _OPENING, _CLOSING = "（“‘《「【", "）”’》」】，。；：、！？"
-_PIECE = (
-    rf"[{_OPENING}]*(?:(?![{_OPENING}{_CLOSING}])[{_WIDE}]|[^\s{_WIDE}{_OPENING}{_CLOSING}]+)?[{_CLOSING}]*(\s*)"
-)
+_PIECE = rf"[{_OPENING}]*(?:(?![{_OPENING}{_CLOSING}])[{_WIDE}]|[^\s{_WIDE}{_OPENING}{_CLOSING}]+)?[{_CLOSING}]*(\s*)"
 """What stays together on a line: a word, or one Chinese character with the punctuation that belongs to it."""
 _GLOBAL = ("root", "python", "assume", "patches", "output")
 _OF_HOSTS = ("ssh", "port", "path", "data", "models", "results")

@@ -11,6 +11,7 @@ from libcst import CSTNode
 from patcher.rewrite import commas, names
 from patcher.rewrite.matching import match
 from patcher.rewrite.sites import Anchor, Change, Sites
+from patcher.rewrite.syntax import only
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument
@@ -97,10 +98,8 @@ def _calls(source: Source, scopes: Sequence[Scope], called: str) -> list[cst.Cal
     tail = tuple(called.split("."))
     return [
         node
-        for node in source.nodes(scopes)
-        if isinstance(node, cst.Call)
-        and isinstance(node.func, (cst.Name, cst.Attribute))
-        and names.ends_in(names.resolve(node.func, table), tail)
+        for node in only(source.nodes(scopes), cst.Call)
+        if isinstance(node.func, (cst.Name, cst.Attribute)) and names.ends_in(names.resolve(node.func, table), tail)
     ]
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from patcher.rewrite import names
 from patcher.rewrite.sites import Anchor, Change, Sites
+from patcher.rewrite.syntax import only
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import RenameAttribute
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def rename_attribute(source: Source, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
     table = names.imports(source.everything)
     old = tuple(edit.old.split("."))
-    found = [node for node in source.nodes(scopes) if isinstance(node, cst.Attribute)]
+    found = [*only(source.nodes(scopes), cst.Attribute)]
 
     def having(tail: names.Parts) -> list[cst.Attribute]:
         return [n for n in found if n.attr.value == tail[-1] and names.ends_in(names.resolve(n, table), tail)]

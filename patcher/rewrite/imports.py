@@ -13,7 +13,7 @@ from libcst import CSTNode
 from patcher.rewrite import commas, names
 from patcher.rewrite.blocks import place
 from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step
-from patcher.rewrite.syntax import IMPORTS, TRIES, walk
+from patcher.rewrite.syntax import IMPORTS, TRIES, only, walk
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import MoveImport
@@ -29,7 +29,7 @@ def move_import(source: Source, scopes: Sequence[Scope], edit: MoveImport) -> Si
     tops = {edit.old.split(".")[0], edit.new.split(".")[0]}
     anchors: list[Anchor] = []
     effects: list[CSTNode] = []
-    for node in source.nodes(scopes):
+    for node in only(source.nodes(scopes), *IMPORTS):
         match node:
             case cst.ImportFrom():
                 module = names.module(node)

@@ -11,7 +11,7 @@ import libcst as cst
 from libcst import CSTNode
 
 from patcher.rewrite.pattern import Meta, Pattern, meta_name
-from patcher.rewrite.syntax import BLOCKS, Scope, parts, statements
+from patcher.rewrite.syntax import BLOCKS, Scope, only, parts, statements
 
 if TYPE_CHECKING:
     from patcher.rewrite.source import Source
@@ -23,6 +23,8 @@ Prefix: TypeAlias = tuple[int, Bindings]
 
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _SUITES = (cst.IndentedBlock, cst.SimpleStatementSuite)
+_LISTS = (*BLOCKS, cst.SimpleStatementSuite)
+_HOLDERS = frozenset({cst.Arg, cst.Element, cst.StarredElement, cst.StarredDictElement, cst.Param})
 _LENIENT = frozenset({"decorators", "returns", "type_parameters"})
 
 
@@ -40,9 +42,9 @@ def meta(node: object) -> Meta | None:
 
 def run_of(node: object) -> Meta | None:
     """The `$$$X` that an argument, element, statement or parameter of a pattern stands for."""
-    if isinstance(node, cst.Expr):
+    if node.__class__ is cst.Expr:
         node = node.value
-    if isinstance(node, (cst.Arg, cst.Element, cst.StarredElement, cst.StarredDictElement, cst.Param)):
+    if node.__class__ in _HOLDERS:
         node = node.name if isinstance(node, cst.Param) else node.value
     found = meta(node)
     return found if found and found.run else None
@@ -54,14 +56,13 @@ def find(source: Source, scopes: Sequence[Scope], pattern: Pattern) -> list[Matc
         return []
     expression, argument = pattern.expression, pattern.argument
     if expression is not None:
-        written = _STRINGS if isinstance(expression, _STRINGS) else type(expression)
-        kind = cst.BaseExpression if meta(expression) else written
-        nodes = (node for node in source.nodes(scopes) if isinstance(node, kind))
+        written = _STRINGS if isinstance(expression, _STRINGS) else (type(expression),)
+        nodes = only(source.nodes(scopes), *((cst.BaseExpression,) if meta(expression) else written))
         return [Match((node,), env) for node in nodes if (env := match(expression, node, {})) is not None]
     found = [*_statements(source, scopes, pattern.body)]
     if argument is not None:
-        for node in source.nodes(scopes):
-            env = match(argument, node, {}) if isinstance(node, cst.Arg) and node.keyword else None
+        for node in only(source.nodes(scopes), cst.Arg):
+            env = match(argument, node, {}) if node.keyword else None
             if env is not None:
                 found.append(Match((node,), env))
         found.sort(key=lambda place: source.lines(place.nodes[0]))
@@ -69,9 +70,7 @@ def find(source: Source, scopes: Sequence[Scope], pattern: Pattern) -> list[Matc
 
 
 def _statements(source: Source, scopes: Sequence[Scope], wanted: Sequence[CSTNode]) -> Iterator[Match]:
-    for node in [*scopes, *source.nodes(scopes)] if wanted else []:
-        if not isinstance(node, (*BLOCKS, cst.SimpleStatementSuite)):
-            continue
+    for node in only([*scopes, *source.nodes(scopes)], *_LISTS) if wanted else ():
         block = [small for small, _ in statements(node)]
         index = 0
         while index < len(block):

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from patcher.rewrite.syntax import IMPORTS, only
+
 Parts: TypeAlias = tuple[str, ...]
 Imports: TypeAlias = Mapping[str, tuple[Parts, ...]]
 
@@ -14,14 +16,13 @@ Imports: TypeAlias = Mapping[str, tuple[Parts, ...]]
 def imports(nodes: Iterable[cst.CSTNode]) -> Imports:
     """The full names that each imported local name may stand for."""
     table: dict[str, tuple[Parts, ...]] = {}
-    for node in nodes:
-        if isinstance(node, (cst.Import, cst.ImportFrom)):
-            base = tuple(module(node).split(".")) if isinstance(node, cst.ImportFrom) else ()
-            for alias in aliases(node):
-                full = (*base, *dotted(alias.name))
-                local = alias.evaluated_alias or full[0 if not base else -1]
-                meant = full if alias.asname or base else full[:1]
-                table[local] = (*table.get(local, ()), meant)
+    for node in only(nodes, *IMPORTS):
+        base = tuple(module(node).split(".")) if isinstance(node, cst.ImportFrom) else ()
+        for alias in aliases(node):
+            full = (*base, *dotted(alias.name))
+            local = alias.evaluated_alias or full[0 if not base else -1]
+            meant = full if alias.asname or base else full[:1]
+            table[local] = (*table.get(local, ()), meant)
     return table
 
 

@@ -24,7 +24,7 @@ from patcher.rewrite.edits import (
 )
 from patcher.rewrite.outcome import Candidate
 from patcher.rewrite.pattern import PLACE, pattern
-from patcher.rewrite.syntax import SCOPES
+from patcher.rewrite.syntax import SCOPES, only
 
 if TYPE_CHECKING:
     from patcher.rewrite.source import Source
@@ -72,9 +72,9 @@ def _nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> CSTNode | N
         case MoveImport():
             return _import(nodes, edit.old)
         case RenameArgument() | RemoveArgument() | AddArgument():
-            return _dotted(source, (node for node in nodes if isinstance(node, cst.Call)), edit.call, edit)
+            return _dotted(source, only(nodes, cst.Call), edit.call, edit)
         case RenameAttribute():
-            return _dotted(source, (node for node in nodes if isinstance(node, cst.Attribute)), edit.old, edit)
+            return _dotted(source, only(nodes, cst.Attribute), edit.old, edit)
         case Replace():
             return _like(source, nodes, edit.pattern)
         case Insert(anchor=anchor):

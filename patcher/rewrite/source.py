@@ -16,7 +16,17 @@ from libcst import CSTNode
 from libcst._nodes.internal import CodegenState  # Not public. libcst's own position provider is made of it too.
 
 from patcher.rewrite.outcome import EOL, Unparseable
-from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENT_KINDS, STATEMENTS, Scope, children, last_inside, walk
+from patcher.rewrite.syntax import (
+    BLOCKS,
+    SCOPES,
+    STATEMENT_KINDS,
+    STATEMENTS,
+    Scope,
+    children,
+    last_inside,
+    only,
+    walk,
+)
 from patcher.worktree import python
 
 _KEPT = 48
@@ -182,10 +192,9 @@ class Source:
     def scopes(self) -> dict[str, tuple[Scope, ...]]:
         """The classes and functions by qualified name."""
         found: dict[str, tuple[Scope, ...]] = {}
-        for node in self.everything:
-            if isinstance(node, SCOPES):
-                name = self.qualified_name(node)
-                found[name] = (*found.get(name, ()), node)
+        for node in only(self.everything, cst.ClassDef, cst.FunctionDef):
+            name = self.qualified_name(node)
+            found[name] = (*found.get(name, ()), node)
         return found
 
     def qualified_name(self, node: CSTNode) -> str:

@@ -6,10 +6,10 @@ visitors and matchers go through them too, which takes 35 ms on a file of 600 li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import libcst as cst
 from libcst import CSTNode
@@ -84,6 +84,15 @@ def _walked(kind: type[CSTNode]) -> tuple[str, ...]:
     return tuple(name for name in kept if name not in _NAMES.get(kind, ()))
 
 
+_is_kind = cache(issubclass)
+"""libcst's nodes are abstract base classes: each `isinstance` of one calls Python code, 350,000 times in an `apply`."""
+
+
+def only(nodes: Iterable[CSTNode], *kinds: type[CSTNode]) -> Iterator[Any]:
+    """The nodes of some kinds, in order."""
+    return (node for node in nodes if _is_kind(node.__class__, kinds))
+
+
 def children(node: CSTNode) -> list[CSTNode]:
     """What is right below a node, mere names left out."""
     found: list[CSTNode] = []
@@ -91,7 +100,7 @@ def children(node: CSTNode) -> list[CSTNode]:
         value = getattr(node, name)
         if value.__class__ is list or value.__class__ is tuple:
             found += value
-        elif isinstance(value, CSTNode):
+        elif _is_kind(value.__class__, CSTNode):
             found.append(value)
     return found
 
