@@ -111,7 +111,7 @@ class Changes:
     written: tuple[str, ...]
     """The paths that were written: none for a plan, and none where a record failed."""
     notices: tuple[str, ...]
-    """What the command would have told on standard error: an interrupted run that was ended, for example."""
+    """What the command would have printed on standard error: an interrupted run that was ended, for example."""
 
     @property
     def failed(self) -> tuple[RecordStatus, ...]:

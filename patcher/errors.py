@@ -102,7 +102,7 @@ class InterruptedByUserError(UkyError):
 
 
 class BugError(UkyError):
-    """A bug of uky-patch. It is told in one line."""
+    """A bug of uky-patch. It is reported in one line."""
 
     exit_code = ExitCode.BUG
 

@@ -36,7 +36,7 @@ def answered() -> None:
 def asks_for_json(arguments: list[str]) -> bool:
     """Whether `--format json` is among the arguments, before the command or after it.
 
-    The rest of the command line may be one that cannot be parsed: that error too is told in JSON.
+    The rest of the command line may be one that cannot be parsed: that error too is reported in JSON.
     """
     asked, rest = False, iter(arguments)
     for argument in rest:

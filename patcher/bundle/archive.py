@@ -53,10 +53,10 @@ def write(path: Path, top: str, files: Sequence[Sealed]) -> int:
     except FileExistsError as error:
         raise _there_already(path) from error
     except OSError as error:
-        told = OSError(error.errno, error.strerror or str(error))
+        wrapped = OSError(error.errno, error.strerror or str(error))
         raise TreeError(
             phrase("{path}: cannot be written", path=path),
-            cause=message_of(told),
+            cause=message_of(wrapped),
             advice="Name another place with --output.",
         ) from error
 

@@ -30,7 +30,7 @@ from patcher.packages.environment import probe
 from patcher.patching.status import records_status
 from patcher.profiles.version_settings import ignored
 from patcher.profiles.version_settings import variables as variables_of
-from patcher.remote.agent.variables import of_process, told
+from patcher.remote.agent.variables import of_process, report_of
 from patcher.remote.connection import connect
 from patcher.remote.host import HERE, Host
 from patcher.remote.survey import survey_host
@@ -297,13 +297,13 @@ def _settings(versions: Mapping[str, str], environments: Sequence[Mapping[str, A
 
 
 def _own_variables(host: Host, options: BundleOptions, missing: list[Missing]) -> list[dict[str, Any]]:
-    """Of a run that is over only this shell's variables can be told, on this machine."""
+    """Of a run that is over only this shell's variables is known, on this machine."""
     if not host.here:
         return []
     if options.log is not None:
         how = phrase("Run it in the shell that started the run, or while the run lives.")
         missing.append(Missing("environment", phrase("the run's own variables: these are this shell's"), how))
-    return [told(os.environ, "this shell", [])]
+    return [report_of(os.environ, "this shell", [])]
 
 
 # The tree.
@@ -336,7 +336,7 @@ def _tree(
 
 
 def missing_status(error: UkyError | OSError) -> Missing:
-    """What a report lacks where the records' status cannot be told."""
+    """What a report lacks where the records' status cannot be known."""
     return Missing("software", phrase("the records' outcomes: {reason}", reason=_why(error)))
 
 

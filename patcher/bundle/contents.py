@@ -64,7 +64,7 @@ class Run:
     log: Log | None
     diagnosis: Diagnosis | None
     status: RecordsStatus | None
-    """The records on the tree; None where there is no tree, or it cannot be told."""
+    """The records on the tree; None where there is no tree, or it cannot be known."""
     secrets: frozenset[str] = frozenset()
     """Values that are known to be secret."""
     users: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LAST = 200
 """Lines of the end: the tracebacks of several ranks."""
 BEFORE, BEHIND = 60, 60
-"""Lines around the one that tells; the traceback that it ends is told whole."""
+"""Lines around the one that tells; the traceback that it ends is shown whole."""
 DEEPEST = 400
 """Lines that are looked back for the beginning of a traceback: the deepest ones have some 100 frames of two lines."""
 LONGEST = 4000

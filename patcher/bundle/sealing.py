@@ -89,8 +89,8 @@ def cannot_be_put_together(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = phrase("{file}: {reason}", file=error.filename or path.parent, reason=error.strerror or str(error))
-        raise TreeError("the bundle cannot be put together", cause=told) from error
+        cause = phrase("{file}: {reason}", file=error.filename or path.parent, reason=error.strerror or str(error))
+        raise TreeError("the bundle cannot be put together", cause=cause) from error
 
 
 class Sealer:

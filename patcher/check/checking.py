@@ -48,7 +48,7 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file of the tree that is no Python; `line` is 0 where none is told."""
+    """A file of the tree that is no Python; `line` is 0 where none is known."""
 
     file: str
     line: int

@@ -198,7 +198,7 @@ class _Judging:
 
 
 def _settled(verdict: Verdict) -> Verdict:
-    """The verdict, undecided where it is about more of a package than can be told."""
+    """The verdict, undecided where it is about more of a package than is known."""
     for one in verdict.problems if isinstance(verdict, Broken) else ():
         if one.kind not in (*_OF_NAMES, *_OF_SETTINGS) and one.symbol.partition(".")[0] not in JUDGED_WHOLE:
             return Undecided(one.symbol, "of this package only modules and their names are judged")

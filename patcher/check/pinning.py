@@ -83,7 +83,7 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
     now = current(session, proposed)
     changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
     before = _plan(session, now)
-    # The same versions: nothing to compare, but records that cannot be applied are told all the same.
+    # The same versions: nothing to compare, but records that cannot be applied are reported all the same.
     if not changed:
         return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
     # Packages that are not in question keep the fork's versions in both plans.

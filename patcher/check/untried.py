@@ -82,7 +82,7 @@ class Tried:
 def untried(session: Session) -> Untried | None:
     """None where the records are known to leave nothing broken, or where nobody knows which environment is meant.
 
-    A fork whose own records speak of its release is told only of breaks, and only of those that are found without
+    A fork whose own records speak of its release sees only breaks, and only of those that are found without
     fetching anything. Raises RecordError for records that cannot be read.
     """
     environment = session.environment
@@ -97,7 +97,7 @@ def untried(session: Session) -> Untried | None:
     if own and not _is_at_hand(environment.packages.get("vllm")):
         return None
     found = _checked(session, why.text, vllm)
-    # Breaks are always told. Without breaks the message would only repeat what the matrix says of the pair, or what a
+    # Breaks are always shown. Without breaks the message would only repeat what the matrix says of the pair, or what a
     # fork with records of its own knows.
     breaks = found.found is not None and found.found["break"] > 0
     worth_a_message = breaks or not (own or (why.is_pair and found.found is not None))

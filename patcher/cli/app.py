@@ -101,7 +101,7 @@ def uky_patch() -> None:
 
 @guarded()
 def run(arguments: Sequence[str | os.PathLike[str]] | None = None) -> int:
-    """Run one command and give its exit code. What it ends with instead of a result is told here, once.
+    """Run one command and give its exit code. What it ends with instead of a result is reported here, once.
 
     With `--format json` standard output gets one object, whatever happens.
     """
@@ -117,7 +117,7 @@ def run(arguments: Sequence[str | os.PathLike[str]] | None = None) -> int:
 
 
 def _outcome(arguments: list[str]) -> tuple[int, UkyError | None]:
-    """The exit code of a command, and the error that it ended with, if any. Errors have been told."""
+    """The exit code of a command, and the error that it ended with, if any. Errors have been reported."""
     try:
         interrupt.raise_instead()
         try:

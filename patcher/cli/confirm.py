@@ -19,7 +19,7 @@ _ANSWERS = " [y/N]: "
 
 
 def confirmed(question: Phrase, *, yes: bool) -> bool:
-    """Whether to go on: told before by --yes, else asked. Where nobody can be asked the answer is no."""
+    """Whether to go on: answered before by --yes, else asked. Where nobody can be asked the answer is no."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

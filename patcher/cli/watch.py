@@ -100,7 +100,7 @@ def command(
 
 
 class _Watching:
-    """What is told while it goes: phases and steps, the lines that matter, and when it becomes slow."""
+    """What is shown while it goes: phases and steps, the lines that matter, and when it becomes slow."""
 
     def __init__(self) -> None:
         from patcher.terminal.live import Live

@@ -16,7 +16,7 @@ from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 
 LEVEL = "nodes"
 NAMED = 3
-"""Things of a kind that are named; of the others only the number is told."""
+"""Things of a kind that are named; of the others only the number is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def compare(nodes: Sequence[Node], address: str) -> Comparison:
-    """Nodes that did not answer or have no tree are told first; the others are compared with each other."""
+    """Nodes that did not answer or have no tree are reported first; the others are compared with each other."""
     there = [node for node in nodes if node.facts is not None]
     with_tree = [node for node in there if node.facts is not None and not node.facts.error]
     return Comparison(
@@ -120,20 +120,20 @@ def compare(nodes: Sequence[Node], address: str) -> Comparison:
 
 
 def _alone(node: Node) -> Verdict:
-    told: Phrase | Phrases | str
+    detail: Phrase | Phrases | str
     fix: Phrase | Phrases | str = NOTHING
     match node.state:
         case "died":
-            told = phrase("left the cluster while it was being asked")
+            detail = phrase("left the cluster while it was being asked")
         case "late":
-            told = phrase("gave no answer in time")
+            detail = phrase("gave no answer in time")
             fix = phrase("its raylet may start no worker; see the raylet's log there, or allow more with --wait")
         case "failed":
-            told = phrase("could not answer: {why}", why=node.detail)
+            detail = phrase("could not answer: {why}", why=node.detail)
         case _:
             assert node.facts is not None
-            told, fix = node.facts.error, node.facts.fix
-    return verdict(f"node {node.name}", "fail", told, fix, nodes=(node.name,))
+            detail, fix = node.facts.error, node.facts.fix
+    return verdict(f"node {node.name}", "fail", detail, fix, nodes=(node.name,))
 
 
 def _joined(node: Node) -> Verdict:
@@ -169,7 +169,7 @@ def _trees(nodes: Sequence[Node], address: str) -> Verdict:
         return verdict("tree", "ok", same)
     usual = groups.groups[0][1]
     assert usual[0].facts is not None
-    told = [
+    differences = [
         phrase(
             "{nodes}: {files}", nodes=names(group, len(nodes)), files=some(_differing(usual[0].facts.files, group[0]))
         )
@@ -177,7 +177,7 @@ def _trees(nodes: Sequence[Node], address: str) -> Verdict:
     ]
     most = phrase("{count} {count:node|nodes} {count:has|have} {digest}", count=len(usual), digest=groups.usual)
     fix = phrase("send them the same tree with rsync -a, then: uky-patch apply --ray {address}", address=address)
-    return verdict("tree", "fail", Phrases((*told, most)), fix, nodes=groups.odd_names)
+    return verdict("tree", "fail", Phrases((*differences, most)), fix, nodes=groups.odd_names)
 
 
 def _differing(usual: Mapping[str, str], node: Node) -> list[str]:
@@ -191,21 +191,21 @@ def _records(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
     pending = [node for node in nodes if node.facts is not None and node.facts.pending]
     if pending:
         groups = grouped(pending, lambda facts: facts.pending)
-        told = [
+        differences = [
             phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=some(ids)) for ids, group in groups.groups
         ]
-        detail = phrase("not applied on {what}", what=Phrases(tuple(told)))
+        detail = phrase("not applied on {what}", what=Phrases(tuple(differences)))
         yield verdict(
             "records", "fail", detail, f"uky-patch apply --ray {address}", nodes=[one.name for one in pending]
         )
         return
     groups = grouped(nodes, _holding)
     if groups.odd:
-        told = [
+        differences = [
             phrase("{nodes}: {count} {count:record|records}", nodes=names(group, len(nodes)), count=len(ids))
             for ids, group in groups.groups
         ]
-        yield verdict("records", "warn", Phrases(tuple(told)), nodes=groups.odd_names)
+        yield verdict("records", "warn", Phrases(tuple(differences)), nodes=groups.odd_names)
         return
     count = phrase("{count} {count:record|records} {count:holds|hold} on all nodes", count=len(groups.usual))
     yield verdict("records", "ok", count)
@@ -216,13 +216,13 @@ def _holding(facts: Facts) -> tuple[str, ...]:
 
 
 def _node_checks(nodes: Sequence[Node]) -> Iterator[Verdict]:
-    """Each check that does not hold somewhere, once, with where; pending records have been told."""
+    """Each check that does not hold somewhere, once, with where; pending records have been reported."""
     found: dict[str, list[tuple[Node, Check]]] = {}
     for node in nodes:
         assert node.facts is not None
         for check in node.facts.checks:
-            told = check.name.removeprefix("record ") in node.facts.pending
-            if check.status in ("warn", "fail") and not told:
+            reported = check.name.removeprefix("record ") in node.facts.pending
+            if check.status in ("warn", "fail") and not reported:
                 found.setdefault(check.name, []).append((node, check))
     for places in found.values():
         where = [node for node, _ in places]
@@ -238,12 +238,12 @@ def _versions(nodes: Sequence[Node]) -> Iterator[Verdict]:
         groups = grouped(nodes, lambda facts, name=name: _version(facts, name))  # type: ignore[misc]
         if groups.odd:
             different.append(name)
-            told = [
+            differences = [
                 phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=value)
                 for value, group in groups.groups[1:]
             ]
             most = phrase("{version} on {count}", version=groups.usual, count=len(groups.groups[0][1]))
-            yield verdict(f"version of {name}", "fail", Phrases((*told, most)), nodes=groups.odd_names)
+            yield verdict(f"version of {name}", "fail", Phrases((*differences, most)), nodes=groups.odd_names)
     if not different:
         yield verdict("versions", "ok", phrase("the same on all {count} nodes", count=len(nodes)))
 
@@ -264,10 +264,12 @@ def _imports(nodes: Sequence[Node]) -> Iterator[Verdict]:
         if place is None:
             continue
         where = names(group, len(nodes))
-        told = phrase("a worker on {nodes} imports verl from {place}, and not from this tree", nodes=where, place=place)
+        elsewhere = phrase(
+            "a worker on {nodes} imports verl from {place}, and not from this tree", nodes=where, place=place
+        )
         none = phrase("a worker on {nodes} finds no verl by itself", nodes=where)
         fix = phrase("workers take their environment from the raylet: set PYTHONPATH before ray start, on every node")
-        yield verdict("import", "warn", told if place else none, fix, nodes=[node.name for node in group])
+        yield verdict("import", "warn", elsewhere if place else none, fix, nodes=[node.name for node in group])
 
 
 def _elsewhere(facts: Facts) -> str | None:
@@ -286,7 +288,7 @@ def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
         groups = grouped(nodes, lambda facts, name=name: facts.variables.get(name))  # type: ignore[misc]
         if groups.odd:
             different.append(name)
-            told = [
+            differences = [
                 phrase(
                     "{nodes}: {files}",
                     nodes=names(group, len(nodes)),
@@ -295,7 +297,7 @@ def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
                 for value, group in groups.groups
             ]
             fix = phrase("workers take their environment from the raylet: set these before ray start, on every node")
-            yield verdict(f"variable {name}", "warn", Phrases(tuple(told)), fix, nodes=groups.odd_names)
+            yield verdict(f"variable {name}", "warn", Phrases(tuple(differences)), fix, nodes=groups.odd_names)
     if not different:
         yield verdict(
             "variables",
@@ -328,25 +330,25 @@ def gpus(facts: Facts) -> str:
 def _gpus(nodes: Sequence[Node]) -> Iterator[Verdict]:
     groups = grouped(nodes, lambda facts: (gpus(facts), facts.driver))
     if groups.odd:
-        told = [
+        differences = [
             phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=_with_driver(*value))
             for value, group in groups.groups
         ]
-        yield verdict("gpus", "warn", Phrases(tuple(told)), nodes=groups.odd_names)
+        yield verdict("gpus", "warn", Phrases(tuple(differences)), nodes=groups.odd_names)
     else:
         same = phrase("{gpus} on each node", gpus=_with_driver(*groups.usual))
         yield verdict("gpus", "ok", same if groups.usual[0] != NONE else phrase("no node has any"))
     for node in nodes:
         assert node.facts is not None
         if node.facts.gpus and len(node.facts.gpus) != node.gpus:
-            told_by = {"node": node.name, "ray": node.gpus, "there": len(node.facts.gpus)}
-            detail = phrase("{node}: Ray counts {ray} GPUs, nvidia-smi {there}", **told_by)
+            counts = {"node": node.name, "ray": node.gpus, "there": len(node.facts.gpus)}
+            detail = phrase("{node}: Ray counts {ray} GPUs, nvidia-smi {there}", **counts)
             fix = phrase("ray start --num-gpus, or CUDA_VISIBLE_DEVICES before it")
             yield verdict("gpus of Ray", "warn", detail, fix, nodes=[node.name])
 
 
-def _with_driver(told: str, driver: str) -> Phrase | str:
-    return phrase("{gpus}, driver {driver}", gpus=told, driver=driver) if driver else told
+def _with_driver(gpus: str, driver: str) -> Phrase | str:
+    return phrase("{gpus}, driver {driver}", gpus=gpus, driver=driver) if driver else gpus
 
 
 def skews(nodes: Sequence[Node]) -> dict[str, float]:
@@ -363,10 +365,10 @@ def _clocks(nodes: Sequence[Node]) -> Iterator[Verdict]:
         return
     wrong = {name: skew for name, skew in found.items() if abs(skew) > max(SKEW, 2 * clocks[name].uncertain)}
     if wrong:
-        told = Phrases(
+        offsets = Phrases(
             tuple(phrase("{node}: {seconds} s", node=name, seconds=f"{skew:+.1f}") for name, skew in wrong.items())
         )
-        detail = phrase("off the others: {nodes}", nodes=told)
+        detail = phrase("off the others: {nodes}", nodes=offsets)
         yield verdict("clock", "warn", detail, "chronyc tracking", nodes=wrong)
         return
     most = max(abs(skew) for skew in found.values())
@@ -383,12 +385,12 @@ def _rooms(nodes: Sequence[Node]) -> Iterator[Verdict]:
         if not free:
             continue
         short = {node: there for node, there in free.items() if there < least}
-        told = [
+        differences = [
             phrase("{node}: {free} GiB free", node=node, free=f"{there / (1 << 30):.1f}")
             for node, there in short.items()
         ]
         if short:
-            yield verdict(name, "warn", Phrases(tuple(told)), nodes=short)
+            yield verdict(name, "warn", Phrases(tuple(differences)), nodes=short)
         else:
             smallest = min(free.values()) / (1 << 30)
             yield verdict(name, "ok", phrase("at least {free} GiB free on each node", free=f"{smallest:.1f}"))

@@ -8,15 +8,15 @@ A request is `{"op": "ask", "program": PATH, "start": TEXT, "requests": {NODE ID
 "only": [NODE ID…] or null, "without": [NODE ID…]}`: `patcher.cluster.worker.work` runs on each node, with the
 requests that are listed for it, else with those under "". Events:
 
-- `{"event": "joined", "version", "python", "gcs"}`, once, or `{"event": "refused", "kind", "told"}` and the end;
+- `{"event": "joined", "version", "python", "gcs"}`, once, or `{"event": "refused", "kind", "text"}` and the end;
 - `{"event": "node", "id", "name", "label", "address", "head", "resources", "added"}` for each node that is asked;
 - `{"event": "answer", "id", "answers": BASE64, "failed", "python", "clock": [offset, uncertainty] or null}`: seconds
   that the node's clock is ahead;
-- `{"event": "lost", "id", "why": "died" | "late" | "failed", "told"}`;
+- `{"event": "lost", "id", "why": "died" | "late" | "failed", "text"}`;
 - `{"event": "end"}` when no node that was asked is open any more.
 
 `{"op": "see", "program": PATH, "verb", "args", "limit", "only", "leave"}` asks an actor on each node, which lasts:
-`node` comes when it is made, then `{"event": "seen", "id", "told"}` or `lost`. Those of `leave` are ended.
+`node` comes when it is made, then `{"event": "seen", "id", "text"}` or `lost`. Those of `leave` are ended.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ class Driver:
         return {node["NodeID"]: node for node in self.ray.nodes() if node.get("Alive", node.get("alive"))}
 
     def ask(self, request: dict[str, Any]) -> None:
-        """Ask the nodes at once; whoever dies, joins or is late meanwhile is told, and not waited for."""
+        """Ask the nodes at once; whoever dies, joins or is late meanwhile is reported, and not waited for."""
         Asking(self, request).run()
         self.tell(event="end")
 
     def see(self, request: dict[str, Any]) -> None:
-        """Ask the actors of some nodes, or of all, each made when it is first asked; who is late is told as lost."""
+        """Ask the actors of some nodes, or of all, each made when it is first asked; who is late counts as lost."""
         only, open_ = request.get("only"), {}
         for node in request.get("leave", ()):
             self.ray.kill(self._samplers.pop(node))
-        for node, told in sorted(self.alive().items()):
+        for node, entry in sorted(self.alive().items()):
             if only is not None and node not in only:
                 continue
             if node not in self._samplers:
-                self.tell(event="node", **facts(node, told))
+                self.tell(event="node", **facts(node, entry))
                 sampler = self.remote(worker.Sampler, node, tries=False)
                 self._samplers[node] = sampler.remote(self.program(request["program"]))
             open_[self._samplers[node].ask.remote(request["verb"], request["args"])] = node
@@ -75,11 +75,11 @@ class Driver:
             try:
                 if ref not in ready:
                     raise TimeoutError
-                self.tell(event="seen", id=node, told=self.ray.get(ref))
+                self.tell(event="seen", id=node, text=self.ray.get(ref))
             except Exception as error:
-                self.tell(event="lost", id=node, why="late", told=f"{type(error).__name__}: {error}"[:500])
+                self.tell(event="lost", id=node, why="late", text=f"{type(error).__name__}: {error}"[:500])
         for node in sorted(set(only or ()) - set(open_.values())):
-            self.tell(event="lost", id=node, why="died", told="")
+            self.tell(event="lost", id=node, why="died", text="")
         self.tell(event="end")
 
     def remote(self, function: Any, node: str, *, tries: bool = True) -> Any:
@@ -96,14 +96,14 @@ class Driver:
         return self._programs[path]
 
 
-def facts(node: str, told: dict[str, Any]) -> dict[str, Any]:
+def facts(node: str, entry: dict[str, Any]) -> dict[str, Any]:
     """What Ray itself knows of a node."""
-    resources = told.get("Resources", {})
+    resources = entry.get("Resources", {})
     return {
         "id": node,
-        "name": told.get("NodeManagerHostname", ""),
-        "label": told.get("NodeName", ""),
-        "address": told.get("NodeManagerAddress", ""),
+        "name": entry.get("NodeManagerHostname", ""),
+        "label": entry.get("NodeName", ""),
+        "address": entry.get("NodeManagerAddress", ""),
         "head": "node:__internal_head__" in resources,
         "resources": {name: resources[name] for name in ("CPU", "GPU") if name in resources},
     }
@@ -129,7 +129,7 @@ class Asking:
         only = self.request.get("only")
         self.meet(self.driver.alive(), only, added=False)
         for node in sorted(set(only or ()) - self.asked):
-            self.driver.tell(event="lost", id=node, why="died", told="")
+            self.driver.tell(event="lost", id=node, why="died", text="")
         looked = time.monotonic()
         while self.open:
             ready, _ = self.driver.ray.wait(list(self.open), num_returns=len(self.open), timeout=0.05)
@@ -144,11 +144,11 @@ class Asking:
     def meet(self, alive: dict[str, dict[str, Any]], only: list[str] | None, *, added: bool) -> None:
         """Ask the nodes that are new."""
         request, requests = self.request, self.request["requests"]
-        for node, told in sorted(alive.items()):
+        for node, entry in sorted(alive.items()):
             if node in self.asked or node in request.get("without", ()) or (only is not None and node not in only):
                 continue
             self.asked.add(node)
-            self.driver.tell(event="node", added=added, **facts(node, told))
+            self.driver.tell(event="node", added=added, **facts(node, entry))
             given = base64.b64decode(requests.get(node) or requests[""])
             program = self.driver.program(request["program"])
             task = self.driver.remote(worker.work, node)
@@ -165,30 +165,30 @@ class Asking:
             if node in alive and node in self.ended:
                 self.end(node, None)
             else:
-                self.driver.tell(event="lost", id=node, why="late" if node in alive else "died", told="")
+                self.driver.tell(event="lost", id=node, why="late" if node in alive else "died", text="")
 
     def take(self, ref: Any) -> None:
         from ray import exceptions
 
         node, received = self.open.pop(ref), time.time()
         error: Exception | None = None
-        told: Any = None
+        answer: Any = None
         try:
-            told = self.driver.ray.get(ref)
+            answer = self.driver.ray.get(ref)
         except exceptions.RayError as caught:
             error = caught
         if node in self.ended:
             pinged = self.sent[node]
             gone = error is not None and "crashed" in self.ended[node] and self.is_gone(node, error)
-            clock = None if error else [told - (pinged + received) / 2, (received - pinged) / 2]
+            clock = None if error else [answer - (pinged + received) / 2, (received - pinged) / 2]
             if gone:
-                self.driver.tell(event="lost", id=node, why="died", told="")
+                self.driver.tell(event="lost", id=node, why="died", text="")
             else:
                 self.end(node, clock)
         elif error is not None and self.is_gone(node, error):
-            self.driver.tell(event="lost", id=node, why="died", told="")
+            self.driver.tell(event="lost", id=node, why="died", text="")
         else:
-            self.ended[node] = {"crashed": _summary(error)} if error is not None else told
+            self.ended[node] = {"crashed": _summary(error)} if error is not None else answer
             self.sent[node] = time.time()
             self.open[self.driver.remote(worker.now, node).remote()] = node
 
@@ -198,12 +198,12 @@ class Asking:
         return isinstance(error, exceptions.NodeDiedError) or node not in self.driver.alive()
 
     def end(self, node: str, clock: list[float] | None) -> None:
-        told = self.ended[node]
-        if "crashed" in told:
-            self.driver.tell(event="lost", id=node, why="failed", told=told["crashed"])
+        answer = self.ended[node]
+        if "crashed" in answer:
+            self.driver.tell(event="lost", id=node, why="failed", text=answer["crashed"])
             return
-        answers = base64.b64encode(told["answers"]).decode("ascii")
-        self.driver.tell(event="answer", id=node, **{**told, "answers": answers}, clock=clock)
+        answers = base64.b64encode(answer["answers"]).decode("ascii")
+        self.driver.tell(event="answer", id=node, **{**answer, "answers": answers}, clock=clock)
 
 
 def _summary(error: Exception) -> str:
@@ -215,8 +215,8 @@ def _summary(error: Exception) -> str:
 def main() -> None:
     address, sink = sys.argv[1], os.fdopen(int(sys.argv[2]), "w", encoding="utf-8")
 
-    def refuse(kind: str, told: str) -> NoReturn:
-        sink.write(json.dumps({"event": "refused", "kind": kind, "told": told}) + "\n")
+    def refuse(kind: str, why: str) -> NoReturn:
+        sink.write(json.dumps({"event": "refused", "kind": kind, "text": why}) + "\n")
         sink.flush()
         sys.exit(0)
 

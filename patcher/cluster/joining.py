@@ -87,12 +87,12 @@ class Cluster:
         if event.get("kind") == "ray":
             raise UsageError(
                 phrase("there is no Ray under {python}", python=str(self._process.args[0])),  # type: ignore[index]
-                cause=event["told"],
+                cause=event["text"],
                 advice="Name the interpreter that the cluster runs with --python.",
             )
         raise HostError(
             phrase("the cluster at {address} cannot be joined", address=address),
-            cause=" ".join(event.get("told", "").split())[:_LONGEST],
+            cause=" ".join(event.get("text", "").split())[:_LONGEST],
             advice=phrase("Run it on a node of the cluster, with its Ray and Python; from elsewhere: ray://HEAD:10001"),
         )
 
@@ -164,7 +164,7 @@ class Cluster:
                 self._seen[event["id"]] = replace(node_of(event), state="late")
                 self._seen = {node.id: node for node in named(tuple(self._seen.values()))}
             elif event["event"] == "seen":
-                found[event["id"]] = (self._seen[event["id"]], event["told"])
+                found[event["id"]] = (self._seen[event["id"]], event["text"])
         return found
 
     def _send(self, request: Mapping[str, Any]) -> None:
@@ -189,8 +189,10 @@ class Cluster:
     def _fail(self, *, hung: bool) -> None:
         self._output.seek(0)
         lines = [line for line in self._output.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        said = lines[-1].strip()[:500] if lines else f"exit code {self._process.wait()}"
-        cause = phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {said}", said=said)
+        last = lines[-1].strip()[:500] if lines else f"exit code {self._process.wait()}"
+        cause = (
+            phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {message}", message=last)
+        )
         raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
 
 

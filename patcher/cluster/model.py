@@ -134,16 +134,16 @@ class Reply:
         return answer_of(self.verb, self.message, self.body)
 
 
-def node_of(told: Mapping[str, Any]) -> Node:
+def node_of(entry: Mapping[str, Any]) -> Node:
     """A node as the driver's event `node` tells it; it counts as answered until something else is known."""
     return Node(
-        id=told["id"],
-        label=told.get("label", ""),
-        hostname=told.get("name", ""),
-        address=told.get("address", ""),
-        head=bool(told.get("head")),
-        gpus=int(told.get("resources", {}).get("GPU", 0)),
-        added=bool(told.get("added")),
+        id=entry["id"],
+        label=entry.get("label", ""),
+        hostname=entry.get("name", ""),
+        address=entry.get("address", ""),
+        head=bool(entry.get("head")),
+        gpus=int(entry.get("resources", {}).get("GPU", 0)),
+        added=bool(entry.get("added")),
         state="answered",
     )
 
@@ -151,7 +151,7 @@ def node_of(told: Mapping[str, Any]) -> Node:
 def failed_node(node: Node, event: Mapping[str, Any]) -> Node:
     """The node, by the driver's event `lost`."""
     state: State = event["why"] if event.get("why") in get_args(State) else "failed"
-    return replace(node, state=state, detail=event.get("told") or NOTHING)
+    return replace(node, state=state, detail=event.get("text") or NOTHING)
 
 
 def replies_of(node: Node, event: Mapping[str, Any], verbs: Sequence[str]) -> tuple[Node, tuple[Reply, ...]]:
@@ -174,10 +174,10 @@ def replies_of(node: Node, event: Mapping[str, Any], verbs: Sequence[str]) -> tu
     return replace(node, clock=clock), tuple(ends[number] for number in range(len(verbs)))
 
 
-def _crash(told: str, python: str) -> Phrase | str:
+def _crash(output: str, python: str) -> Phrase | str:
     if tuple(int(part) for part in python.split(".")[:2]) < (3, 10):
         return phrase("its workers run Python {version}; 3.10 or later is needed", version=python)
-    return told.strip().splitlines()[-1][:500]
+    return output.strip().splitlines()[-1][:500]
 
 
 def facts_of(answer: Mapping[str, Any]) -> Facts:

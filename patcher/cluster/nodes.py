@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from patcher.cluster.joining import Call, Cluster, joined
 from patcher.cluster.model import Node, Reply, facts_of, named, trees
-from patcher.cluster.planning import NodeConnection, Seen, Wanted, Workspace, error_of, told_checks
+from patcher.cluster.planning import NodeConnection, Seen, Wanted, Workspace, error_of, node_checks
 from patcher.errors import RecordError, UkyError, UsageError
 from patcher.homes import expanded
 from patcher.i18n import phrase
@@ -232,7 +232,7 @@ def _with_checks(node: Node, found: tuple[Check, ...] | Node | UkyError | None) 
         case UkyError():
             return replace(node, facts=error_of(found, facts))
         case _:
-            return replace(node, facts=replace(facts, checks=(*facts.checks, *told_checks(found))))
+            return replace(node, facts=replace(facts, checks=(*facts.checks, *node_checks(found))))
 
 
 class _Unanswered(BaseException):

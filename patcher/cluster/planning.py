@@ -153,8 +153,8 @@ class Workspace:
                 self._plans[key] = _there(_plan(session, wanted, level), session, str(seen.answer["root"]))
             except UkyError as error:
                 root = seen.answer["root"]
-                told = NodePlan(self._session, error=_reason(error), fix=error.advice)
-                self._plans[key] = _there(told, self._sessions.get(seen.key), root)
+                failure = NodePlan(self._session, error=_reason(error), fix=error.advice)
+                self._plans[key] = _there(failure, self._sessions.get(seen.key), root)
         return self._plans[key]
 
     def session(self, seen: Seen) -> Session:
@@ -262,14 +262,14 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
         session,
         session.versions,
         {one.id: one.kind for one in outcomes},
-        told_checks(checks),
+        node_checks(checks),
         tree,
         commit,
     )
 
 
-def told_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Those that are told of a node: of its markers, only what does not hold."""
+def node_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Those that are shown of a node: of its markers, only what does not hold."""
     return tuple(one for one in checks if one.level != "markers" or one.status in ("warn", "fail"))
 
 

@@ -61,8 +61,8 @@ def work(start: str, program: bytes, requests: bytes, limit: float) -> dict[str,
         out, err = process.communicate(given, timeout=limit + 5)
     except subprocess.TimeoutExpired as error:
         out, err = error.stdout or b"", error.stderr or b""
-    said = err.decode("utf-8", "replace").strip()[-2000:]
-    return {"answers": out, "failed": said or "it said nothing", "python": sys.version.split()[0]}
+    output = err.decode("utf-8", "replace").strip()[-2000:]
+    return {"answers": out, "failed": output or "it said nothing", "python": sys.version.split()[0]}
 
 
 def environment() -> dict[str, str]:

@@ -14,9 +14,9 @@ from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 
 MOST = 10
-"""How many lines are told of each: what fits on a screen beside the verdict."""
+"""How many lines are shown of each: what fits on a screen beside the verdict."""
 _SHAPES = 200_000
-"""Different lines of a log that are told apart. Set by hand, to bound the memory for a made-up log."""
+"""Different lines of a log that are kept apart. Set by hand, to bound the memory for a made-up log."""
 _VALUE = re.compile(
     r"0x[0-9a-f]+|[0-9a-f]{12,}|\d+(?:\.\d+)*(?:e[+-]?\d+)?|(?<![\w/])/[\w./@+-]{2,}|\s+|[█▏▎▍▌▋▊▉#]+", re.IGNORECASE
 )
@@ -77,11 +77,13 @@ def _line_shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
             continue
         if len(seen) < _SHAPES:
             seen.add(bare)
-        told = strip_prefix(raw[:4000].decode("utf-8", "replace"))
-        text = strip_labels(told.text).text
+        stripped = strip_prefix(raw[:4000].decode("utf-8", "replace"))
+        text = strip_labels(stripped.text).text
         shape = _VALUE.sub(" ", text).strip().lower()
         if len(found) < _SHAPES and _WORD.search(shape):
-            found.setdefault(shape[:300], LogLine(name, number, offset, told.text[:500], told.actors, told.speaker))
+            found.setdefault(
+                shape[:300], LogLine(name, number, offset, stripped.text[:500], stripped.actors, stripped.speaker)
+            )
     return found
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def is_being_written(path: Path) -> bool | None:
-    """Whether any process that may be looked into holds the file open for writing; None where that cannot be told."""
+    """Whether any process that may be looked into holds the file open for writing; None where that is unknown."""
     try:
         file = path.stat()
         pids = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]

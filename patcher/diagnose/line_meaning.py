@@ -62,7 +62,7 @@ def nature(name: str, of: str | None, text: str) -> Nature:
 
 
 def was_handled(level: str, before: str, before_level: str) -> bool:
-    """Whether a traceback was only told of: by its own level, or by what its speaker said right before it."""
+    """Whether a traceback was only mentioned: by its own level, or by what its speaker said right before it."""
     if level in ("DEBUG", "INFO", "WARNING") or _IGNORED.match(before):
         return True
     return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None
@@ -236,7 +236,7 @@ def is_noise(text: str) -> bool:
 
 
 def is_passed_on(text: str) -> bool:
-    """Whether NCCL only passes an error on, of which an earlier line has told."""
+    """Whether NCCL only passes an error on, of which an earlier line has reported."""
     return _HANDED_UP.search(text) is not None
 
 
@@ -245,9 +245,9 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
     found = []
     gave_up = any(is_passed_on(place.text) for place in last)
     for place in last:
-        told = strip_labels(place.text)
-        if "raylet" in place.speaker or "(raylet)" in told.label:
+        stripped = strip_labels(place.text)
+        if "raylet" in place.speaker or "(raylet)" in stripped.label:
             continue
-        if told.level in _LEVELS or _COMPLAINT.match(told.text) or (gave_up and " NCCL WARN " in place.text):
+        if stripped.level in _LEVELS or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
             found.append(place)
     return tuple(found)

@@ -83,9 +83,11 @@ def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
     for at, raw in enumerate(reversed(lines)):
         offset -= len(raw) + (1 if at else 0)
         state = raw.rstrip(b"\r").rpartition(b"\r")[2][-4000:]
-        told = strip_prefix(state.decode("utf-8", "replace"))
-        if told.text.strip():
-            found.append(LogLine(name, number - at, max(offset, 0), told.text[:500], told.actors, told.speaker))
+        stripped = strip_prefix(state.decode("utf-8", "replace"))
+        if stripped.text.strip():
+            found.append(
+                LogLine(name, number - at, max(offset, 0), stripped.text[:500], stripped.actors, stripped.speaker)
+            )
             if len(found) == LAST:
                 break
     return tuple(reversed(found))
@@ -119,7 +121,7 @@ class Exceptions:
         handled: bool = False,
         frames: tuple[LogLine, ...] = (),
     ) -> Raised | None:
-        """Add one; handed back if its lines before it are still to be told. `progress`: the offset of the last sign."""
+        """Add one; return it if its lines before are still to be reported. `progress`: the offset of the last sign."""
         key = f"{chained}{handled}{_NUMBER.sub('0', place.text[:200])}"
         if (known := self._first.get(key) or self._last.get(key)) is not None:
             known.count += 1
@@ -140,7 +142,7 @@ _BEFORE, _BEHIND = 3, 4
 _CONFIG = 150
 """Lines before a version in which what it is of is looked for, as in a model's configuration printed as JSON."""
 _CODE = 40
-"""Lines behind a line of code in which the exception itself is told."""
+"""Lines behind a line of code in which the exception itself stands."""
 
 
 class LogAccumulator:

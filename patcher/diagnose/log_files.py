@@ -77,10 +77,10 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
             if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
                 file = Path(folder) / name
                 with contextlib.suppress(OSError):
-                    told = file.stat()
-                    if stat.S_ISREG(told.st_mode) and told.st_size:
+                    status = file.stat()
+                    if stat.S_ISREG(status.st_mode) and status.st_size:
                         turn = int(found.groupdict().get("turn") or 0)
-                        parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, told.st_mtime, str(file)))
+                        parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, status.st_mtime, str(file)))
     if not parts:
         raise UsageError(
             phrase("there are no logs in {folder}", folder=path),
@@ -147,12 +147,12 @@ def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
     copied = _are_copies(times)
     found: list[_Run] = []
     undated: list[RotatedLog] = []
-    for one, told in zip(logs, times, strict=True):
-        if copied and told.last is None:
+    for one, span in zip(logs, times, strict=True):
+        if copied and span.last is None:
             undated.append(one)
             continue
-        ended = told.last if copied and told.last is not None else told.changed
-        own = _Run([one], {_name_without_rank(one)}, min(ended, told.first if told.first is not None else ended), ended)
+        ended = span.last if copied and span.last is not None else span.changed
+        own = _Run([one], {_name_without_rank(one)}, min(ended, span.first if span.first is not None else ended), ended)
         for other in [run for run in found if run.is_one_with(own)]:
             found.remove(other)
             logs_of_both, keys = [*other.logs, *own.logs], own.keys | other.keys
@@ -188,7 +188,7 @@ def _times_told(name: str, year: int) -> list[float]:
             lines = _both_ends(stream).decode("utf-8", "replace").splitlines()
         except UsageError:  # It is no text; whoever reads it says so.
             return []
-    return [told for line in lines if (told := time_of(line, year)) is not None]
+    return [stamp for line in lines if (stamp := time_of(line, year)) is not None]
 
 
 def _both_ends(stream: BinaryIO) -> bytes:

@@ -35,7 +35,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ENCODING_HEAD = 512
-"""Bytes by which a wide encoding without a mark is told: some lines of a log, and few to wait for at a pipe."""
+"""Bytes by which a wide encoding without a mark is recognised: some lines of a log, and few to wait for at a pipe."""
 
 # `\x1b[33mWARN\x1b[0mING` must be found as WARNING. Ray's own colours stay, for no word is cut there:
 # `\x1b[36m(WorkerDict pid=1)\x1b[0m text`.
@@ -116,7 +116,7 @@ def _wide_encoding(head: bytes) -> str | None:
 STANDARD_INPUT = "-"
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BINARY_HEAD = 1 << 12
-"""Bytes by which text is told from a binary file: a program or a checkpoint shows itself in its header."""
+"""Bytes by which text is distinguished from a binary file: a program or a checkpoint shows itself in its header."""
 _ODD = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
 """Control characters that no log has. Bell, backspace, escape and the white space (7 to 13, 27) do occur in logs."""
 _FEW = 0.05
@@ -167,10 +167,10 @@ def open_log(name: str) -> Iterator[BinaryIO]:
     path = Path(name)
     try:
         with os.fdopen(open_stream(path), "rb") as stream:
-            told = os.fstat(stream.fileno())
-            plain = stat.S_ISREG(told.st_mode)
+            status = os.fstat(stream.fileno())
+            plain = stat.S_ISREG(status.st_mode)
             unpacked = _unpacked(stream, path) if plain else stream
-            most = told.st_size if unpacked is stream and plain else None
+            most = status.st_size if unpacked is stream and plain else None
             yield cast("BinaryIO", LogStream(name, unpacked, most))
     except FileNotFoundError as error:
         raise UsageError(phrase("there is no log at {path}", path=path)) from error

@@ -79,7 +79,7 @@ class MetricTrends:
     def feed(self, line: bytes, place: Callable[[], LogLine], step: int) -> None:
         """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
         parts = line.split(b" - ")
-        told: list[tuple[_WatchedMetric, float]] = []
+        readings: list[tuple[_WatchedMetric, float]] = []
         for wanted in self._layout(parts):
             number = _number(parts[wanted.at], len(wanted.head))
             if number is None:
@@ -88,10 +88,10 @@ class MetricTrends:
                 wanted.values.append(number)
             for course in wanted.courses:
                 if course.alone is None or course.began is not None or course.alone(number):
-                    told.append((course, number))
+                    readings.append((course, number))
                 else:
                     course.run = 0
-        for course, number in told:
+        for course, number in readings:
             self._take(course, number, place, step)
 
     def _layout(self, parts: Sequence[bytes]) -> list[_Wanted]:

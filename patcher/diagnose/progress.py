@@ -27,7 +27,7 @@ PROGRESS_WORDS = ("%|", COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""
 MOST_BARS = 50
-"""Bars that are told apart: runs have a few, and a made-up log could have any number."""
+"""Bars that are kept apart: runs have a few, and a made-up log could have any number."""
 
 
 class MovingBars:
@@ -71,7 +71,7 @@ _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<al
 _BEFORE = frozenset(b" \t)]m")
 """What may stand before a step, but for nothing."""
 _HEAD = 400
-"""Characters of a line in which a phase or a step is told, behind the labels of loggers and launchers."""
+"""Characters of a line in which a phase or a step is named, behind the labels of loggers and launchers."""
 
 
 class RunProgress:
@@ -124,8 +124,8 @@ class RunProgress:
         before = milestones.step
         if any(role.milestone or role.config for role in roles):
             now = self._now(line.stripped.text) if any(role.begins for role in roles) else milestones.at
-            told = Line(_with_prefix(line.stripped.speaker, text[:_HEAD]), line.number, 0)
-            for milestone in milestones.feed(told, now):
+            shown = Line(_with_prefix(line.stripped.speaker, text[:_HEAD]), line.number, 0)
+            for milestone in milestones.feed(shown, now):
                 self._begun.setdefault(milestone.phase, line.place)
             if self._courses and (metrics := _metrics(line.raw)) is not None:
                 self._courses.feed(line.raw[metrics.start() :], lambda: line.place, milestones.step or 0)
@@ -169,7 +169,7 @@ class RunProgress:
         self.progressed = line.place
 
     def _now(self, text: str) -> float:
-        """Seconds since the first line that told a time, as far as this one does."""
+        """Seconds since the first line with a time, as far as this one does."""
         at = time_of(text, YEAR)
         if at is None:
             return self._milestones.at
@@ -179,7 +179,7 @@ class RunProgress:
 
 
 def _with_prefix(speaker: str, text: str) -> str:
-    """A line with its speaker before it; in a worker's own log its actor is told once, at the beginning."""
+    """A line with its speaker before it; in a worker's own log its actor is named once, at the beginning."""
     if text.startswith(ACTOR):
         return f"({text.removeprefix(ACTOR)} pid=0) {text}"
     return f"{speaker} {text}".lstrip()

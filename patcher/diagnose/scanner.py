@@ -173,7 +173,7 @@ class Scanner:
         self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
         self._slow: dict[tuple[str, str], Symptom] = {}
         self._idle = [at for at, word in enumerate(roles) if word == COUNTED and not roles[word].signs]
-        """Words that say nothing more once verl's own steps are told."""
+        """Words that say nothing more once verl's own steps are reported."""
 
     def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:
         """Read the parts of one log, one after another: names, and what they hold.
@@ -211,9 +211,10 @@ class Scanner:
     @property
     def notes(self) -> tuple[Phrase, ...]:
         """What was left out of the logs that were scanned: patterns that took too long."""
-        told = "{file}: a pattern of {id} takes too long on this log and was left out: {pattern}"
+        template = "{file}: a pattern of {id} takes too long on this log and was left out: {pattern}"
         return tuple(
-            phrase(told, file=symptom.path, id=name, pattern=pattern) for (name, pattern), symptom in self._slow.items()
+            phrase(template, file=symptom.path, id=name, pattern=pattern)
+            for (name, pattern), symptom in self._slow.items()
         )
 
     def _lines(self, name: str, block: Block, words: WordFinder, *, timed: bool = False) -> Iterator[MatchedLine]:

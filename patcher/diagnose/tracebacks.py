@@ -17,7 +17,7 @@ from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
 
-# Functions of verl's releases 0.5 to 0.8 in which a phase is at work, though no line of the log has told it yet.
+# Functions of verl's releases 0.5 to 0.8 in which a phase is at work, though no line of the log shows it yet.
 _FUNCTIONS: dict[str, Phase] = {
     "create_rl_dataset": "dataset",
     "create_rl_sampler": "dataset",
@@ -49,11 +49,11 @@ def phase_of_frames(frames: Iterable[str]) -> Phase | None:
     return found
 
 
-def later_phase(told: Phase | None, stood: Phase | None) -> Phase | None:
+def later_phase(logged: Phase | None, stood: Phase | None) -> Phase | None:
     """The later of two phases, where both are known."""
-    if told is None or stood is None:
-        return told or stood
-    return max(told, stood, key=PHASES.index)
+    if logged is None or stood is None:
+        return logged or stood
+    return max(logged, stood, key=PHASES.index)
 
 
 HEADER = "traceback (most recent call last)"
@@ -164,11 +164,11 @@ class _TracebackReader:
     def _is_handled(self, label: str) -> bool:
         own = strip_labels(label) if label else None
         for line in reversed(self._block.before(self._start, 6)):
-            told = strip_prefix(line)
-            if told.speaker == self._speaker and told.text.strip():
-                if own is None and _EACH_LINE.match(told.text):
+            stripped = strip_prefix(line)
+            if stripped.speaker == self._speaker and stripped.text.strip():
+                if own is None and _EACH_LINE.match(stripped.text):
                     break
-                before = strip_labels(told.text)
+                before = strip_labels(stripped.text)
                 loud = "" if is_native(before.label) else before.level
                 return was_handled(own.level if own else "", before.text, loud)
         return was_handled(own.level if own else "", "", "")
@@ -180,14 +180,19 @@ class _TracebackReader:
         for count in range(LINES):
             end = content.find(b"\n", begin, self._start + AROUND)
             line = content[begin : end if end >= 0 else min(begin + 4000, self._start + AROUND)][:4000]
-            told = strip_prefix(line.decode("utf-8", "replace")) if count else self._head
-            if told.speaker == self._speaker:
-                text = self._unlabelled(told.text)
+            stripped = strip_prefix(line.decode("utf-8", "replace")) if count else self._head
+            if stripped.speaker == self._speaker:
+                text = self._unlabelled(stripped.text)
                 if text is not None:
-                    shown = text if not self._bare else told.text
+                    shown = text if not self._bare else stripped.text
                     yield (
                         LogLine(
-                            self._name, self._number + count, begin + offset, shown[:500], told.actors, told.speaker
+                            self._name,
+                            self._number + count,
+                            begin + offset,
+                            shown[:500],
+                            stripped.actors,
+                            stripped.speaker,
                         ),
                         text,
                     )

@@ -67,15 +67,15 @@ def _apply(patch: str, context: FixContext) -> tuple[list[str], Phrase | Phrases
     outcome = context.outcomes.get(patch)
     if outcome is None:
         return [f"uky-patch {tree}apply {patch}"], NOTHING
-    told = phrase(
+    message = phrase(
         "{record} on this tree: {outcome}, {detail}",
         record=patch,
         outcome=Phrases((outcome.kind.replace("-", " "),)),
         detail=outcome.detail,
     )
     if outcome.kind == "pending":
-        return [f"uky-patch {tree}apply {patch}"], told
-    return ([f"uky-patch {tree}explain {patch}"] if outcome.kind in FAILED else []), told
+        return [f"uky-patch {tree}apply {patch}"], message
+    return ([f"uky-patch {tree}explain {patch}"] if outcome.kind in FAILED else []), message
 
 
 _KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
@@ -185,10 +185,10 @@ def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
         return []
     first = min(found, key=lambda one: one.place.offset)
     for place in reversed([place for place in first.about if place.number < first.place.number]):
-        told = strip_labels(place.text)
-        if told.level in ("DEBUG", "INFO", "WARNING"):
+        stripped = strip_labels(place.text)
+        if stripped.level in ("DEBUG", "INFO", "WARNING"):
             return []
-        if _WRONG.search(told.text):
+        if _WRONG.search(stripped.text):
             return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
     return []
 
@@ -287,11 +287,11 @@ def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
     if root is None:
         return evidence.phase
     own = root.symptom.phase if root.symptom is not None else ()
-    told = root.phase or evidence.phase
-    if told is None:
+    ended_in = root.phase or evidence.phase
+    if ended_in is None:
         return own[0] if own else None
-    following = PHASES[PHASES.index(told) + 1 :][:1]
-    return following[0] if told not in own and following and following[0] in own else told
+    following = PHASES[PHASES.index(ended_in) + 1 :][:1]
+    return following[0] if ended_in not in own and following and following[0] in own else ended_in
 
 
 def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:

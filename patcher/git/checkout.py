@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from patcher.worktree.ledger import Ledger
 
 _HIDING = "hsS"
-"""How `git ls-files -v` marks files whose changes git is told not to look at (assume-unchanged, skip-worktree)."""
+"""How `git ls-files -v` marks files whose changes git is asked not to look at (assume-unchanged, skip-worktree)."""
 
 
 class Checkout:
@@ -50,7 +50,7 @@ class Checkout:
     def changed_files(self, paths: Iterable[str] = ()) -> tuple[str, ...]:
         """Files with uncommitted changes, untracked ones included; of `paths` alone if any are given.
 
-        A file of `paths` counts also where git is told not to look at its changes.
+        A file of `paths` counts also where git is asked not to look at its changes.
 
         Raises:
             TreeError: git refuses.

@@ -34,12 +34,12 @@ class Thing:
     ports: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"kind": self.kind, "what": self.what, "why": str(self.why), "owner": self.owner}
+        fields: dict[str, Any] = {"kind": self.kind, "what": self.what, "why": str(self.why), "owner": self.owner}
         if self.kind == "process":
-            told |= {"command": self.command, "age": self.age, "memory": self.memory, "gpu": self.gpu}
+            fields |= {"command": self.command, "age": self.age, "memory": self.memory, "gpu": self.gpu}
         else:
-            told["size"] = self.size
-        return told | {"ports": list(self.ports)}
+            fields["size"] = self.size
+        return fields | {"ports": list(self.ports)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Cleaned:
 
 def list_leftovers(connection: Connection, job: str | None, *, caches: bool, running: bool) -> Leftovers:
     """What a job has left, the newest where none is named. Raises RefusedError where there is none."""
-    told = connection.channel.ask("clean_look", **_args(connection, job, caches, running))
-    found = told["job"]
-    return Leftovers(found["id"], found["state"], _things(told["items"]), _things(told["alone"]))
+    answer = connection.channel.ask("clean_look", **_args(connection, job, caches, running))
+    found = answer["job"]
+    return Leftovers(found["id"], found["state"], _things(answer["items"]), _things(answer["alone"]))
 
 
 def take_away(
@@ -76,7 +76,7 @@ def take_away(
     grace: float = GRACE,
     on_list: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
 ) -> Cleaned:
-    """Take away what was listed, as far as it is the same still. `on_list` is told the processes that are to end."""
+    """Take away what was listed, as far as it is the same still. `on_list` receives the processes that are to end."""
 
     def on_event(event: Mapping[str, Any], _: bytes) -> None:
         if "stopping" in event:
@@ -84,16 +84,16 @@ def take_away(
 
     keys = [thing.key for thing in found.things]
     args = _args(connection, found.job, caches, running)
-    told = connection.channel.ask("clean_do", on_event=on_event, keys=keys, grace=grace, **args)
-    done = {one["key"]: one["how"] for one in told["done"]}
-    return Cleaned(done, {one["key"]: decode(one["why"]) for one in told["left"]})
+    answer = connection.channel.ask("clean_do", on_event=on_event, keys=keys, grace=grace, **args)
+    done = {one["key"]: one["how"] for one in answer["done"]}
+    return Cleaned(done, {one["key"]: decode(one["why"]) for one in answer["left"]})
 
 
 def _args(connection: Connection, job: str | None, caches: bool, running: bool) -> dict[str, Any]:
     return {"id": job, "caches": caches, "running": running, "env": dict(connection.host.env)}
 
 
-def _things(told: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
+def _things(items: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
     redactor = Redactor()
     return tuple(
         Thing(
@@ -109,5 +109,5 @@ def _things(told: Sequence[Mapping[str, Any]]) -> tuple[Thing, ...]:
             size=one.get("size", 0),
             ports=tuple(one.get("ports", ())),
         )
-        for one in told
+        for one in items
     )

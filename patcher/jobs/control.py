@@ -64,7 +64,7 @@ def start(
 
 def all_jobs(connection: Connection) -> tuple[Job, ...]:
     """The jobs of the tree that is open on this connection, oldest first."""
-    return tuple(job_of(told) for told in connection.channel.ask("job_list")["jobs"])
+    return tuple(job_of(state) for state in connection.channel.ask("job_list")["jobs"])
 
 
 def running(connection: Connection) -> Job | None:
@@ -88,8 +88,8 @@ def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = 
 
 def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:
     """A job by its id or an end of it, the newest where none is named, and what it uses now. Raises RefusedError."""
-    told = connection.channel.ask("job_look", id=name).values
-    return job_of(told), Usage(told["processes"], told["gpus"])
+    state = connection.channel.ask("job_look", id=name).values
+    return job_of(state), Usage(state["processes"], state["gpus"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def stop(
 ) -> Stopped:
     """Stop the job `name`, the newest where none is named; of one that has ended, what it left behind.
 
-    `on_list` is told the processes before they are stopped. They have `grace` seconds to end by themselves.
+    `on_list` receives the processes before they are stopped. They have `grace` seconds to end by themselves.
 
     Raises RefusedError where there is no such job, or it runs on another machine.
     """
@@ -122,8 +122,8 @@ def stop(
         if "stopping" in event:
             on_list(event["stopping"])
 
-    told = connection.channel.ask("job_stop", on_event=on_event, id=name, grace=grace).values
-    return Stopped(job_of(told), told["was"], told["stopped"], told["left"])
+    answer = connection.channel.ask("job_stop", on_event=on_event, id=name, grace=grace).values
+    return Stopped(job_of(answer), answer["was"], answer["stopped"], answer["left"])
 
 
 def save_working(connection: Connection, job: Job, ran: Mapping[str, Any], verdict: Verdict | None = None) -> str:

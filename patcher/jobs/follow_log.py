@@ -40,7 +40,7 @@ class LogClock:
         self._last = 0.0
 
     def note(self, times: Iterable[Sequence[float]], upto: float) -> None:
-        """`times`: seconds since the start, and how many bytes the log had then. `upto`: when this was told."""
+        """`times`: seconds since the start, and how many bytes the log had then. `upto`: when this was reported."""
         self._notes = [(float(seconds), int(size)) for seconds, size in times]
         self._upto = upto
 
@@ -73,21 +73,21 @@ class LogReader:
 
     def search(self, connection: Connection) -> None:
         """Take in what is there already, by the lines that matter alone; nothing of it is shown as text."""
-        told = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
-        self._job = job_of(told)
-        for number, end, at, text in told["lines"]:
+        answer = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
+        self._job = job_of(answer)
+        for number, end, at, text in answer["lines"]:
             self._take_line(Line(text, number, end), at)
-        self.offset = told["offset"]
-        self._lines = Lines(self.offset, told["newlines"] + 1)
-        self.wrote = told["wrote"]
+        self.offset = answer["offset"]
+        self._lines = Lines(self.offset, answer["newlines"] + 1)
+        self.wrote = answer["wrote"]
 
     def read(self, connection: Connection, seconds: float | None = None) -> Verdict:
         """Read on until the job has ended, for `seconds` at most."""
         ask = connection.channel.ask
-        told = ask(
+        answer = ask(
             "job_follow", on_event=self._on_event, id=self._job.id, offset=self.offset, wait=True, seconds=seconds
         ).values
-        self._job = job_of(told)
+        self._job = job_of(answer)
         self._milestones.at = max(self._milestones.at, self._job.seconds)
         if self._job.over:
             self._take(list(self._lines.rest()))
@@ -150,8 +150,8 @@ def _nothing(_: object) -> None:
     pass
 
 
-def report_problem(told: Phrase) -> None:
-    say(show(told, language()), err=True)
+def report_problem(problem: Phrase) -> None:
+    say(show(problem, language()), err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class LastingConnection:
             LoginError: it is there and lets nobody in, so that waiting helps nothing.
             HostError: what else `work` or a new connection raises.
         """
-        since, tries, told = time.monotonic(), 0, ""
+        since, tries, reported = time.monotonic(), 0, ""
         while True:
             before, begun, lost = progress(), time.monotonic(), self.link is None
             try:
@@ -251,12 +251,12 @@ class LastingConnection:
                     raise
                 now = time.monotonic()
                 if progress() > before or (self.link is not None and now - begun > STEADY):
-                    since, tries, told = now, 0, ""
+                    since, tries, reported = now, 0, ""
                 self.link = None
                 if now - since >= PATIENCE:
                     raise self._given_up(error) from error
-                if str(error.title) != told:
-                    told = str(error.title)
+                if str(error.title) != reported:
+                    reported = str(error.title)
                     self._on_trouble(self._waiting(error, PATIENCE - (now - since)))
                 time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
                 tries += 1
@@ -316,8 +316,8 @@ class Status:
 
 def status_of(connection: Connection, name: str | None) -> Status:
     """The job `name`, the newest where none is named, and the rest. Raises RefusedError where there is none."""
-    told = connection.channel.ask("job_look", id=name).values
-    job = job_of(told)
+    answer = connection.channel.ask("job_look", id=name).values
+    job = job_of(answer)
     others = tuple(other for other in all_jobs(connection) if other.id != job.id)
-    usage = Usage(told["processes"], told["gpus"])
-    return Status(verdict_now(connection, job), usage, others, told["working"])
+    usage = Usage(answer["processes"], answer["gpus"])
+    return Status(verdict_now(connection, job), usage, others, answer["working"])

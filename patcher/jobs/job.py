@@ -110,26 +110,26 @@ class Verdict:
         }
 
 
-def job_of(told: Mapping[str, Any]) -> Job:
+def job_of(state: Mapping[str, Any]) -> Job:
     """The agent's answer, typed."""
-    process, end = told.get("process"), told.get("end")
+    process, end = state.get("process"), state.get("end")
     return Job(
-        id=told["id"],
-        state=told["state"],
-        profile=told.get("profile"),
-        script=told.get("script", ""),
-        started=told.get("started", told.get("ordered", 0.0)),
-        seconds=told["now"],
-        folder=told["folder"],
-        user=told.get("user", ""),
+        id=state["id"],
+        state=state["state"],
+        profile=state.get("profile"),
+        script=state.get("script", ""),
+        started=state.get("started", state.get("ordered", 0.0)),
+        seconds=state["now"],
+        folder=state["folder"],
+        user=state.get("user", ""),
         pid=process["pid"] if process else None,
         code=end["code"] if end else None,
-        size=told["size"],
-        tmux=told.get("tmux", False),
-        elsewhere=told.get("elsewhere"),
-        watched=told.get("watched", True),
-        free=told.get("free"),
-        steps=told.get("steps"),
+        size=state["size"],
+        tmux=state.get("tmux", False),
+        elsewhere=state.get("elsewhere"),
+        watched=state.get("watched", True),
+        free=state.get("free"),
+        steps=state.get("steps"),
     )
 
 
@@ -172,11 +172,11 @@ def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
     wanted = milestones.steps or job.steps
     made = milestones.step or 0
     if job.state == "lost" or job.code is None:
-        told = "lost: nobody noted how it ended; the log ends {phase}, after {made} {made:step|steps}"
-        return "lost", phrase(told, phase=phase, made=made)
+        template = "lost: nobody noted how it ended; the log ends {phase}, after {made} {made:step|steps}"
+        return "lost", phrase(template, phase=phase, made=made)
     if job.code == 0 and wanted and made < wanted and milestones.step is not None:
-        told = "ended with 0 after {made} of {wanted} {wanted:step|steps}, {seconds} s"
-        return "failed", phrase(told, made=made, wanted=wanted, seconds=seconds)
+        template = "ended with 0 after {made} of {wanted} {wanted:step|steps}, {seconds} s"
+        return "failed", phrase(template, made=made, wanted=wanted, seconds=seconds)
     if job.code == 0:
         if made:
             return "ok", phrase("{made} {made:step|steps} in {seconds} s", made=made, seconds=seconds)

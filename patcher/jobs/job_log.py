@@ -53,7 +53,7 @@ class Log:
 
 @contextmanager
 def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = False) -> Iterator[Log]:
-    """The log of a job that `job_look` told of: its file here, or a copy of a host's that lasts as long as this.
+    """The log of a job that `job_look` reported: its file here, or a copy of a host's that lasts as long as this.
 
     A log above FIRST + LAST bytes comes without its middle, unless `whole`. Raises HostError where the connection ends,
     OSError where there is no room for a copy.
@@ -62,11 +62,11 @@ def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = Fal
         path = Path(job["folder"]) / "log"
         yield Log(path, "log", path.stat().st_size)
         return
-    told: Mapping[str, Any] = {}
+    state: Mapping[str, Any] = {}
     skipped = 0
 
     def fetch(aside: IO[bytes]) -> float | None:
-        nonlocal told
+        nonlocal state
 
         def on_event(event: Mapping[str, Any], body: bytes) -> None:
             nonlocal skipped
@@ -77,11 +77,11 @@ def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = Fal
 
         first, last = (None, None) if whole else (FIRST, LAST)
         answer = connection.channel.ask("job_log", on_event=on_event, job=job["id"], first=first, last=last)
-        told = answer.values
-        return told.get("changed")
+        state = answer.values
+        return state.get("changed")
 
     with unnamed_copy(fetch) as path:
-        yield Log(path, "log", told["size"], skipped, told["hidden"])
+        yield Log(path, "log", state["size"], skipped, state["hidden"])
 
 
 @contextmanager
@@ -117,15 +117,15 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
     """
     with linked(host, session.tree.root) as link:
         connection, _ = link.open()
-        told = connection.channel.ask("job_look", id=name).values
-        job = job_of(told)
+        state = connection.channel.ask("job_look", id=name).values
+        job = job_of(state)
         scanner = Scanner(session.symptoms)
-        with job_log(connection, told) as log:
+        with job_log(connection, state) as log:
             with log.path.open("rb") as stream:
                 evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
-            quiet = job.seconds - _wrote(told, log.path)
+            quiet = job.seconds - _wrote(state, log.path)
             difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.path),))], against)
-    versions: Mapping[str, str] = told.get("facts", {}).get("versions", {})
+    versions: Mapping[str, str] = state.get("facts", {}).get("versions", {})
     found = judge_logs(
         session,
         [LogOfRun(evidence, 0.0)],
@@ -138,7 +138,7 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
         replace(
             found,
             verdict=_verdict(job, found),
-            notes=(_told(job), *scanner.notes),
+            notes=(_state_message(job), *scanner.notes),
             missing=difference.missing,
             added=difference.added,
             blank=False,
@@ -146,9 +146,9 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
     )
 
 
-def _wrote(told: Mapping[str, object], log: Path) -> float:
+def _wrote(state: Mapping[str, object], log: Path) -> float:
     """The job's age when its log last grew."""
-    started = told.get("started")
+    started = state.get("started")
     return max(0.0, log.stat().st_mtime - started) if isinstance(started, int | float) else 0.0
 
 
@@ -167,7 +167,7 @@ def _verdict(job: Job, found: Diagnosis) -> Verdict:
     return "ok" if job.code is None and found.verdict == "ok" else "failed"
 
 
-def _told(job: Job) -> Phrase:
+def _state_message(job: Job) -> Phrase:
     """How the job stands, as its host tells."""
     seconds = f"{job.seconds:.0f}"
     if not job.over:

@@ -94,9 +94,9 @@ def time_of(text: str, year: int) -> float | None:
     head = text[:_HEAD]
     for form in _FORMS:
         if found := form.search(head):
-            told = found.groupdict()
+            fields = found.groupdict()
             year, month, day, hour, minute, second = (
-                int(told.get(name) or default)
+                int(fields.get(name) or default)
                 for name, default in (
                     ("year", year),
                     ("month", 1),
@@ -110,5 +110,5 @@ def time_of(text: str, year: int) -> float | None:
                 whole = datetime(year, month, day, hour, minute, second)
             except ValueError:
                 continue
-            return whole.timestamp() + float(f"0.{told['part'] or 0}")
+            return whole.timestamp() + float(f"0.{fields['part'] or 0}")
     return None

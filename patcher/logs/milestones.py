@@ -1,4 +1,4 @@
-"""How far a training run has come, told from its log: phases in order, steps, and the line that says what went wrong.
+"""How far a training run has come, read from its log: phases in order, steps, and the line that says what went wrong.
 
 The signs are what verl 0.6 to 0.9, vLLM and Ray print by themselves, and the stamps of the instrument records.
 """
@@ -150,16 +150,16 @@ class Milestones:
     def feed(self, line: Line, at: float) -> tuple[Milestone, ...]:
         """What this line, written `at` seconds after the start, has brought about."""
         self.at = max(self.at, at)
-        told = strip_prefix(line.text)
-        if not told.text:
+        stripped = strip_prefix(line.text)
+        if not stripped.text:
             return ()
-        self._note_failure(told, line.number)
+        self._note_failure(stripped, line.number)
         found = [] if self.begun else [self._begin("config")]
-        if stamp := _STAMP.search(told.text):
+        if stamp := _STAMP.search(stripped.text):
             found += self._stamped(stamp)
-        elif (phase := _sign(told)) is not None and self._is_later(phase):
+        elif (phase := _sign(stripped)) is not None and self._is_later(phase):
             found.append(self._begin(phase))
-        if (step := self._stepped(told.text)) is not None:
+        if (step := self._stepped(stripped.text)) is not None:
             found.append(step)
         return tuple(found)
 
@@ -197,8 +197,8 @@ class Milestones:
         self.step_at = self.at
         return Milestone("loop", self.at, None, took, self.step, self.steps)
 
-    def _note_failure(self, told: Stripped, number: int) -> None:
-        text = told.text
+    def _note_failure(self, stripped: Stripped, number: int) -> None:
+        text = stripped.text
         if self.dashboard is None and (found := _DASHBOARD.search(text)):
             self.dashboard = found["address"]
         if raised := _RAISED.match(text):
@@ -211,10 +211,10 @@ class Milestones:
             self._ended = NumberedLine(number, text[:500])
 
 
-def _sign(told: Stripped) -> Phase | None:
+def _sign(stripped: Stripped) -> Phase | None:
     """The phase that a line is the sign of, if it is one."""
-    phases = [phase for actor in told.actors if (phase := _ACTORS.get(actor)) is not None]
-    text = told.text
+    phases = [phase for actor in stripped.actors if (phase := _ACTORS.get(actor)) is not None]
+    text = stripped.text
     for sign, phase in _SIGNS:
         if text.startswith(sign) or (phase == "rollout" and sign in text):
             phases.append(phase)

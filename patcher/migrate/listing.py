@@ -26,7 +26,7 @@ HOST_OWN = frozenset(("git_ignore.py",))
 RUN_SCRIPTS = frozenset(NAMES) - HOST_OWN
 """Files in the tree's root that are each host's own where they were rendered for one."""
 MEASURE_SECONDS = 0.4
-"""How long sizes of what is left out are measured. They are told for information, and a person waits."""
+"""How long sizes of what is left out are measured. They are shown for information, and a person waits."""
 _HEAD = 4096
 """Bytes of a run script that hold its first lines, among them the one that says it was rendered."""
 _STATUS = (
@@ -194,7 +194,7 @@ def _unreadable(path: str, error: OSError) -> LeftOut:
 
 
 def _ignored(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
-    """What git ignores, and its own folder. Folders of one name further down are told together."""
+    """What git ignores, and its own folder. Folders of one name further down are listed together."""
     deadline = time.monotonic() + MEASURE_SECONDS
     grouped: dict[str, list[str]] = {}
     for path in ignored:

@@ -1,7 +1,7 @@
 """Migrate: bring the fork to another host, one step after another. `_Run.run_steps` is the way from step to step.
 
-Each step is timed, told, and written to the journal. A step whose connection is cut is repeated on a new one; a step
-that fails ends the migration, and the same command goes on later: every step first looks at what is there already.
+Each step is timed, reported, and written to the journal. A step whose connection is cut is repeated on a new one; a
+step that fails ends the migration, and the same command goes on later: every step first looks at what is there.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def migrate(
 
 
 class _StepFailedError(Exception):
-    """Ends the migration; the step itself has been told."""
+    """Ends the migration; the step itself has been reported."""
 
 
 class _Run:

@@ -48,7 +48,7 @@ class Payload:
     result: ApplyResult
     """What the records come to with the host's versions."""
     environment: Environment
-    """The host's, as `patcher.packages` would have told it there."""
+    """The host's, as `patcher.packages` would have found it there."""
     differs: tuple[str, ...] = ()
     """Records whose outcome there is another than here, by id."""
     notes: tuple[Text, ...] = ()
@@ -60,7 +60,7 @@ class Payload:
 
     @property
     def manifest(self) -> Manifest:
-        """The files with their digests, as the agent is told them, and where they come from."""
+        """The files with their digests, as the agent gets them, and where they come from."""
         files = {
             path: ManifestEntry(item.sha256, item.mode & 0o777, item.size, item.link)
             for path, item in self.items.items()

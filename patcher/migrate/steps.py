@@ -42,7 +42,7 @@ Confirm = Callable[[Phrase], bool]
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who is told what while a step runs."""
+    """Who is informed of what while a step runs."""
 
     progress: Progress
     check: Callable[[Check], None]

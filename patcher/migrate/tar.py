@@ -23,7 +23,7 @@ PIECE = 4 << 20
 
 
 def send(channel: Channel, items: Iterable[Item], *, number: int, packed: bool, on_bytes: OnBytes) -> None:
-    """Have the agent lay the items by. `packed`: compress. `on_bytes` is told what has arrived, one piece at a time.
+    """Have the agent lay the items by. `packed`: compress. `on_bytes` receives what has arrived, one piece at a time.
 
     Raises:
         TreeError: a file cannot be read here any more.

@@ -233,7 +233,7 @@ class _Transfer:
             raise error
         # What is left is a fault of rsync or of its way over the connection. If the connection holds, it can be used.
         waiting = self._waiting()
-        self.notes.append(phrase("rsync ended with {code}: {said}", code=end.code, said=end.message))
+        self.notes.append(phrase("rsync ended with {code}: {message}", code=end.code, message=end.message))
         rest = [item for item in files if item.path not in waiting]
         self._done = self.total - sum(item.size for item in rest)
         self._tar(rest)

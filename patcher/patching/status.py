@@ -175,7 +175,7 @@ def _marks_in_texts(
 def _marks_in_text(
     session: Session, path: str, text: str, known: Collection[str], outcomes: Iterable[RecordOutcome]
 ) -> list[MarkedLine]:
-    """Markers that carry no id of `known` and stand at no place that has a record's effect, told from this text."""
+    """Markers that carry no id of `known` and stand at no place that has a record's effect, read from this text."""
     from patcher.rewrite import markers
 
     word = session.config.marker

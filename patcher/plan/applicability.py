@@ -13,7 +13,7 @@ from patcher.packages.versions import No, Undecided, Verdict, Yes, is_prerelease
 from patcher.records.model import Record, When
 
 SymbolLookup = Callable[[str], bool | None]
-"""Whether the installed packages offer a dotted symbol; None where that cannot be told."""
+"""Whether the installed packages offer a dotted symbol; None where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Workspace:
     """Texts that records are replayed on, and who changed each."""
 
     shown: Mapping[str, str]
-    """The texts as people have them before them: lines are told as lines of these."""
+    """The texts as people have them before them: lines are given as lines of these."""
     texts: dict[str, str]
     problems: Mapping[str, Unparseable]
     word: str

@@ -57,7 +57,7 @@ def run_preflight(
     on_check: Callable[[Check], None],
     wish: PreflightOptions | None = None,
 ) -> tuple[Check, ...]:
-    """The checks from `env` up to `level`, each told to `on_check` when it is there. `begin` has opened the tree.
+    """The checks from `env` up to `level`, each given to `on_check` when it is there. `begin` has opened the tree.
 
     The markers and the job are no part of it. Raises CutError, and RefusedError where the tree is not there.
     """
@@ -114,13 +114,13 @@ def _python(survey: Survey) -> Check:
     found = survey.interpreter
     if found is None:
         passed = survey.passed[0] if survey.passed else ""
-        told = phrase("no Python with vllm and torch was found; {passed}", passed=passed)
+        message = phrase("no Python with vllm and torch was found; {passed}", passed=passed)
         name_it = phrase("name the one to train with: --python, or python = in the host's table")
-        return Check("python", "env", "fail", time.monotonic() - started, told, name_it)
-    told = phrase("{version} at {path}", version=found.version, path=found.python)
+        return Check("python", "env", "fail", time.monotonic() - started, message, name_it)
+    message = phrase("{version} at {path}", version=found.version, path=found.python)
     old = tuple(int(part) for part in found.version.split(".")[:2] if part.isdigit()) < (3, 10)
     fix = phrase("verl needs Python 3.10 or later") if old else ""
-    return Check("python", "env", "fail" if old else "ok", time.monotonic() - started, told, fix)
+    return Check("python", "env", "fail" if old else "ok", time.monotonic() - started, message, fix)
 
 
 def _check(event: Mapping[str, Any], redactor: Redactor) -> Check:
@@ -150,8 +150,8 @@ class _SpentError(Exception):
 def check_job(session: Session, host: Host, wish: PreflightOptions, before: Sequence[Check]) -> Check:
     """Render, start and follow the job, unless a check before it has failed: it would run into the same.
 
-    A job that is not through within its budget is left running, and told so. Raises RefusedError where one runs
-    already or the GPUs are in use, HostError where the host is lost.
+    A job that is not through within its budget is left running, and the report says so. Raises RefusedError where one
+    runs already or the GPUs are in use, HostError where the host is lost.
     """
     failed = [check.name for check in before if check.status == "fail"]
     if failed:

@@ -13,7 +13,7 @@ from patcher.remote.host import Profile
 from patcher.remote.survey import Survey
 
 _ENOUGH = 16
-"""CPUs that Ray is told of at most, unless the GPUs need more: it starts a Python process for each of them."""
+"""CPUs that Ray is given at most, unless the GPUs need more: it starts a Python process for each of them."""
 
 
 def variables(profile: Profile, versions: Mapping[str, str], notes: list[Text]) -> dict[str, str]:
@@ -61,7 +61,7 @@ def setting_overrides(profile: Profile, versions: Mapping[str, str], survey: Sur
 
 
 def ray_cpus(survey: Survey | None) -> int | None:
-    """How many CPUs Ray is to be told of: few on a large machine, and on a small one what verl asks for at least.
+    """How many CPUs Ray is to be given: few on a large machine, and on a small one what verl asks for at least.
 
     verl reserves three for each GPU, and some for its driver. None where Ray's own count is right, or none is known.
     """

@@ -36,7 +36,7 @@ Reader = Literal["vllm", "torch", "triton", "ray", "nccl", "cuda", "blas", "toke
 """Who reads a variable; `blas` stands for OpenMP, OpenBLAS and MKL, `loader` for the dynamic loader."""
 
 PLACES = ("{ray_cpus}",)
-"""Values of overrides that the host decides. ray_cpus: the CPUs that Ray is told of."""
+"""Values of overrides that the host decides. ray_cpus: the CPUs that Ray is given."""
 
 
 @dataclass(frozen=True, slots=True)

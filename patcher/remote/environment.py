@@ -1,4 +1,4 @@
-"""What is installed on a host, as `patcher.packages` would have told it there."""
+"""What is installed on a host, as `patcher.packages` would have found it there."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ def _is_open(name: str, value: str) -> None:
     """What is written into files on the host can hold no secret; `${HF_TOKEN}` names a variable that does."""
     secret = is_secret(name) and value.strip() and not value.startswith("${")
     if secret or is_secret_value(value):
-        told = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
-        raise ValueError(phrase(told, name=name))
+        why = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
+        raise ValueError(phrase(why, name=name))
 
 
 def _is_open_override(override: str) -> None:

@@ -120,7 +120,7 @@ class Survey:
     libcuda: tuple[str, ...]
     """Where libcuda.so.1 lies, in the order of a program's search; neither stubs nor forward compatibility."""
     free: int | None
-    """Bytes free for this user where the tree is to be, quota included; None where it cannot be told."""
+    """Bytes free for this user where the tree is to be, quota included; None where that is unknown."""
     shm: int | None
     """Size of /dev/shm."""
     rsync: str | None
@@ -133,7 +133,7 @@ class Survey:
     """Soft limits: nofile, nproc, memlock; None: unlimited."""
     clock: float
     missing: Mapping[str, Phrase] = field(default_factory=dict)
-    """Why something could not be told: gpus, processes, driver, libcuda, interpreters, disk, rsync, tmux, …"""
+    """Why something could not be determined: gpus, processes, driver, libcuda, interpreters, disk, rsync, tmux, …"""
     passed: tuple[Phrase, ...] = ()
     """Places where interpreters may be that could not be looked at."""
     inodes: int | None = None

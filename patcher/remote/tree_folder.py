@@ -42,14 +42,14 @@ def open_tree_folder(connection: Connection, folder_name: str, purpose: str | No
         "client": _client(),
     }
     try:
-        told = connection.channel.ask("begin", on_event=on_event, over=connection.channel.ended_runs(), **args)
+        answer = connection.channel.ask("begin", on_event=on_event, over=connection.channel.ended_runs(), **args)
     except RefusedError as refused:
         if refused.kind == "path":
             raise UsageError(refused.title, cause=refused.cause, advice=refused.advice) from refused
         if refused.kind != "locked" or not _is_orphan(owner):
             raise
-        told = connection.channel.ask("begin", over=[owner["run"]], **args)
-    return understood(lambda: parse_tree_folder(told.values))
+        answer = connection.channel.ask("begin", over=[owner["run"]], **args)
+    return understood(lambda: parse_tree_folder(answer.values))
 
 
 def _user() -> str:
@@ -65,7 +65,7 @@ def _client() -> Mapping[str, Any]:
 
 
 def _space() -> str:
-    """What a process number is unique in; empty where it cannot be told."""
+    """What a process number is unique in; empty where that is unknown."""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

@@ -30,11 +30,11 @@ _KINDS = {
     "addresses": phrase("addresses"),
     "mails": phrase("mail addresses"),
 }
-"""What can be replaced, in the order in which it is told."""
+"""What can be replaced, in the order in which it is reported."""
 
 
 def report_sections(run: Run, session: Session) -> tuple[list[Section], list[Missing]]:
-    """The files of the archive that say what `diagnose` and `status` say of the run; and what cannot be told of it."""
+    """The files of the archive that say what `diagnose` and `status` say of the run; and what cannot be known of it."""
     sections: list[Section] = []
     missing: list[Missing] = []
     if run.diagnosis is not None and run.log is not None:

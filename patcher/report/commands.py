@@ -29,7 +29,7 @@ def command_line(session: Session, *words: str) -> str:
 
 @contextmanager
 def options_shown_above() -> Iterator[None]:
-    """Leave the shared options out of commands, where one line has told them for all."""
+    """Leave the shared options out of commands, where one line has shown them for all."""
     token = _shown_above.set(True)
     try:
         yield

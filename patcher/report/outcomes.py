@@ -34,7 +34,7 @@ _STYLES: Mapping[str, str] = {
 
 
 SKIPPED = "skipped"
-"""What people are told of a record that is needed and left out; for programs it is not needed."""
+"""What people are shown of a record that is needed and left out; for programs it is not needed."""
 
 
 def label(kind: Kind | str, language: Language) -> str:

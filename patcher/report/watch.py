@@ -77,10 +77,10 @@ def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
     usual_time = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
     if phase == "loop":
         usual_time = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
-    fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "told": usual_time}
+    fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "usual": usual_time}
     if phase == "loop":
-        return phrase("{phase}, {seconds} since the last step ({told})", **fields)
-    return phrase("{phase}, {seconds} ({told})", **fields)
+        return phrase("{phase}, {seconds} since the last step ({usual})", **fields)
+    return phrase("{phase}, {seconds} ({usual})", **fields)
 
 
 def activity_line(activity: Activity) -> Phrases | None:
@@ -174,10 +174,10 @@ def _group(group: Group) -> Phrase:
         else phrase("{role}{ranks}{hosts}", **fields)
     )
     path = " < ".join(f"{one.place}:{one.line}" if one.line else one.place for one in group.frames[:3])
-    detail = Phrases(tuple(part for part in (path, group.told) if part), ", ") or phrase("cannot be looked into")
+    detail = Phrases(tuple(part for part in (path, group.action) if part), ", ") or phrase("cannot be looked into")
     if group.odd:
-        return phrase("odd: {who}: {told}; {why}", who=who, told=detail, why=group.odd)
-    return phrase("{who}: {told}", who=who, told=detail)
+        return phrase("odd: {who}: {action}; {why}", who=who, action=detail, why=group.odd)
+    return phrase("{who}: {action}", who=who, action=detail)
 
 
 def _ranks(group: Group) -> Phrase:

@@ -27,7 +27,7 @@ _UNKEPT = "libcst does not give this line back as it is written; put the white s
 def make(
     source: Source, anchors: Sequence[Anchor], by_hand: Sequence[CSTNode], mark: Mark, may_touch: frozenset[str]
 ) -> Outcome:
-    """Change the places, and mark the lines. `by_hand`: nodes whose new lines are told too."""
+    """Change the places, and mark the lines. `by_hand`: nodes whose new lines are reported too."""
     for anchor in anchors:
         if not isinstance(anchor.node, cst.Module):
             line = source.lines(anchor.node)[0]

@@ -1,4 +1,4 @@
-"""Which markers a place that was edited by hand accounts for, told from the text as it stands.
+"""Which markers a place that was edited by hand accounts for, read from the text as it stands.
 
 A hand marks an edit in many ways: behind the line, behind the old line that it kept as a comment, in a comment above
 the statement, or around it, behind the `try:` of two imports. What is near and about something else is another edit:

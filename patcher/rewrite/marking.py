@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Change:
-    """Old lines and the new ones in their place, by index; `whole`: told at the level of logical lines."""
+    """Old lines and the new ones in their place, by index; `whole`: compared at the level of logical lines."""
 
     old: tuple[int, int]
     new: tuple[int, int]
@@ -163,7 +163,7 @@ def _commented(line: str, mark: Mark) -> str:
 
 
 def _marked(line: str, mark: Mark, records: Sequence[str]) -> str:
-    """The line with the marker behind it, told together with those of other records that worked on it."""
+    """The line with the marker behind it, combined with those of other records that worked on it."""
     line = line.rstrip(" \t\f")
     last = None
     for last in marker_pattern(mark.word).finditer(line):  # noqa: B007

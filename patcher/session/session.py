@@ -35,7 +35,7 @@ class PlanTarget:
 
     environment: Environment
     lookup: SymbolLookup
-    """Whether the packages there have a symbol: True, False, or None where that cannot be told."""
+    """Whether the packages there have a symbol: True, False, or None where that is unknown."""
 
 
 @dataclass(frozen=True)

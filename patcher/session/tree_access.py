@@ -31,7 +31,7 @@ def lock_timeout() -> float:
 def read_consistently(tree: Tree, read: Callable[[Reading], T]) -> T:
     """The result of `read`. It is called again, up to five times, if another command wrote to the tree meanwhile.
 
-    If an interrupted command left the tree half changed, that is finished or taken back first, and the user is told.
+    If an interrupted command left the tree half changed, that is finished or taken back first, and reported.
     Raises TreeError if another command holds the lock for too long, or if an interrupted one cannot be finished.
     """
     for attempt in range(1, _READS + 1):

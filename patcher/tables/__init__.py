@@ -1,1 +1,1 @@
-"""TOML tables that people write, checked: every mistake of a file is told at once, with its line."""
+"""TOML tables that people write, checked: every mistake of a file is reported at once, with its line."""

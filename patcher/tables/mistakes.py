@@ -1,4 +1,4 @@
-"""What is wrong in a file that people write: gathered, so that all of it is told at once."""
+"""What is wrong in a file that people write: gathered, so that all of it is reported at once."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from patcher.visible import visible_line
 
 INDENT = " " * 12
 WORTH = 5.0
-"""Seconds from which on the time of a phase is told."""
+"""Seconds from which on the time of a phase is shown."""
 _STEPS = 6
 """How many steps are named before only the last one is."""
 

@@ -2,7 +2,7 @@
 
 What the reader of a cut pipe no longer wants (`uky-patch list | head -1`) is dropped, and the command goes on to its
 own exit code: a tree is not left half patched because somebody has read enough. Output that cannot be written at all
-(`> /dev/full`, `>&-`) is an error of the machine. Standard error can only be tried: nobody could be told.
+(`> /dev/full`, `>&-`) is an error of the machine. Standard error can only be tried: nobody could be informed.
 """
 
 from __future__ import annotations

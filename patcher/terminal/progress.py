@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from patcher.i18n import Phrase
 
 _LONG = 5.0
-"""Seconds after which a step is told on a terminal where no line may pass."""
+"""Seconds after which a step is shown on a terminal where no line may pass."""
 
 
 _SHORTEST = 10
@@ -33,7 +33,7 @@ class _Transfer:
 
 
 class _Step:
-    """What was under way last, since when, and whether it was told in a line that stays."""
+    """What was under way last, since when, and whether it was shown in a line that stays."""
 
     kind, since, written = "", 0.0, False
 
@@ -42,7 +42,7 @@ def progress(message: Phrase | str, done: int = 0, total: int | None = None) -> 
     """Show what is under way on one line that the next message replaces, with bytes done and in all where known.
 
     An empty message, or all bytes done, clears the line; so does whatever else is shown, and the command's end. With
-    CI set nothing is shown. With NO_COLOR or TERM=dumb no line is rewritten: what takes long is told once.
+    CI set nothing is shown. With NO_COLOR or TERM=dumb no line is rewritten: what takes long is shown once.
     """
     if is_silent() or not sys.stderr.isatty() or os.environ.get("CI"):
         return

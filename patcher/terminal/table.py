@@ -15,10 +15,10 @@ from patcher.visible import visible_line
 _LONG = 32
 """Columns from which on a cell is a text, which stands on lines of its own."""
 _WORTH = 40
-"""Columns from which on a reason is told once for all rows that repeat it."""
+"""Columns from which on a reason is shown once for all rows that repeat it."""
 _OFTEN = 3
 _DIFFERING = "spec"
-"""What may differ in a reason that is told once: the range of releases that a record is for. The rows tell it then."""
+"""What may differ in a reason that is shown once: the range of releases that a record is for. The rows tell it then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Cell:
     style: str = ""
     """A colour of `patcher.terminal.printing.style`, `bold`, or empty."""
     reason: Phrase | Phrases | str = NOTHING
-    """What explains it; told once above the table where several rows have it."""
+    """What explains it; shown once above the table where several rows have it."""
 
 
 Row = Sequence[Cell]
@@ -35,7 +35,7 @@ Row = Sequence[Cell]
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A reason that is told once."""
+    """A reason that is shown once."""
 
     number: int
     text: Phrase | Phrases | str
@@ -129,7 +129,7 @@ def _shown(cell: Cell) -> str:
 
 
 def _numbered_reasons(rows: Sequence[Row], tongue: Language) -> tuple[list[str], list[list[Cell]]]:
-    """Long reasons that several rows give, to be told above them; and the rows, with the number of the note instead."""
+    """Long reasons that several rows share, to be shown above; and the rows, with the note's number instead."""
     reasons: dict[object, list[Phrase | Phrases | str]] = {}
     for part in (part for row in rows for cell in row for part in _parts(cell.reason)):
         reasons.setdefault(_kind(part), []).append(part)
@@ -152,7 +152,7 @@ def _parts(reason: Phrase | Phrases | str) -> Iterator[Phrase | Phrases | str]:
 
 
 def _kind(reason: Phrase | Phrases | str) -> object:
-    """What is the same in reasons that are told once."""
+    """What is the same in reasons that are shown once."""
     if isinstance(reason, Phrase):
         return reason.template, *((name, str(value)) for name, value in reason.fields.items() if name != _DIFFERING)
     return str(reason)

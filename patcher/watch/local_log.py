@@ -1,6 +1,6 @@
 """Follow a log on this machine as it grows: also one that is not there yet, is rotated, or cut short.
 
-Of what is there already only the lines that matter are read; when they were written is told by their own time stamps.
+Of what is there already only the lines that matter are read; their own time stamps say when they were written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REACH = 1 << 16
 _HALF_HOUR = 1800.0
 """Seconds: the offsets of time zones are multiples of it, as those of India and Newfoundland."""
 _NEAR = 60.0
-"""Seconds by which the last time told and the last write may differ beyond whole half hours: a run says something
+"""Seconds by which the last time stamp and the last write may differ beyond whole half hours: a run says something
 about once a minute."""
 
 
@@ -44,15 +44,15 @@ class Stamps:
         self.first = None if first is None else first + self._shift
 
     def at(self, offset: int) -> float | None:
-        """The last time that is told before the byte at `offset`; None where none is near."""
+        """The last time stamp before the byte at `offset`; None where none is near."""
         found = self._found(offset + 1, last=True)
         return None if found is None else min(found + self._shift, self._wrote)
 
     def _found(self, end: int, *, last: bool) -> float | None:
         begin = max(0, end - REACH)
         lines = os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace").splitlines()
-        told = (self._time(line) for line in (reversed(lines) if last else lines))
-        return next((stamp for stamp in told if stamp is not None), None)
+        stamps = (self._time(line) for line in (reversed(lines) if last else lines))
+        return next((stamp for stamp in stamps if stamp is not None), None)
 
     def _time(self, line: str) -> float | None:
         """The time that a line tells; one without a year is of the year before where it were in the future else."""
@@ -63,7 +63,7 @@ class Stamps:
 
 
 def _shift(last: float, wrote: float) -> float:
-    """What a clock of another time zone is off by: whole half hours between the last time told and the last write."""
+    """What a clock of another time zone is off by: whole half hours between the last time stamp and the last write."""
     whole = round((wrote - last) / _HALF_HOUR) * _HALF_HOUR
     return whole if whole and abs(wrote - last - whole) < _NEAR and abs(whole) <= 14 * 3600 else 0.0
 
@@ -199,8 +199,8 @@ class LocalLog:
 
         lines, self._offset, newlines = find_lines(self._log, FIRST_SEEN, LAST_SEEN, when)
         at, last = 0.0, max(0.0, wrote - begun)
-        for number, end, told, text in lines:
-            at = max(at, told if told is not None else at)
+        for number, end, stamp, text in lines:
+            at = max(at, stamp if stamp is not None else at)
             state.take_line(Line(text, number, end), min(at, last))
         self._lines = Lines(self._offset, newlines + 1)
         for text in self._last_words():

@@ -69,8 +69,8 @@ class HostMachine:
         return dict(self._do(lambda link: link.channel.ask("pulse", order=self._order, gpus=gpus).values))
 
     def stacks(self, native: bool = False) -> MachineStacks:
-        told = self._do(lambda link: link.channel.ask("stacks", order=self._order, native=native).values)
-        return read_stacks(told, self.name, self._root)
+        answer = self._do(lambda link: link.channel.ask("stacks", order=self._order, native=native).values)
+        return read_stacks(answer, self.name, self._root)
 
 
 _BEGIN, _PULSE, _STACKS = 60.0, 5.0, 60.0
@@ -78,7 +78,7 @@ _BEGIN, _PULSE, _STACKS = 60.0, 5.0, 60.0
 
 
 class NodeMachine:
-    """One node. What it does not answer in time is left out, and told once."""
+    """One node. What it does not answer in time is left out, and reported once."""
 
     def __init__(self, cluster: Cluster, node: Node, order: Order, problem: Callable[[Phrase], object]) -> None:
         self.name = node.name
@@ -86,12 +86,12 @@ class NodeMachine:
         self._silent = False
 
     def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
-        told = self._ask("pulse", _PULSE, gpus=gpus)
-        return told if told is not None else {"processes": [], "gpus": None, "rays": []}
+        answer = self._ask("pulse", _PULSE, gpus=gpus)
+        return answer if answer is not None else {"processes": [], "gpus": None, "rays": []}
 
     def stacks(self, native: bool = False) -> MachineStacks:
-        told = self._ask("stacks", _STACKS, native=native)
-        return read_stacks(told, self.name) if told is not None else MachineStacks(self.name, [], [], None)
+        answer = self._ask("stacks", _STACKS, native=native)
+        return read_stacks(answer, self.name) if answer is not None else MachineStacks(self.name, [], [], None)
 
     def _ask(self, verb: str, limit: float, **args: Any) -> Any:
         found = self._cluster.see(verb, {"order": self._order, **args}, limit, only=[self._node.id])
@@ -109,7 +109,7 @@ def other_nodes(
 ) -> tuple[str, list[NodeMachine]]:
     """The cluster's address as its raylets say it, and the nodes that see other processes than this machine does.
 
-    Good until `stack` is closed. Where the cluster cannot be joined that is told, and there are no nodes. `mark` is
+    Good until `stack` is closed. Where the cluster cannot be joined that is reported, and there are no nodes. `mark` is
     the job's id, if there is one.
     """
     from patcher.cluster.joining import joined

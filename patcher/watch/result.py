@@ -84,12 +84,12 @@ class WatchResult:
 
 
 def _milestone(one: Milestone) -> dict[str, Any]:
-    told: dict[str, Any] = {"phase": one.phase, "at": round(one.at, 1), "took": round(one.took, 1)}
+    fields: dict[str, Any] = {"phase": one.phase, "at": round(one.at, 1), "took": round(one.took, 1)}
     if one.step is not None:
-        told |= {"step": one.step, "steps": one.steps}
+        fields |= {"step": one.step, "steps": one.steps}
     elif one.before is not None:
-        told["before"] = one.before
-    return told
+        fields["before"] = one.before
+    return fields
 
 
 def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _group(group: Group) -> dict[str, Any]:
         "titles": sorted({process.title for process in group.processes})[:4],
         "frames": [f"{frame.place}:{frame.line}" if frame.line else frame.place for frame in group.frames],
         "where": group.where,
-        "doing": str(group.told) or None,
+        "doing": str(group.action) or None,
         "state": first.state,
         "how": first.how,
         "odd": bool(group.odd),

@@ -187,7 +187,7 @@ class LogActivity:
         """When that bar last changed."""
         self.last = ""
         self._seen: deque[str] = deque(maxlen=_SAME)
-        self._told: deque[str] = deque(maxlen=_SAME)
+        self._reported: deque[str] = deque(maxlen=_SAME)
 
     def take(self, text: str, at: float) -> bool:
         """Take a line without prefixes. Returns whether it is a sign of life: a new text that speaks of no waiting."""
@@ -214,9 +214,9 @@ class LogActivity:
     def is_worth_showing(self, text: str) -> bool:
         """Whether a line is worth showing to who watches, once."""
         message = _TIMES.sub("", text.strip())
-        if not _TELLS.search(text) or message in self._told:
+        if not _TELLS.search(text) or message in self._reported:
             return False
-        self._told.append(message)
+        self._reported.append(message)
         return True
 
 
@@ -368,7 +368,7 @@ class Source(Protocol):
         """Take the processes that were seen, as `UsageMeter.look` tells them."""
 
     def end(self) -> End | None:
-        """How it ended; None as long as it runs, as far as can be told."""
+        """How it ended; None as long as it runs, as far as is known."""
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         """The log, opened to be read from its beginning, or as much of its end as is kept; by name."""

@@ -305,8 +305,8 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
         connection, place = link.open()
         lasting = LastingConnection(link.reconnect, connection, listener.problem, back=back)
         if source is None:
-            told = lasting.ask("job_look", id=asked.job).values
-            job, versions = job_of(told), dict(told.get("facts", {}).get("versions", {}))
+            state = lasting.ask("job_look", id=asked.job).values
+            job, versions = job_of(state), dict(state.get("facts", {}).get("versions", {}))
             source = HostLog(host, job, lasting)
             order: dict[str, Any] = {"job": job.id, "ray": asked.ray}
             address = asked.ray

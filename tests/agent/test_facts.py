@@ -9,7 +9,7 @@ import time
 import pytest
 
 from patcher.messages import english, phrase
-from patcher.remote.agent.facts import Fact, Untold, gather, run
+from patcher.remote.agent.facts import Fact, UnknownFact, gather, run
 
 
 def test_a_fact_that_hangs_is_told_as_missing_and_the_rest_is_there() -> None:
@@ -28,7 +28,7 @@ def test_a_fact_that_hangs_is_told_as_missing_and_the_rest_is_there() -> None:
 
 def test_what_cannot_be_told_says_why() -> None:
     def untold() -> None:
-        raise Untold(phrase("there is no {program}", program="tmux"))
+        raise UnknownFact(phrase("there is no {program}", program="tmux"))
 
     def unreadable() -> None:
         raise PermissionError(13, "Permission denied")
@@ -47,13 +47,13 @@ def test_a_bug_is_a_bug() -> None:
 
 def test_a_program_that_hangs_is_left_after_its_limit() -> None:
     begun = time.monotonic()
-    with pytest.raises(Untold) as untold:
+    with pytest.raises(UnknownFact) as untold:
         run([sys.executable, "-c", "import time; time.sleep(60)"], 0.3)
     assert "no answer within 0.3 s" in english(untold.value.reason)
     assert time.monotonic() - begun < 5
 
 
 def test_a_program_that_is_not_there() -> None:
-    with pytest.raises(Untold) as untold:
+    with pytest.raises(UnknownFact) as untold:
         run(["/no/such/program"], 1)
     assert english(untold.value.reason) == "/no/such/program: No such file or directory"

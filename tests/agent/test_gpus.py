@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.messages import english
-from patcher.remote.agent.facts import Output, Untold
+from patcher.remote.agent.facts import Output, UnknownFact
 from patcher.remote.agent.gpus import parse_driver, parse_gpus, parse_kernel_module, parse_processes
 
 MIB = 1 << 20
@@ -97,16 +97,16 @@ def test_a_gpu_that_is_lost_does_not_hide_the_others() -> None:
     ],
 )
 def test_why_there_is_none_is_told_in_its_own_words(output: Output) -> None:
-    with pytest.raises(Untold) as untold:
+    with pytest.raises(UnknownFact) as untold:
         parse_gpus(output)
     said = english(untold.value.reason)
     assert said.startswith(f"nvidia-smi: {(output.out + output.err).splitlines()[0].strip()}")
-    with pytest.raises(Untold):
+    with pytest.raises(UnknownFact):
         parse_driver(output)
 
 
 def test_silence_is_told_too() -> None:
-    with pytest.raises(Untold) as untold:
+    with pytest.raises(UnknownFact) as untold:
         parse_gpus(out("", 255))
     assert "255" in english(untold.value.reason)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher.remote.agent.environs import parse_environ
-from patcher.remote.agent.facts import Untold
+from patcher.remote.agent.facts import UnknownFact
 from patcher.remote.agent.gpus import is_stub, libcuda, parse_ldconfig
 from patcher.remote.agent.resources import (
     parse_cpu_quota,
@@ -104,7 +104,7 @@ def test_a_login_shell_that_greets_does_not_hide_its_variables() -> None:
 
 
 def test_a_login_shell_that_says_nothing_of_use() -> None:
-    with pytest.raises(Untold):
+    with pytest.raises(UnknownFact):
         parse_environ("This account is currently not available.\n")
 
 

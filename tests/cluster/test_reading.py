@@ -77,12 +77,12 @@ def test_an_answer_without_a_usable_tree_has_its_reason_in_both_languages() -> N
     ("why", "state"), [("died", "died"), ("late", "late"), ("failed", "failed"), ("something new", "failed")]
 )
 def test_a_lost_one(why: str, state: str) -> None:
-    found = failed_node(node_of(ASKED), {"event": "lost", "id": "ab12", "why": why, "told": "its reason"})
+    found = failed_node(node_of(ASKED), {"event": "lost", "id": "ab12", "why": why, "text": "its reason"})
     assert (found.state, str(found.detail), found.facts) == (state, "its reason", None)
 
 
 @pytest.mark.parametrize(
-    ("python", "crashed", "told"),
+    ("python", "crashed", "text"),
     [
         ("3.9.18", "SyntaxError: x", "its workers run Python 3.9.18; 3.10 or later is needed"),
         ("3.12.1", "Traceback\n  File\nKeyError: 'x'", "KeyError: 'x'"),

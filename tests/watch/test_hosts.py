@@ -128,7 +128,7 @@ def test_a_rank_is_not_there_when_the_group_forms(stalled: Start, tmp_path: Path
     def check(found: ProcessGroups, how: str) -> None:
         assert (found.absent, found.size, found.odd) == ((1,), 3, ())
         waiting = next(group for group in found.groups if group.ranks == (0, 2))
-        assert str(waiting.told) == "waits for the ranks to form a group"
+        assert str(waiting.action) == "waits for the ranks to form a group"
 
     stalled("ranks:absent_rank:3", str(tmp_path / "store"), python=python).soon("hook", check, 120)
 
@@ -136,12 +136,12 @@ def test_a_rank_is_not_there_when_the_group_forms(stalled: Start, tmp_path: Path
 def test_a_worker_of_a_data_loader_is_stopped(stalled: Start, python: str) -> None:
     def check(found: ProcessGroups, how: str) -> None:
         odd = found.odd[0]
-        assert str(odd.told) == "is stopped by a signal"
+        assert str(odd.action) == "is stopped by a signal"
         assert odd.ranks in ((0,), ())
         if how != "proc":
             assert (odd.role, odd.ranks) == ("loader", (0,))
             waiting = next(group for group in found.groups if group.role == "rank" and group.ranks == (0,))
-            assert str(waiting.told) == "waits for data"
+            assert str(waiting.action) == "waits for data"
             assert shown(found, "dataloader-worker-stopped")
 
     stalled("ranks:loader:2", python=python).each_way(check, 120)
@@ -159,7 +159,7 @@ def test_an_actor_never_answers(stalled: Start, python: str, ray_folder: str) ->
         if how == "proc":
             return
         driver = next(group for group in found.groups if group.role == "driver")
-        assert str(driver.told) == "waits for an answer of Ray"
+        assert str(driver.action) == "waits for an answer of Ray"
         rank = next(group for group in found.groups if group.role == "rank")
         assert rank.ranks == (0,)
         assert rank.where.endswith(":load_nothing")

@@ -33,7 +33,7 @@ def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path) -> None:
         assert odd_ranks(found) == [(1,)]
         assert str(found.odd[0].odd) == "holds the file lock that others wait for"
         others = of_ranks(found, 0, 2)
-        assert str(others.told) == "waits for a file lock"
+        assert str(others.action) == "waits for a file lock"
         if how != "proc":
             assert found.odd[0].where.endswith("stalls.py:consume_batch")
             assert others.where.endswith("stalls.py:held_lock")
@@ -44,7 +44,7 @@ def test_a_rank_holds_a_lock_for_ever(stalled: Start, tmp_path: Path) -> None:
 def test_a_rank_is_stopped(stalled: Start) -> None:
     def check(found: ProcessGroups, how: str) -> None:
         assert odd_ranks(found) == [(2,)]
-        assert str(found.odd[0].told) == "is stopped by a signal"
+        assert str(found.odd[0].action) == "is stopped by a signal"
         assert of_ranks(found, 0, 1)
         state = Path(f"/proc/{found.odd[0].pids[0]}/stat").read_text().rpartition(")")[2].split()[0]
         assert state == "T"
@@ -55,18 +55,18 @@ def test_a_rank_is_stopped(stalled: Start) -> None:
 def test_a_queue_stays_empty(stalled: Start) -> None:
     def check(found: ProcessGroups, how: str) -> None:
         if how == "proc":
-            assert str(of_ranks(found, 0, 1, 2).told) == "waits for a lock or another thread"
+            assert str(of_ranks(found, 0, 1, 2).action) == "waits for a lock or another thread"
             return
         assert odd_ranks(found) == [(0,)]
-        assert str(of_ranks(found, 1, 2).told) == "waits at an empty queue"
-        assert str(found.odd[0].told) == "waits for another thread"
+        assert str(of_ranks(found, 1, 2).action) == "waits at an empty queue"
+        assert str(found.odd[0].action) == "waits for another thread"
 
     stalled("ranks:empty_queue:3").each_way(check)
 
 
 def test_a_worker_of_a_pool_never_answers(stalled: Start) -> None:
     def check(found: ProcessGroups, how: str) -> None:
-        assert "sleeps" in [str(group.told) for group in found.groups if group.role == "worker"]
+        assert "sleeps" in [str(group.action) for group in found.groups if group.role == "worker"]
         if how != "proc":
             (driver,) = (group for group in found.groups if group.role == "driver")
             assert [frame.function.rpartition(".")[2] for frame in driver.frames][:2] == ["apply", "pool"]

@@ -256,7 +256,7 @@ def _block(run: _Interpretation, body: Sequence[ast.stmt]) -> Term | None:
 
 
 def _both(run: _Interpretation, one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> Term | None:
-    """Where a test cannot be told, both ways must come to the same."""
+    """Where a test cannot be known, both ways must come to the same."""
     found: list[Term | None] = []
     for body in (one, other):
         inner = _Interpretation(run.evaluator, run.summary, run.function, dict(run.local), run.fuel)

@@ -50,7 +50,7 @@ class Evaluator(NameResolver):
         self._answers: dict[tuple[int, str], tuple[ast.expr, bool | None, bool]] = {}
 
     def holds(self, test: ast.expr, context: EvalContext) -> bool | None:
-        """Whether a test is true on the target; None if that cannot be told."""
+        """Whether a test is true on the target; None if that cannot be known."""
         key = (id(test), f"{context.summary.file}:{context.function}")
         # With local values (a function that is being interpreted) the answer may be another each time.
         if not context.local and key in self._answers:

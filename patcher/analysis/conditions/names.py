@@ -159,7 +159,7 @@ class NameResolver(ABC):
 
     @abstractmethod
     def runs(self, conditions: tuple[Condition, ...], context: EvalContext) -> bool | None:
-        """Whether code under these conditions runs; None if that cannot be told."""
+        """Whether code under these conditions runs; None if that cannot be known."""
 
     @abstractmethod
     def attribute_of(self, term: Term, name: str) -> Term:

@@ -253,7 +253,7 @@ def _ensures(test: ast.expr, name: str, holds: bool) -> bool:
 
 
 def _is_feature(use: Use) -> bool:
-    """Whether a test around the use that cannot be told asks for a setting."""
+    """Whether a test around the use that cannot be known asks for a setting."""
     for condition in use.context.conditions:
         if isinstance(condition, When):
             for node in ast.walk(condition.test):

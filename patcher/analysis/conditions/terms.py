@@ -62,7 +62,7 @@ class Off:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Not to be told."""
+    """Not known."""
 
 
 Term: TypeAlias = Known | Reference | Method | SignatureOf | Names | Setting | Off | Unknown

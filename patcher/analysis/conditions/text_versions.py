@@ -76,7 +76,7 @@ def _finding(
     written = ast.unparse(test)
     wrong = as_text is not None and as_versions is not None and as_text is not as_versions
     if wrong:
-        detail = phrase("{test} compares versions as text: here it is {told}", test=written, told=str(as_text))
+        detail = phrase("{test} compares versions as text: here it is {result}", test=written, result=str(as_text))
     else:
         detail = phrase("{test} compares versions as text", test=written)
     return Finding(

@@ -378,7 +378,7 @@ def _keyword_spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) ->
             case _:
                 pass
     mentioned = sum(1 for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == words)
-    # `kwargs` goes to several calls, or is changed or stored: then what the function takes cannot be told.
+    # `kwargs` goes to several calls, or is changed or stored: then what the function takes cannot be known.
     if mentioned != known or len(calls) != 1:
         return None
     return calls[0], frozenset(read)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def meaning_of(program: Program, definition: Definition, asked: str = "") -> Meanings:
-    """What a definition means as a value; a variable is what it holds, if that can be told."""
+    """What a definition means as a value; a variable is what it holds, if that is known."""
     match definition:
         case Module() | Class() | Function() | Absent():
             return (definition,)
@@ -65,7 +65,7 @@ def meaning_of(program: Program, definition: Definition, asked: str = "") -> Mea
 
 
 def variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
-    """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be told."""
+    """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be known."""
     key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
     return program.once(key, lambda: _variable_value(program, variable, frame), (variable,))
 
@@ -76,7 +76,7 @@ def _variable_value(program: Program, variable: Variable, frame: Frame) -> Meani
     if variable.annotation is not None and not _says_nothing(variable.annotation):
         values = annotated_as(program, variable.annotation, frame.module, frame)
     if not values and variable.value is not None:
-        # `engine = None` at module level is filled in later, with what cannot be told.
+        # `engine = None` at module level is filled in later, with what cannot be known.
         if isinstance(variable.value, ast.Constant) and variable.value.value is None:
             return (variable,) if variable.annotation is None else ()
         values = infer(program, variable.value, frame)

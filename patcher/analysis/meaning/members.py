@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def lookup(program: Program, of: Meaning, name: str) -> Meanings:
-    """What the attribute can be; `Absent` if it is not there, `Unknown` with a symbol if that cannot be told."""
+    """What the attribute can be; `Absent` if it is not there, `Unknown` with a symbol if that cannot be known."""
     match of:
         case Module():
             return _of_module(program, of, name)
@@ -312,7 +312,7 @@ def _of_target(
 
 
 def delegates(program: Program, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
-    """What the class's `__getattr__` gives for a name; None if that cannot be told."""
+    """What the class's `__getattr__` gives for a name; None if that cannot be known."""
     own = {method.name: method for method in methods(program.symbols(owner.module), owner)}
     node = own.get("__getattr__")
     if node is None or "__getattribute__" in own:

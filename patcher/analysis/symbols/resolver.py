@@ -105,7 +105,7 @@ class Symbols:
             case Unknown():
                 return None
             case External():
-                # `vllm.utils.torch` is there, though what it is lies outside; `vllm.utils.torch.foo` cannot be told.
+                # `vllm.utils.torch` is there, though what it is lies outside; `vllm.utils.torch.foo` cannot be known.
                 return True if self._binds(query[1]) else None
             case _:
                 return True

@@ -29,8 +29,8 @@ def report(request: Request) -> dict[str, Any]:
     """Rows, columns with their types, and the first row, shortened. `python` reads `file`. Raises Refusal."""
     path = _find_file(request)
     started = time.monotonic()
-    told = _run_program(request, {"do": "report", "file": path})
-    return {**told, "seconds": time.monotonic() - started, "file": path, "size": os.path.getsize(path)}
+    answer = _run_program(request, {"do": "report", "file": path})
+    return {**answer, "seconds": time.monotonic() - started, "file": path, "size": os.path.getsize(path)}
 
 
 def tiny(request: Request) -> dict[str, Any]:
@@ -51,14 +51,14 @@ def tiny(request: Request) -> dict[str, Any]:
     temporary = f"{target}.uky-{os.getpid()}-{os.urandom(4).hex()}"
     task = {"do": "tiny", "file": path, "to": target, "temporary": temporary}
     try:
-        told = _run_program(request, {**task, "rows": int(args.get("rows") or 2), "force": bool(args.get("force"))})
-        if told["how"] == "written":
-            told["how"] = "updated" if os.path.lexists(target) else "written"
+        answer = _run_program(request, {**task, "rows": int(args.get("rows") or 2), "force": bool(args.get("force"))})
+        if answer["how"] == "written":
+            answer["how"] = "updated" if os.path.lexists(target) else "written"
             _put_in_place(temporary, target, path)
     finally:
         if os.path.lexists(temporary):
             os.unlink(temporary)
-    return {"file": target, "of": path, "rows": told["rows"], "how": told["how"]}
+    return {"file": target, "of": path, "rows": answer["rows"], "how": answer["how"]}
 
 
 def _put_in_place(temporary: str, target: str, source: str) -> None:
@@ -116,12 +116,12 @@ def _run_program(request: Request, task: dict[str, Any]) -> dict[str, Any]:
         if child.poll() is None:
             _kill(child)
     try:
-        told = parse_json(out)
+        answer = parse_json(out)
     except ValueError:
         raise _crashed(python, child.returncode, err) from None
-    if "problem" in told:
-        raise _refused(python, task, told)
-    return dict(told)
+    if "problem" in answer:
+        raise _refused(python, task, answer)
+    return dict(answer)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
@@ -141,10 +141,10 @@ def _crashed(python: str, code: int, err: bytes) -> Refusal:
     return Refusal("crashed", phrase("{python}: ended with {number}", python=python, number=code), cause)
 
 
-def _refused(python: str, task: dict[str, Any], told: dict[str, Any]) -> Refusal:
+def _refused(python: str, task: dict[str, Any], answer: dict[str, Any]) -> Refusal:
     """The program's `problem` as an error."""
-    kind = str(told["problem"])
-    cause: Message | None = phrase("{reason}", reason=told["text"]) if told.get("text") else None
+    kind = str(answer["problem"])
+    cause: Message | None = phrase("{reason}", reason=answer["text"]) if answer.get("text") else None
     if kind == "reader":
         title = phrase("{python}: has no pyarrow", python=python)
         return Refusal(kind, title, cause, phrase("Install pyarrow there: verl reads its data with it."))

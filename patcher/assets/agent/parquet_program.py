@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import Any
 
 LONGEST = 300
-"""Characters of a text, and items of a list by ITEMS, that are told of the first row."""
+"""Characters of a text, and items of a list by ITEMS, that are shown of the first row."""
 ITEMS = 5
 """A list of turns is recognised by its first ones."""
 DEEPEST = 6
-"""Levels of a nested value that are told: a prompt is a list of turns of parts, which are three."""
+"""Levels of a nested value that are shown: a prompt is a list of turns of parts, which are three."""
 MARK = b"uky-patch"
 """In the metadata of a file that was made here, so that it may be replaced."""
 

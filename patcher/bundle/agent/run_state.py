@@ -18,7 +18,7 @@ from patcher.jobs.agent.traces import session_of
 from patcher.logs.agent.writers import writers
 from patcher.remote.agent import gpus, place, variables
 from patcher.remote.agent.environs import search
-from patcher.remote.agent.facts import Fact, Untold, gather, run
+from patcher.remote.agent.facts import Fact, UnknownFact, gather, run
 from patcher.secrets.known import values_here
 from patcher.secrets.redacting import Redactor
 from patcher.worktree import files
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 GROUPS = 6
-"""Environments that differ and are told: of the driver, the workers, the engine, and a few more."""
+"""Environments that differ and are shown: of the driver, the workers, the engine, and a few more."""
 _COMMAND = 8192
 """Characters of a command line: a run with a hundred overrides has some thousand."""
 _LIMITS = "/proc/self/limits"
@@ -65,8 +65,9 @@ def run_state(request: Request) -> dict[str, Any]:
     """What is known of the run: of the job `id`, of whoever writes the file `log`, or of neither.
 
     `python` is the interpreter that trains. Answers `job` as `look` does, `processes`, `environments` (see
-    `variables.told`), `command`, `script`, `devices`, `smi`, `limits`, `ray` (see `_ray`), `others`: the tree's other
-    jobs, `names` (users, hosts, homes), `hidden`: how many secrets were taken out, `missing`: why what is not there.
+    `variables.report_of`), `command`, `script`, `devices`, `smi`, `limits`, `ray` (see `_ray`), `others`: the tree's
+    other jobs, `names` (users, hosts, homes), `hidden`: how many secrets were taken out, `missing`: what is not there,
+    and why.
     """
     args = request.args
     job = _job(request, args) if "job" in args else None
@@ -87,7 +88,7 @@ def run_state(request: Request) -> dict[str, Any]:
             ),
         }
     )
-    told = {
+    state = {
         "job": job,
         "processes": [dict(process._asdict(), command=_command(process.pid, redactor)) for process in mine],
         "command": redactor.text(_started_as(job, mine)),
@@ -101,8 +102,8 @@ def run_state(request: Request) -> dict[str, Any]:
         "names": _names(),
         "missing": missing,
     }
-    told["hidden"] = redactor.count
-    return told
+    state["hidden"] = redactor.count
+    return state
 
 
 def _job(request: Request, args: dict[str, Any]) -> dict[str, Any]:
@@ -161,11 +162,11 @@ def _environments(
     ordered = sorted(groups.values(), key=lambda group: (-sum(_trains(one) for one in group), group[0].pid))
     for group in ordered[:GROUPS]:
         names = ", ".join(sorted({process.name for process in group})[:4])
-        found.append(variables.told(environments[group[0].pid], names, [process.pid for process in group]))
+        found.append(variables.report_of(environments[group[0].pid], names, [process.pid for process in group]))
     if not found and job is not None and "variables" in job:
         found = [{"whose": "start", "pids": [], "variables": job["variables"], "others": job.get("others", 0)}]
     if not found and job is not None:
-        found = [variables.told(starting.login_environment()[0], "login", [])]
+        found = [variables.report_of(starting.login_environment()[0], "login", [])]
     for one in found:
         one["variables"] = {name: redactor.text(value) for name, value in one["variables"].items()}
     return found
@@ -268,8 +269,8 @@ def _find_session(job: dict[str, Any] | None, mine: list[Process], log: str | No
         return (own[-1], True) if own else (None, False)
     newest = os.path.realpath("/tmp/ray/session_latest")
     try:
-        told = os.stat(os.path.join(newest, "logs", "raylet.out"))
-        if log is not None and told.st_uid == os.getuid() and abs(told.st_mtime - os.stat(log).st_mtime) < NEAR:
+        status = os.stat(os.path.join(newest, "logs", "raylet.out"))
+        if log is not None and status.st_uid == os.getuid() and abs(status.st_mtime - os.stat(log).st_mtime) < NEAR:
             return newest, False
     except OSError:
         pass
@@ -288,18 +289,18 @@ def _ask_ray(
     """Ask the `ray` of the interpreter that trains, with Ray's own variables as the cluster has them."""
     places = [os.path.dirname(python)] if python else []
     program = shutil.which("ray", path=search(*places, environment.get("PATH", ""), os.environ.get("PATH", "")))
-    told: dict[str, Any] = {"command": " ".join(["ray", *words]), "output": "", "reason": None}
+    answer: dict[str, Any] = {"command": " ".join(["ray", *words]), "output": "", "reason": None}
     if program is None:
-        told["reason"] = "there is no ray"
-        return told
+        answer["reason"] = "there is no ray"
+        return answer
     settings = {name: value for name, value in environment.items() if name.startswith("RAY_")}
     try:
         output = run([program, *words, "--address", address], RAY_SECONDS, settings)
-    except Untold:
-        told["reason"] = "no answer"
-        return told
-    told["output"] = redactor.text((output.out if output.code == 0 else output.out + output.err)[-LOG_END:])
-    return told
+    except UnknownFact:
+        answer["reason"] = "no answer"
+        return answer
+    answer["output"] = redactor.text((output.out if output.code == 0 else output.out + output.err)[-LOG_END:])
+    return answer
 
 
 def _ray_logs(folder: str, redactor: Redactor) -> list[dict[str, Any]]:

@@ -148,7 +148,7 @@ def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     what = _all(repair.finding.detail for repair in group)
     change = phrase("{package} {version}: {what}", package=package, version=since or target, what=what)
     evidence = _all(repair.evidence for repair in group)
-    reason = phrase("{told}. The repair rests on this: {evidence}.", told=change, evidence=evidence)
+    reason = phrase("{change}. The repair rests on this: {evidence}.", change=change, evidence=evidence)
     title = _all(repair.title for repair in group)
     return Record(
         id=name,

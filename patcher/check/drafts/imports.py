@@ -91,7 +91,7 @@ def _module(old: str, finding: Finding, modules: tuple[str, ...]) -> Moved | Non
     others = [module for module in modules if module != old]
     if len(others) > 1 and finding.moved_to in others:
         others = [finding.moved_to]
-    # Two modules of that name: which one is meant cannot be told.
+    # Two modules of that name: which one is meant cannot be known.
     if len(others) != 1:
         return None
     evidence = phrase("{new} is the only module of its name there now, and has all that is used of it", new=others[0])

@@ -34,7 +34,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     was = before.resolve(finding.symbol).definition
     found = [node for node in code.everything if isinstance(node, cst.Attribute) and node.attr.value == name]
     nodes = [node for node in found if code.lines(node)[1] == finding.line]
-    # Two attributes of that name end on the line: which one is meant cannot be told.
+    # Two attributes of that name end on the line: which one is meant cannot be known.
     if len(nodes) != 1:
         return []
     node = nodes[0]

@@ -69,7 +69,7 @@ def bind(shape: Shape, signature: Signature, before: Signature | None = None) ->
 
 
 def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, before: Signature | None) -> list[str]:
-    """The parameters that too many positional arguments were meant for; "" for one that cannot be told."""
+    """The parameters that too many positional arguments were meant for; "" for one that cannot be known."""
     now = {one.name for one in takers}
     if before is not None:
         old = [one.name for one in before.parameters if one.kind != "keyword"][: len(positional)]

@@ -77,7 +77,7 @@ def missing_module(symbols: Symbols, dotted: str) -> str:
     for length in range(1, len(parts) + 1):
         part = ".".join(parts[:length])
         found = symbols.modules.find(part)
-        # What lies below a compiled module cannot be told.
+        # What lies below a compiled module cannot be known.
         if isinstance(found, Unknown):
             return ""
         if found is None:

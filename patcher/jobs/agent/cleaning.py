@@ -114,7 +114,7 @@ def _unlink_latest(session: str) -> None:
 
 
 def remove(path: str, identity: Sequence[int]) -> None:
-    """Remove a file of this user, or a folder with all in it, told by device and inode. No symlink is followed.
+    """Remove a file of this user, or a folder with all in it, identified by device and inode. No symlink is followed.
 
     Each folder is held open while its entries are removed, so a folder that somebody puts in its place is not reached.
 

@@ -38,7 +38,7 @@ STARTING = 60.0
 SILENT = 120.0
 """Seconds without a sign of life after which a job on another machine counts as lost: twelve of its pulses."""
 
-Told = Dict[str, Any]
+State = Dict[str, Any]
 _TEXTS = ("script", "root", "user", "shell", "profile")
 _LISTS = ("argv", "env", "secrets", "arguments")
 _TABLES = ("machine", "facts", "variables")
@@ -80,7 +80,7 @@ def folder_of(root: str, wanted: str | None) -> str:
     return os.path.join(jobs_folder(root), matching[0])
 
 
-def look(folder: str) -> Told:
+def look(folder: str) -> State:
     """What is known of a job now: what was noted, and `state`.
 
     starting, running, ended, stopped, lost: it is gone and nobody noted how it ended. `watched` is false where it runs
@@ -89,18 +89,18 @@ def look(folder: str) -> Told:
     job = _noted(read(os.path.join(folder, "job.json")))
     end = _end(folder)
     stopped = os.path.exists(os.path.join(folder, "stop.json"))
-    told: Told = dict(job, id=os.path.basename(folder), folder=folder, watched=True, elsewhere=None, end=end)
-    told["state"] = _state(folder, job, end, stopped, told)
-    if told["state"] == "lost" and (again := _end(folder)) is not None:
-        told["end"], told["state"] = again, "stopped" if stopped else "ended"
-    told["size"] = _size(os.path.join(folder, "log"))
-    told["now"] = _now(told)
-    told["free"] = _free(folder)
-    told["tmux"] = os.path.exists(os.path.join(folder, SOCKET))
-    return told
+    state: State = dict(job, id=os.path.basename(folder), folder=folder, watched=True, elsewhere=None, end=end)
+    state["state"] = _state(folder, job, end, stopped, state)
+    if state["state"] == "lost" and (again := _end(folder)) is not None:
+        state["end"], state["state"] = again, "stopped" if stopped else "ended"
+    state["size"] = _size(os.path.join(folder, "log"))
+    state["now"] = _now(state)
+    state["free"] = _free(folder)
+    state["tmux"] = os.path.exists(os.path.join(folder, SOCKET))
+    return state
 
 
-def _state(folder: str, job: Told, end: Told | None, stopped: bool, told: Told) -> str:
+def _state(folder: str, job: State, end: State | None, stopped: bool, state: State) -> str:
     if end is not None:
         return "stopped" if stopped else "ended"
     if job.get("process") is None:
@@ -108,26 +108,26 @@ def _state(folder: str, job: Told, end: Told | None, stopped: bool, told: Told) 
     there = job["machine"]
     now = processes.here()
     if there.get("host") != now["host"] or (there.get("boot") == now["boot"] and there.get("space") != now["space"]):
-        told["elsewhere"] = there.get("host")
+        state["elsewhere"] = there.get("host")
         quiet = time.time() - _changed(os.path.join(folder, "times"), job)
         return "running" if quiet < SILENT else "lost"
     if there.get("boot") == now["boot"]:
-        told["watched"] = processes.watched(told) or _is_anothers(job.get("runner"))
-        if told["watched"] or processes.leads(told):
+        state["watched"] = processes.watched(state) or _is_anothers(job.get("runner"))
+        if state["watched"] or processes.leads(state):
             return "running"
     return "stopped" if stopped else "lost"
 
 
-def _now(told: Told) -> float:
+def _now(state: State) -> float:
     """Seconds from the job's start to now, or to its end."""
-    if told["end"] is not None:
-        return float(told["end"]["seconds"])
-    if "clock" in told and told["machine"] == processes.here():
-        return time.monotonic() - float(told["clock"])
-    return max(0.0, time.time() - float(told.get("started") or told.get("ordered") or time.time()))
+    if state["end"] is not None:
+        return float(state["end"]["seconds"])
+    if "clock" in state and state["machine"] == processes.here():
+        return time.monotonic() - float(state["clock"])
+    return max(0.0, time.time() - float(state.get("started") or state.get("ordered") or time.time()))
 
 
-def _changed(path: str, job: Told) -> float:
+def _changed(path: str, job: State) -> float:
     try:
         return os.stat(path).st_mtime
     except OSError:
@@ -153,9 +153,9 @@ def log(folder: str) -> BinaryIO:
         raise Refusal("unreadable", title, cause) from error
 
 
-def _noted(record: Any) -> Told:
+def _noted(record: Any) -> State:
     """A record's values, as far as each is of the kind that it must be: anybody may have written it."""
-    found: Told = dict.fromkeys(_TEXTS, "")
+    found: State = dict.fromkeys(_TEXTS, "")
     found.update({name: [] for name in _LISTS})
     found.update({name: {} for name in _TABLES})
     found.update(profile=None, ordered=0.0, others=0, steps=None)
@@ -182,7 +182,7 @@ def _is_right(name: str, value: Any) -> bool:
     return False
 
 
-def _end(folder: str) -> Told | None:
+def _end(folder: str) -> State | None:
     end = read(os.path.join(folder, "end.json"))
     if not isinstance(end, dict) or not _is_number(end.get("code")):
         return None
@@ -193,7 +193,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_anothers(process: Told | None) -> bool:
+def _is_anothers(process: State | None) -> bool:
     """Whether a process that was noted runs as another user, whom this one cannot look at more closely."""
     return process is not None and processes.alive(process) and processes.owner_of(process["pid"]) != os.getuid()
 
@@ -289,8 +289,8 @@ def keep_working_configuration(request: Request) -> dict[str, Any]:
                 content, found = files.read_and_status(os.path.join(at, name), files.SOURCE_BYTES)
                 files.replace(os.path.join(to, name), content, mode=stat.S_IMODE(found.st_mode))
         facts = dict(job["facts"], **request.args["facts"])
-        told = dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"])
-        files.replace(os.path.join(to, "working.json"), json.dumps(told, indent=1).encode())
+        working = dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"])
+        files.replace(os.path.join(to, "working.json"), json.dumps(working, indent=1).encode())
         link = os.path.join(above, "latest.new")
         disk.symlink(os.path.basename(to), link)
         disk.replace(link, os.path.join(above, "latest"))

@@ -1,4 +1,4 @@
-"""What a job left on this machine, told from what belongs to somebody else. Reads only.
+"""What a job left on this machine, separated from what belongs to somebody else. Reads only.
 
 A thing counts as the job's only by proof:
 

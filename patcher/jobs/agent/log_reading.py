@@ -43,22 +43,22 @@ def jobs(request: Request) -> dict[str, Any]:
 def look(request: Request) -> dict[str, Any]:
     """One job, and what it uses: `processes` with their CPU in percent and memory, and the GPUs."""
     at = folder.folder_of(place.root(request), request.args.get("id"))
-    told = folder.look(at)
-    before = processes.of_job(told, processes.table()) if told["elsewhere"] is None and "runner" in told else []
+    state = folder.look(at)
+    before = processes.of_job(state, processes.table()) if state["elsewhere"] is None and "runner" in state else []
     if before:
         time.sleep(_WATCHED)
     earlier = {process.pid: process.cpu for process in before}
-    told["processes"] = []
+    state["processes"] = []
     for pid in earlier:
         process = processes.one(pid)
         if process is not None:
             share = max(0.0, process.cpu - earlier[pid]) / _WATCHED * 100
-            told["processes"].append(
+            state["processes"].append(
                 {"pid": pid, "name": process.name, "cpu": share, "seconds": process.cpu, "memory": process.memory}
             )
-    told["gpus"] = processes.gpus_in_use()
-    told["working"] = working_configuration(place.root(request))
-    return told
+    state["gpus"] = processes.gpus_in_use()
+    state["working"] = working_configuration(place.root(request))
+    return state
 
 
 def follow(request: Request) -> dict[str, Any]:
@@ -171,9 +171,9 @@ BLOCK = 1 << 20
 FIRST = 3
 """How often each text of `first` counts: its first place tells the milestone, and eight ranks may say it at once."""
 LAST = 200
-"""Lines of `last` that are told: the last steps, and a traceback behind them."""
+"""Lines of `last` that are shown: the last steps, and a traceback behind them."""
 LONGEST = 500
-"""Bytes of a line that are told: an exception says what it is at its beginning."""
+"""Bytes of a line that are shown: an exception says what it is at its beginning."""
 
 Found = List[Any]
 """A line: its number, the offset behind it, when it was there, its text."""
@@ -216,13 +216,13 @@ def find_lines(
         piece = log.read(BLOCK)
         block = rest + piece
         whole = block.rfind(b"\n") + 1 or (len(block) if len(block) > 4 * BLOCK else 0)
-        counted = told = 0
+        counted = shown_to = 0
         for found in texts.finditer(block, 0, whole):
-            if found.start() < told:
+            if found.start() < shown_to:
                 continue
             start, end = _line(block, found.start(), whole)
             newlines += block.count(b"\n", counted, start)
-            counted, told = start, end
+            counted, shown_to = start, end
             text = block[start : min(end, start + LONGEST)].decode("utf-8", "replace")
             line = [newlines + 1, offset + end, when(offset + end - 1), text]
             if found.group() not in early:

@@ -1,4 +1,4 @@
-"""What runs on this machine, told by /proc: which processes belong to a job, and what they use."""
+"""What runs on this machine, read from /proc: which processes belong to a job, and what they use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from patcher.jobs.agent.runner import start_of
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, phrase
 from patcher.remote.agent import gpus
-from patcher.remote.agent.facts import Untold
+from patcher.remote.agent.facts import UnknownFact
 
 MARK = "UKY_PATCH_JOB"
 """The variable that every process of a job has in its environment, with the job's id as its value."""
@@ -119,7 +119,7 @@ def signals(pid: int) -> tuple[int, int]:
 
 
 def user_of(pid: int) -> str:
-    """The name of the user that a process runs as; empty where it cannot be told."""
+    """The name of the user that a process runs as; empty where that is unknown."""
     try:
         return pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
     except (OSError, KeyError):
@@ -264,7 +264,7 @@ def gpus_in_use() -> list[dict[str, Any]]:
     try:
         found = gpus.gpus()
         running = gpus.processes()
-    except Untold:
+    except UnknownFact:
         return []
     by_uuid = {gpu["uuid"]: dict(gpu, busy=[]) for gpu in found}
     for process in running:

@@ -80,11 +80,11 @@ def main(folder: str) -> None:
             start_new_session=True,
         )
         begun, clock = time.time(), time.monotonic()
-        told = order["job"]
-        told["runner"] = {"pid": os.getpid(), "start": start_of(os.getpid())}
-        told["process"] = {"pid": job.pid, "start": start_of(job.pid)}
-        told["started"], told["clock"] = begun, clock
-        write_whole(os.path.join(folder, "job.json"), told)
+        facts = order["job"]
+        facts["runner"] = {"pid": os.getpid(), "start": start_of(os.getpid())}
+        facts["process"] = {"pid": job.pid, "start": start_of(job.pid)}
+        facts["started"], facts["clock"] = begun, clock
+        write_whole(os.path.join(folder, "job.json"), facts)
     except OSError as error:
         answer.write(json.dumps({"error": error.strerror or str(error), "file": error.filename}))
         answer.close()
@@ -101,7 +101,7 @@ def main(folder: str) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what the job leaves behind, so that its processes can be told by their ancestry."""
+    """Become the parent of what the job leaves behind, so that its processes can be recognised by their ancestry."""
     try:
         import ctypes
 

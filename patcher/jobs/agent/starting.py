@@ -186,15 +186,15 @@ def _require_idle(root: str, wanted: str | None, host: str) -> None:
 
 
 def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
-    told = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
+    holder = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
     if process["pid"] is None:
-        return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **told)
+        return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **holder)
     user = process["user"] or phrase("another user")
-    told.update(pid=process["pid"], name=os.path.basename(process["name"]) or "?")
+    holder.update(pid=process["pid"], name=os.path.basename(process["name"]) or "?")
     mark = processes.mark_of(process["pid"])
     if mark is not None:
-        return phrase("GPU {index}: process {pid} ({name}) of job {id}, {memory} GiB", id=mark, **told)
-    return phrase("GPU {index}: process {pid} ({name}) of {user}, {memory} GiB", user=user, **told)
+        return phrase("GPU {index}: process {pid} ({name}) of job {id}, {memory} GiB", id=mark, **holder)
+    return phrase("GPU {index}: process {pid} ({name}) of {user}, {memory} GiB", user=user, **holder)
 
 
 def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
@@ -256,10 +256,10 @@ def _launch(at: str, order: dict[str, Any]) -> None:
     if not ready:
         runner.kill()
     runner.wait()
-    told = parse_json(answer) if answer else {"error": "the program that runs it gave no answer", "file": at}
-    if "error" in told:
+    outcome = parse_json(answer) if answer else {"error": "the program that runs it gave no answer", "file": at}
+    if "error" in outcome:
         shutil.rmtree(at, ignore_errors=True)
-        cause = phrase("{file}: {reason}", file=told.get("file") or at, reason=phrase(told["error"]))
+        cause = phrase("{file}: {reason}", file=outcome.get("file") or at, reason=phrase(outcome["error"]))
         raise Refusal("unwritable", phrase("the job cannot be started"), cause)
 
 

@@ -1,4 +1,4 @@
-"""Stop a job: its own processes, told by their start, their session, their ancestry and their mark; never by a name."""
+"""Stop a job: its own processes, known by their start, session, ancestry and mark, never by a name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def end(
     """
     targets: Targets = {}
     _gather(gather, targets)
-    request.emit(stopping=[_told(process) for process in targets.values()])
+    request.emit(stopping=[_as_dict(process) for process in targets.values()])
     leader = job.get("process")
     own = leader is not None and processes.alive(leader) and leader["pid"] in targets
     if own and job["state"] in ("running", "starting"):
@@ -89,9 +89,9 @@ def end(
     left = _alive(targets)
     _await_end(at)
     ended = [
-        dict(_told(process), how=how.get(process.pid, "TERM")) for process in targets.values() if process not in left
+        dict(_as_dict(process), how=how.get(process.pid, "TERM")) for process in targets.values() if process not in left
     ]
-    return ended, [_told(process) for process in left]
+    return ended, [_as_dict(process) for process in left]
 
 
 def _gather(gather: Callable[[Targets], None], targets: Targets) -> None:
@@ -157,5 +157,5 @@ def _await_end(at: str) -> None:
         time.sleep(NAP)
 
 
-def _told(process: Process) -> dict[str, Any]:
+def _as_dict(process: Process) -> dict[str, Any]:
     return {"pid": process.pid, "name": process.name}

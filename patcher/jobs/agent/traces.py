@@ -74,13 +74,13 @@ class Traces:
             kind, path, device, inode = one
             key: Any = path if kind == "session" else bound.get(path) if kind == "socket" else (device, inode)
             if key in held:
-                told = {"kind": kind, "path": path, "device": device, "inode": inode, "pid": held[key]}
-                told["seal"] = seal(self._folder, told, self._key)
+                trace = {"kind": kind, "path": path, "device": device, "inode": inode, "pid": held[key]}
+                trace["seal"] = seal(self._folder, trace, self._key)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 with os.fdopen(
                     os.open(os.path.join(self._folder, NOTE), flags, 0o600), "a", encoding="utf-8"
                 ) as stream:
-                    stream.write(json.dumps(told) + "\n")
+                    stream.write(json.dumps(trace) + "\n")
             if key in held or now > until:
                 del self._open[one]
 

@@ -33,7 +33,7 @@ _SHOWN = 5
 def prepare(request: Request) -> dict[str, Any]:
     """Make the folder for what comes in. Answers which files are whole there already, and what rsync there is.
 
-    `seconds` is the time that this took here, so that the line's own can be told.
+    `seconds` is the time that this took here, so that the line's own can be computed.
     """
     began = time.monotonic()
     root, comparison = root_of(request), _comparison(request)

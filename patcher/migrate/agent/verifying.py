@@ -38,9 +38,9 @@ def _wrong(root: str, wanted: dict[str, manifest.Entry]) -> dict[str, Message]:
     wrong = {path: _missing(error) for path, error in failed.items()}
     for path, entry in wanted.items():
         if entry.link is not None:
-            told = _link(os.path.join(root, path), entry.link)
-            if told is not None:
-                wrong[path] = told
+            problem = _link(os.path.join(root, path), entry.link)
+            if problem is not None:
+                wrong[path] = problem
         elif path in found and found[path].sha256 != entry.sha256:
             wrong[path] = phrase("has another content")
     return wrong

@@ -154,7 +154,7 @@ class ReleaseRequest:
         every = self.index.files(self.name)
         found = _of_version(every, self.version)
         if found:
-            # Withdrawn releases are still installed somewhere, so they can be checked against; the user is told.
+            # Withdrawn releases are still installed somewhere, so they can be checked against; the user is informed.
             if all(file.yanked is not None for file in found):
                 text = "{name} {version} was withdrawn from the index: {why}"
                 why = found[0].yanked or phrase("no reason given")

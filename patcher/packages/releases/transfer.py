@@ -88,8 +88,8 @@ def download(
             )
         for kind, digest in kinds.items():
             if digest.hexdigest() not in hashes[kind]:
-                wrong = {"kind": kind, "found": digest.hexdigest(), "said": hashes[kind][0]}
-                raise _FailedError(phrase("its {kind} is {found}, the index says {said}", **wrong))
+                wrong = {"kind": kind, "found": digest.hexdigest(), "listed": hashes[kind][0]}
+                raise _FailedError(phrase("its {kind} is {found}, the index says {listed}", **wrong))
 
     _retry(attempt, shown)
 
@@ -97,7 +97,7 @@ def download(
 class RangeFile(io.RawIOBase):
     """A remote file to read from anywhere, in blocks of one MiB that are kept. `fetched` counts the bytes.
 
-    `wanted`: how many bytes it will be in all, None while nobody has told.
+    `wanted`: how many bytes it will be in all, None while that is unknown.
     """
 
     def __init__(self, client: Client, url: str, shown: str, progress: Progress) -> None:

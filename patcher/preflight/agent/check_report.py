@@ -34,7 +34,7 @@ class Check:
         self.name = name
         self._needed = needed
         self._fix = fix
-        self._told = False
+        self._reported = False
         self._began = time.monotonic()
 
     def ok(self, detail: Message, fix: Message | None = None, **values: Any) -> None:
@@ -60,7 +60,7 @@ class Check:
     ) -> bool:
         if error is None or isinstance(error, StopHere):
             return error is not None and not self._needed
-        if self._told:
+        if self._reported:
             return not self._needed
         self._tell("fail", last_words(error), self._fix, {})
         if self._needed:
@@ -68,7 +68,7 @@ class Check:
         return True
 
     def _tell(self, status: str, detail: Message, fix: Message | None, values: Mapping[str, Any]) -> None:
-        self._told = True
+        self._reported = True
         seconds = time.monotonic() - self._began
         say({"check": self.name, "status": status, "detail": detail, "fix": fix, "seconds": seconds, "values": values})
 
@@ -89,9 +89,9 @@ def last_words(error: BaseException) -> Message:
     error_name = type(error).__name__
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _foreign(frame.filename)]
     if not frames:
-        return phrase("{error}: {said}", error=error_name, said=text)
+        return phrase("{error}: {message}", error=error_name, message=text)
     place = f"{short(frames[-1].filename)}:{frames[-1].lineno}"
-    return phrase("{error}: {said} ({place})", error=error_name, said=text, place=place)
+    return phrase("{error}: {message} ({place})", error=error_name, message=text, place=place)
 
 
 def short(path: str) -> str:

@@ -43,12 +43,12 @@ def place(text: str, root: str) -> str:
     if not frames:
         return ""
     inner = frames[0]
-    told = _told(inner, root)
+    stack = _frame_text(inner, root)
     if _standard(inner[0]):
         caller = next((frame for frame in frames if not _standard(frame[0])), None)
         if caller is not None:
-            told += " < " + _told(caller, root)
-    return told
+            stack += " < " + _frame_text(caller, root)
+    return stack
 
 
 def threads(text: str) -> list[Thread]:
@@ -71,7 +71,7 @@ def _frames(text: str) -> list[tuple[str, str, str]]:
     return crashed or (found[-1].frames if found else [])
 
 
-def _told(frame: tuple[str, str, str], root: str) -> str:
+def _frame_text(frame: tuple[str, str, str], root: str) -> str:
     path, line, function = frame
     _head, found, tail = path.rpartition("-packages/")
     if found:

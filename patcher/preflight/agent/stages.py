@@ -41,7 +41,7 @@ def limits() -> dict[str, Any]:
         "files": _shown_limit(files),
         "processes": _shown_limit(processes),
     }
-    told = phrase(
+    message = phrase(
         "/dev/shm {shm}, {files} open {files:file|files}, {processes} {processes:process|processes}", **fields
     )
     fix = None
@@ -51,7 +51,7 @@ def limits() -> dict[str, Any]:
         fix = phrase("ulimit -n 65536, in the run script or for the user")
     elif 0 <= processes < PROCESSES:
         fix = phrase("ulimit -u 65536; else threads cannot be made: pthread_create failed")
-    return _verdict_on_machine("limits", "ok" if fix is None else "warn", told, fix, started)
+    return _verdict_on_machine("limits", "ok" if fix is None else "warn", message, fix, started)
 
 
 def triton_cache(env: dict[str, str]) -> dict[str, Any]:
@@ -63,17 +63,17 @@ def triton_cache(env: dict[str, str]) -> dict[str, Any]:
         at = os.path.dirname(at)
     fix = phrase("export TRITON_CACHE_DIR=FOLDER that this user can write to")
     if not os.path.isdir(at):
-        told = phrase("{folder} cannot be made: {at} is no folder", folder=folder, at=at)
-        return _verdict_on_machine("triton cache", "fail", told, fix, started)
+        message = phrase("{folder} cannot be made: {at} is no folder", folder=folder, at=at)
+        return _verdict_on_machine("triton cache", "fail", message, fix, started)
     if not os.access(at, os.W_OK | os.X_OK):
-        told = phrase("{folder} cannot be written: {at} belongs to somebody else", folder=folder, at=at)
-        return _verdict_on_machine("triton cache", "fail", told, fix, started)
+        message = phrase("{folder} cannot be written: {at} belongs to somebody else", folder=folder, at=at)
+        return _verdict_on_machine("triton cache", "fail", message, fix, started)
     free = os.statvfs(at)
-    told = phrase("{folder} can be written", folder=folder)
+    message = phrase("{folder} can be written", folder=folder)
     if free.f_bavail * free.f_frsize < 100 << 20:
-        told = phrase("{folder}: the disk is full", folder=folder)
-        return _verdict_on_machine("triton cache", "fail", told, fix, started)
-    return _verdict_on_machine("triton cache", "ok", told, None, started)
+        message = phrase("{folder}: the disk is full", folder=folder)
+        return _verdict_on_machine("triton cache", "fail", message, fix, started)
+    return _verdict_on_machine("triton cache", "ok", message, None, started)
 
 
 def _disk_size(folder: str) -> int | None:

@@ -14,7 +14,7 @@ from patcher.messages import Message, phrase, why
 
 _LINE_PREFIX = r"(?:\([^)]*pid=\d+\)\s*)?(?:ERROR\s[\d: -]*(?:\[[^\]]*\])?\s*)?"
 """What each process of vLLM writes before a line."""
-_ENGINE_ERROR = re.compile(rf"^{_LINE_PREFIX}(?P<said>[A-Za-z_][\w.]*(?:Error|Exception): .+)$")
+_ENGINE_ERROR = re.compile(rf"^{_LINE_PREFIX}(?P<message>[A-Za-z_][\w.]*(?:Error|Exception): .+)$")
 _FOLLOWS = ("Engine core initialization failed", "WorkerProc initialization failed", "Worker failed with error")
 """What the processes above say when one below has failed."""
 _LONGEST = 400
@@ -26,14 +26,14 @@ def first_error(output: str) -> str:
     for line in output.splitlines():
         found = _ENGINE_ERROR.match(line.strip())
         if found and not any(text in line for text in _FOLLOWS):
-            return _cut(" ".join(found["said"].split()))
+            return _cut(" ".join(found["message"].split()))
     return ""
 
 
 def error_in(output: str) -> str:
     """The last words of the last error in a program's output, one line; else its last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    found = [match["said"] for line in lines if (match := _ERROR.match(line))]
+    found = [match["message"] for line in lines if (match := _ERROR.match(line))]
     return _cut((found or lines or [""])[-1])
 
 
@@ -66,7 +66,7 @@ def fix_of(words: str) -> Message:
 
 
 Verdict = Dict[str, Any]
-_ERROR = re.compile(r"^(?P<said>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit): .+)$")
+_ERROR = re.compile(r"^(?P<message>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit): .+)$")
 
 
 def _verdict(status: str, detail: Message, fix: Message | None = None) -> Verdict:
@@ -79,46 +79,46 @@ def verdict_of_message(message: Verdict, output: str) -> Verdict:
     detail, fix = message["detail"], message["fix"]
     if values.pop("look_into_output", False):
         words = first_error(output)
-        detail = phrase("{said}", said=words) if words else detail
+        detail = phrase("{message}", message=words) if words else detail
         fix = fix_of(words)
     found = _verdict(message["status"], detail, fix)
     return dict(found, name=message["check"], seconds=message["seconds"], values=values)
 
 
 def verdict_of_overtime(budget: float, at_work: bool, stack: str, output: str = "") -> Verdict:
-    """The budget is spent. An engine that waits for a process of its own that has failed is told by that failure."""
+    """The budget is spent. Where the engine waits for its own process that failed, that failure is the cause."""
     if words := first_error(output):
-        return _verdict("fail", phrase("{said}", said=words), fix_of(words))
-    told = {"seconds": f"{budget:g}", "place": stack}
+        return _verdict("fail", phrase("{message}", message=words), fix_of(words))
+    given = {"seconds": f"{budget:g}", "place": stack}
     if at_work:
-        detail = phrase("slow: still at work after {seconds} s", seconds=told["seconds"])
+        detail = phrase("slow: still at work after {seconds} s", seconds=given["seconds"])
         if stack:
-            detail = phrase("slow: still at work after {seconds} s, at {place}", **told)
+            detail = phrase("slow: still at work after {seconds} s, at {place}", **given)
         fix = phrase("run it again: what was read is cached now; or give it longer with --budget")
         return _verdict("warn", detail, fix)
-    detail = phrase("hangs: nothing done any more after {seconds} s", seconds=told["seconds"])
+    detail = phrase("hangs: nothing done any more after {seconds} s", seconds=given["seconds"])
     if stack:
-        detail = phrase("hangs: nothing done any more after {seconds} s, at {place}", **told)
+        detail = phrase("hangs: nothing done any more after {seconds} s, at {place}", **given)
     fix = phrase("look at that line: it waits for a lock, a network or a file system that does not answer")
     return _verdict("fail", detail, fix)
 
 
 def verdict_of_exit(code: int, stack: str, output: str) -> Verdict:
-    """A process that ended before it had told all. `code` is negative for a signal."""
+    """A process that ended before it had reported all. `code` is negative for a signal."""
     if code == 0 and not stack:
         return _verdict("fail", phrase("ended without a word, with exit code 0"))
     last = error_in(output)
     if code >= 0:
         detail = phrase("ended with exit code {code}", code=code)
         if last:
-            detail = phrase("ended with exit code {code}: {said}", code=code, said=last)
+            detail = phrase("ended with exit code {code}: {message}", code=code, message=last)
         return _verdict("fail", detail)
     name = _signal(-code)
     detail = phrase("killed by {signal}", signal=name)
     if stack:
         detail = phrase("killed by {signal} at {place}", signal=name, place=stack)
     elif last:
-        detail = phrase("killed by {signal}: {said}", signal=name, said=last)
+        detail = phrase("killed by {signal}: {message}", signal=name, message=last)
     fix = phrase("a compiled part does not fit this machine or another package: install matching versions")
     if -code == signal.SIGKILL:
         fix = phrase("the machine ran out of memory: see dmesg, and the limit of the container")

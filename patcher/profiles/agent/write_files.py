@@ -54,7 +54,7 @@ _LARGEST = 2**20
 
 
 def write_files(request: Request) -> dict[str, Any]:
-    """Write the files of the body, which are told in `files` by path, size and mode.
+    """Write the files of the body, which are listed in `files` by path, size and mode.
 
     With `dry`, writes nothing. Answers for each file what became of it (see `WriteOutcome` in
     `patcher.profiles.rendered_file`) and, if another text is there, that text.

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 
 from patcher.messages import Message, phrase
-from patcher.remote.agent.facts import Untold, run
+from patcher.remote.agent.facts import UnknownFact, run
 
 SECONDS = 1.2
 WANTED = (
@@ -32,7 +32,7 @@ def own() -> dict[str, str]:
 
 
 def login() -> dict[str, str]:
-    """The wanted variables as a login shell of this user has them. Raises Untold."""
+    """The wanted variables as a login shell of this user has them. Raises UnknownFact."""
     try:
         shell = pwd.getpwuid(os.getuid()).pw_shell
     except KeyError:
@@ -46,25 +46,25 @@ def parse_environ(text: str) -> dict[str, str]:
     pairs = (entry.rpartition("\n")[2].partition("=") if "=" in entry else ("", "", "") for entry in text.split("\0"))
     found = {name: value for name, _, value in pairs if name in WANTED}
     if not found:
-        raise Untold(phrase("the login shell did not tell its environment"))
+        raise UnknownFact(phrase("the login shell did not tell its environment"))
     return found
 
 
 class Login:
-    """The variables of a login shell, asked for once, when they first matter. Nothing where they cannot be told."""
+    """The variables of a login shell, asked for once, when they first matter. Nothing where they cannot be known."""
 
     def __init__(self) -> None:
         self._asking = threading.Lock()
         self._known: dict[str, str] | None = None
         self.reason: Message | None = None
-        """Why they cannot be told."""
+        """Why they cannot be known."""
 
     def __call__(self) -> dict[str, str]:
         with self._asking:
             if self._known is None:
                 try:
                     self._known = login()
-                except Untold as untold:
+                except UnknownFact as untold:
                     self._known, self.reason = {}, untold.reason
             return self._known
 

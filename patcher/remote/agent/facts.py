@@ -1,4 +1,4 @@
-"""Facts about this machine: found all at once, each within a limit of its own, or told as missing."""
+"""Facts about this machine: found all at once, each within a limit of its own, or reported as missing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Fact(NamedTuple):
     seconds: float
 
 
-class Untold(Exception):  # noqa: N818
-    """Something cannot be told here, and why."""
+class UnknownFact(Exception):  # noqa: N818
+    """Something cannot be known here, and why."""
 
     def __init__(self, reason: Message) -> None:
         super().__init__(reason["template"])
@@ -74,7 +74,7 @@ def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Message
 def _find(name: str, find: Callable[[], Any], answers: Any) -> None:
     try:
         answers.put((name, find(), None, None))
-    except Untold as untold:
+    except UnknownFact as untold:
         answers.put((name, None, untold.reason, None))
     except OSError as error:
         answers.put((name, None, why(error), None))
@@ -85,7 +85,7 @@ def _find(name: str, find: Callable[[], Any], answers: Any) -> None:
 def run(command: list[str], seconds: float, variables: Mapping[str, str] | None = None) -> Output:
     """Run a program that only looks, with some variables more.
 
-    Raises Untold where it is not there or does not end in time.
+    Raises UnknownFact where it is not there or does not end in time.
     """
     try:
         process = subprocess.Popen(
@@ -97,13 +97,13 @@ def run(command: list[str], seconds: float, variables: Mapping[str, str] | None 
             start_new_session=True,
         )
     except OSError as error:
-        raise Untold(phrase("{program}: {reason}", program=command[0], reason=why(error))) from error
+        raise UnknownFact(phrase("{program}: {reason}", program=command[0], reason=why(error))) from error
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         _end(process)
         reason = phrase("{program} gave no answer within {seconds} s", program=command[0], seconds=seconds)
-        raise Untold(reason) from None
+        raise UnknownFact(reason) from None
     return Output(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 

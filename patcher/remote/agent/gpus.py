@@ -11,7 +11,7 @@ from typing import Any, Iterable, Mapping
 
 from patcher.messages import Message, phrase
 from patcher.remote.agent.environs import search
-from patcher.remote.agent.facts import Output, Untold, run
+from patcher.remote.agent.facts import Output, UnknownFact, run
 from patcher.worktree import files
 
 SECONDS = 6.0
@@ -25,7 +25,7 @@ _LDCONFIG_SECONDS = 1.0
 
 
 def gpus() -> list[dict[str, Any]]:
-    """Each GPU. Raises Untold with nvidia-smi's own sentence where it has none to give."""
+    """Each GPU. Raises UnknownFact with nvidia-smi's own sentence where it has none to give."""
     return parse_gpus(_ask(f"--query-gpu={_GPU_FIELDS}"))
 
 
@@ -41,7 +41,7 @@ def driver() -> dict[str, str | None]:
     """The driver's version and the newest CUDA that it supports."""
     try:
         return parse_driver(run([_nvidia_smi()], SECONDS))
-    except Untold:
+    except UnknownFact:
         try:
             with open("/proc/driver/nvidia/version", encoding="utf-8", errors="replace") as file:
                 return {"driver": parse_kernel_module(file.read()), "cuda": None}
@@ -73,7 +73,7 @@ def parse_gpus(output: Output) -> list[dict[str, Any]]:
             }
         )
     if not found:
-        raise Untold(_complaint(output))
+        raise UnknownFact(_complaint(output))
     return found
 
 
@@ -90,7 +90,7 @@ def parse_processes(output: Output) -> list[dict[str, Any]]:
                 {"uuid": uuid, "pid": int(pid), "name": name.strip() if known else "", "memory": _bytes(memory) or 0}
             )
     if not found and output.code:
-        raise Untold(_complaint(output))
+        raise UnknownFact(_complaint(output))
     return found
 
 
@@ -99,7 +99,7 @@ def parse_driver(output: Output) -> dict[str, str | None]:
     version = re.search(r"Driver Version\s*:\s*([\d.]+)", output.out, re.IGNORECASE)
     cuda = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", output.out)
     if version is None:
-        raise Untold(_complaint(output))
+        raise UnknownFact(_complaint(output))
     return {"driver": version[1], "cuda": cuda[1] if cuda else None}
 
 
@@ -117,14 +117,14 @@ def _nvidia_smi() -> str:
     places = search(os.environ.get("PATH", ""), *_PLACES)
     found = shutil.which("nvidia-smi", path=places)
     if found is None:
-        raise Untold(phrase("there is no nvidia-smi"))
+        raise UnknownFact(phrase("there is no nvidia-smi"))
     return found
 
 
 def _complaint(output: Output) -> Message:
     text = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
     if text:
-        return phrase("nvidia-smi: {said}", said=text[:300])
+        return phrase("nvidia-smi: {message}", message=text[:300])
     return phrase("nvidia-smi ended with {code} and said nothing", code=output.code)
 
 
@@ -202,6 +202,6 @@ def _ldconfig() -> str:
     for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
         try:
             return run([program, "-p"], _LDCONFIG_SECONDS).out
-        except Untold:
+        except UnknownFact:
             continue
     return ""

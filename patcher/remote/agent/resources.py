@@ -7,7 +7,7 @@ import re
 import shutil
 from typing import Any, Iterator
 
-from patcher.remote.agent.facts import Untold, run
+from patcher.remote.agent.facts import UnknownFact, run
 
 _UNLIMITED = 1 << 60
 """Bytes from which on a limit is none: version 1 of control groups tells nearly 2**63 for no limit."""
@@ -143,7 +143,7 @@ def quota(path: str) -> int | None:
         return None
     try:
         return parse_disk_quota(run(["quota", "-w", "-p", "-l"], _QUOTA_SECONDS).out, source)
-    except Untold:
+    except UnknownFact:
         return None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from patcher.messages import phrase
 from patcher.remote.agent import environs, gpus, interpreters, place, resources
-from patcher.remote.agent.facts import Fact, Untold, gather, run
+from patcher.remote.agent.facts import Fact, UnknownFact, gather, run
 from patcher.remote.agent.serving import Request
 from patcher.worktree import files, places
 from patcher.worktree.json_text import parse_json
@@ -95,11 +95,13 @@ def _applied(root: str | None) -> dict[str, Any]:
 
 def _version(program: str, option: str, pattern: str) -> str:
     if shutil.which(program) is None:
-        raise Untold(phrase("there is no {program}", program=program))
+        raise UnknownFact(phrase("there is no {program}", program=program))
     output = run([program, option], _SHORT)
     found = re.search(pattern, output.out)
     if output.code or found is None:
-        raise Untold(phrase("{program} does not run: {said}", program=program, said=(output.err or output.out).strip()))
+        raise UnknownFact(
+            phrase("{program} does not run: {message}", program=program, message=(output.err or output.out).strip())
+        )
     return found[1]
 
 

@@ -1,4 +1,4 @@
-"""The variables that a report may show: a closed list. Of all others only their number is told."""
+"""The variables that a report may show: a closed list. Of all others only their number is shown."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def listed(name: str) -> bool:
     return name in _NAMES or name.startswith(_PREFIXES) or bool(_SLURM.fullmatch(name))
 
 
-def told(environment: Mapping[str, str], whose: str, pids: list[int]) -> dict[str, Any]:
+def report_of(environment: Mapping[str, str], whose: str, pids: list[int]) -> dict[str, Any]:
     """One environment: `whose` it is, its processes, what may be shown, and how many others there are."""
     found = shown(environment)
     return {"whose": whose, "pids": pids, "variables": found, "others": len(environment) - len(found)}

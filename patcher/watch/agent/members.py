@@ -42,7 +42,7 @@ def ray_workers(found: Iterable[int], address: str | None, everything: Table) ->
         wanted = re.compile(rf"--gcs-address={re.escape(address)}(?!\d)")
         here = {pid for pid, title in outside.items() if wanted.search(title)}
         return {pid for pid in everything if _raylet_of(pid) in here}
-    drivers = {told for pid in found for told in _drivers(pid)}
+    drivers = {driver for pid in found for driver in _drivers(pid)}
     served = {
         (pid, job) for pid, title in outside.items() for session, job in drivers if f"--session-name={session}" in title
     }
@@ -53,12 +53,12 @@ def ray_addresses(found: Iterable[int], everything: Table) -> list[str]:
     """The clusters that have processes among `found`, by the address of their head."""
     raylets = {pid for pid, process in everything.items() if process.name == "raylet"}
     served = {_raylet_of(pid) for pid in found} | set(found)
-    told = (_ADDRESS.search(title_of(pid)) for pid in raylets & served)
-    return sorted({match["address"] for match in told if match is not None})
+    matches = (_ADDRESS.search(title_of(pid)) for pid in raylets & served)
+    return sorted({match["address"] for match in matches if match is not None})
 
 
 def _drivers(pid: int) -> Iterable[tuple[str, str]]:
-    """Session and job of the driver that a process is, told by the log that it writes."""
+    """Session and job of the driver that a process is, known by the log that it writes."""
     for _, target in descriptors(pid):
         driver = _DRIVER.search(target)
         if driver is not None:

@@ -129,7 +129,7 @@ def socket_peers(pid: int, wanted: set[str]) -> dict[str, dict[str, str]]:
 def unanswered_connections(pid: int) -> list[str]:
     """Addresses that a process tries to reach and that do not answer."""
     wanted = {target for _, target in descriptors(pid) if target.startswith("socket:")}
-    return sorted({told["peer"] for told in socket_peers(pid, wanted).values() if told["state"] == "connecting"})
+    return sorted({peer["peer"] for peer in socket_peers(pid, wanted).values() if peer["state"] == "connecting"})
 
 
 def file_locks(members: Iterable[int]) -> list[dict[str, Any]]:
@@ -183,7 +183,7 @@ VARIABLES = (
 )
 """Variables that are looked at; no other is."""
 LONGEST = 300
-"""Characters of a command line that are told: set by hand, what tells processes apart stands at its beginning."""
+"""Characters of a command line that are shown: set by hand, what tells processes apart stands at its beginning."""
 _TRACE = 1 << 19
 """CAP_SYS_PTRACE."""
 
@@ -193,7 +193,7 @@ def process_facts(process: Process) -> dict[str, Any]:
     pid = process.pid
     status = processes.status(pid)
     shown = title(pid)
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "pid": pid,
         "parent": process.parent,
         "start": process.start,
@@ -210,8 +210,8 @@ def process_facts(process: Process) -> dict[str, Any]:
         "waits": _waits(pid),
         "kernel": _kernel(pid),
     }
-    told["closed"] = closed(pid, status)
-    return told
+    facts["closed"] = closed(pid, status)
+    return facts
 
 
 def title(pid: int) -> str:
@@ -220,7 +220,7 @@ def title(pid: int) -> str:
 
 
 def is_python(pid: int, name: str, shown: str) -> bool:
-    """Whether a Python runs in the process, as far as can be told."""
+    """Whether a Python runs in the process, as far as is known."""
     try:
         if os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith(("python", "pypy")):
             return True
@@ -251,16 +251,16 @@ def closed(pid: int, status: dict[str, str]) -> str:
 
 def _waits(pid: int) -> dict[str, Any]:
     """Where the main thread is in the kernel: `wchan`, the system call and the file that it is about."""
-    told: dict[str, Any] = {"wchan": _line(pid, "wchan").strip("0"), "call": None, "file": None}
+    wait: dict[str, Any] = {"wchan": _line(pid, "wchan").strip("0"), "call": None, "file": None}
     parts = _line(pid, "syscall").split()
     if len(parts) > 2 and parts[0].lstrip("-").isdigit():
-        told["call"] = call_name(int(parts[0]))
-        if told["call"] in ON_FILE:
+        wait["call"] = call_name(int(parts[0]))
+        if wait["call"] in ON_FILE:
             try:
-                told["file"] = os.readlink(f"/proc/{pid}/fd/{int(parts[1], 16)}")
+                wait["file"] = os.readlink(f"/proc/{pid}/fd/{int(parts[1], 16)}")
             except OSError:
                 pass
-    return told
+    return wait
 
 
 def _kernel(pid: int) -> list[str]:

@@ -42,20 +42,20 @@ class UsageMeter:
             self._walked = time.monotonic()
         else:
             found = self.members.known()
-        told = [self._told(process) for process in found]
+        samples = [self._sample(process) for process in found]
         return {
             "at": time.time(),
-            "processes": told,
+            "processes": samples,
             "gpus": processes.gpus_in_use() if gpus else None,
             "rays": self._rays,
         }
 
-    def _told(self, process: Process) -> dict[str, Any]:
+    def _sample(self, process: Process) -> dict[str, Any]:
         key = (process.pid, process.start)
         if key not in self._system:
             self._system[key] = is_system(process.name, title(process.pid))
-        told = {"pid": process.pid, "start": process.start, "cpu": process.cpu, "memory": process.memory}
-        return dict(told, ready=_ready(process.pid), name=process.name, system=self._system[key], **_io(process.pid))
+        sample = {"pid": process.pid, "start": process.start, "cpu": process.cpu, "memory": process.memory}
+        return dict(sample, ready=_ready(process.pid), name=process.name, system=self._system[key], **_io(process.pid))
 
 
 def pulse(request: Request) -> dict[str, Any]:

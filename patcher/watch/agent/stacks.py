@@ -96,9 +96,9 @@ SPY_SECONDS = 5.0
 NATIVE_SPY_SECONDS = 20.0
 """The same with frames of compiled code: it reads the symbols of torch's and CUDA's libraries first."""
 FRAMES = 100
-"""Frames of a thread that are told, innermost first: set by hand, deeper ones are of frameworks."""
+"""Frames of a thread that are shown, innermost first: set by hand, deeper ones are of frameworks."""
 THREADS = 60
-"""Threads of a process that are told, the main one first: pools have as many threads as the machine has cores."""
+"""Threads of a process that are shown, the main one first: pools have as many threads as the machine has cores."""
 
 
 def find_py_spy(pids: Iterable[int], folders: Iterable[str] = ()) -> str | None:
@@ -139,7 +139,7 @@ def dump_with_py_spy(program: str, pid: int, native: bool) -> tuple[list[dict[st
     return [], next((line for line in message if line.strip()), "py-spy found no stack")[:200]
 
 
-def _reduced(told: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
+def _reduced(raw: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
     """Each thread's name, whether it is the main one, whether it runs, and its frames, innermost first."""
     threads = [
         {
@@ -149,7 +149,7 @@ def _reduced(told: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
             "gil": bool(thread.get("owns_gil")),
             "frames": [[frame["filename"], frame["name"], frame["line"]] for frame in thread["frames"][:FRAMES]],
         }
-        for thread in told
+        for thread in raw
         if thread.get("pid", pid) == pid and thread.get("frames")
     ]
     return sorted(threads, key=lambda thread: not thread["main"])[:THREADS]
@@ -181,7 +181,7 @@ def _folders(pid: int) -> list[str]:
 BUDGET = 8.0
 """Seconds after which no further process is asked for its stacks; /proc is read of all. A person waits for it."""
 MOST = 400
-"""Processes that are told of. Set by hand: ranks, engines and loaders of eight GPUs are fewer."""
+"""Processes that are described. Set by hand: ranks, engines and loaders of eight GPUs are fewer."""
 AT_ONCE = 4
 """Processes that are asked side by side: the training shall keep the other cores."""
 
@@ -200,17 +200,17 @@ def stacks(request: Request) -> dict[str, Any]:
 def take_stacks(members: Members, order: Order, native: bool = False, bare: tuple[str, ...] = ()) -> dict[str, Any]:
     """As `stacks`."""
     found = members.all()[:MOST]
-    told = [process_facts(process) for process in found]
-    for process, one in zip(found, told):
+    facts = [process_facts(process) for process in found]
+    for process, one in zip(found, facts):
         one["env"] = one["env"] or rank_variables(process, order.get("stacks"))
-    wanted = [(process, one) for process, one in zip(found, told) if one["python"] and not one["system"]]
+    wanted = [(process, one) for process, one in zip(found, facts) if one["python"] and not one["system"]]
     folders = order.get("folders") or ()
     program = None if "py-spy" in bare else find_py_spy([process.pid for process, _ in wanted[:8]], folders)
     deadline = time.monotonic() + BUDGET * (3 if native else 1)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in pool.map(lambda pair: _stack(pair[0], pair[1], program, native, order, bare, deadline), wanted):
             pass
-    left = [one for process, one in zip(found, told) if start_of(process.pid) == process.start]
+    left = [one for process, one in zip(found, facts) if start_of(process.pid) == process.start]
     _tie_together(left)
     pids = [one["pid"] for one in left]
     return {"host": os.uname()[1], "processes": left, "locks": file_locks(pids), "spy": program, "user": os.getuid()}
@@ -218,39 +218,39 @@ def take_stacks(members: Members, order: Order, native: bool = False, bare: tupl
 
 def _stack(
     process: Process,
-    told: dict[str, Any],
+    facts: dict[str, Any],
     program: str | None,
     native: bool,
     order: Order,
     bare: tuple[str, ...],
     deadline: float,
 ) -> None:
-    """Put `how`, `stack` and `failed` into what is told of a process."""
-    told.update(how="proc", stack=None, failed=[])
+    """Put `how`, `stack` and `failed` into the facts of a process."""
+    facts.update(how="proc", stack=None, failed=[])
     if time.monotonic() > deadline:
-        told["failed"].append(["py-spy", "no time was left"])
+        facts["failed"].append(["py-spy", "no time was left"])
         return
     if program is not None and start_of(process.pid) == process.start:
         threads, why = dump_with_py_spy(program, process.pid, native)
         if threads:
-            told.update(how="py-spy", stack=threads)
+            facts.update(how="py-spy", stack=threads)
             return
-        told["failed"].append(["py-spy", why])
-    if "hook" in bare or told["state"] in "TtDZ":
+        facts["failed"].append(["py-spy", why])
+    if "hook" in bare or facts["state"] in "TtDZ":
         return
     text, why = dump_by_hook(process, order.get("stacks"))
     if text:
-        told.update(how="faulthandler", stack=text)
+        facts.update(how="faulthandler", stack=text)
     elif why != "no hook":
-        told["failed"].append(["faulthandler", why])
+        facts["failed"].append(["faulthandler", why])
 
 
-def _tie_together(told: list[dict[str, Any]]) -> None:
+def _tie_together(processes: list[dict[str, Any]]) -> None:
     """Say of what a process waits for who is at its other end."""
-    pids = [one["pid"] for one in told]
-    files = {one["waits"]["file"] for one in told} - {None}
+    pids = [one["pid"] for one in processes]
+    files = {one["waits"]["file"] for one in processes} - {None}
     ends = pipe_ends(pids, {file for file in files if file.startswith("pipe:")})
-    for one in told:
+    for one in processes:
         file = one["waits"]["file"] or ""
         if file.startswith("pipe:"):
             one["waits"]["ends"] = [end for end in ends.get(file, []) if end[0] != one["pid"]]

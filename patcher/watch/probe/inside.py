@@ -270,7 +270,7 @@ ANSWERS: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 def answer(name: str, args: dict[str, Any]) -> None:
     """Print one line: the rows, or why there are none."""
     try:
-        told: dict[str, Any] = {"rows": ANSWERS[name](args)}
+        reply: dict[str, Any] = {"rows": ANSWERS[name](args)}
     except BaseException as error:
-        told = {"error": f"{type(error).__name__}: {error}"}
-    print(MARK + json.dumps(told, default=str))
+        reply = {"error": f"{type(error).__name__}: {error}"}
+    print(MARK + json.dumps(reply, default=str))

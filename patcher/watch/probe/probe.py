@@ -46,9 +46,9 @@ class Probe:
             f"(lambda kept: (exec({source!r}, kept), kept['answer']({name!r}, {dict(args)!r})))({{'__name__': 'uky'}})"
         )
         for line in self._run("eval", f"{program};").splitlines():
-            _, mark, told = line.partition(inside.MARK)
+            _, mark, text = line.partition(inside.MARK)
             if mark:
-                return _rows(told, self.target)
+                return _rows(text, self.target)
         raise ProbingError(
             phrase("process {target} runs nothing for probing", target=self.target),
             cause=phrase("probing evaluates code only where the job's environment has ipykernel"),
@@ -98,8 +98,8 @@ class Probe:
         return done.stdout
 
 
-def _rows(told: str, target: str) -> list[dict[str, Any]]:
-    answer = parse_json(told)
+def _rows(text: str, target: str) -> list[dict[str, Any]]:
+    answer = parse_json(text)
     if "error" in answer:
         raise ProbingError(phrase("process {target} cannot tell", target=target), cause=answer["error"])
     rows: list[dict[str, Any]] = answer["rows"]
@@ -261,10 +261,10 @@ def _each(work: Callable[[Probe], Sequence[Mapping[str, Any]]], asked: Sequence[
 
 def _check_ranks(asked: Sequence[Probe]) -> None:
     """All ranks of one group are named, each once."""
-    told = [row for probe in asked for row in probe.ask("ranks", {})]
-    if not all(row["initialised"] for row in told) or sorted(row["rank"] for row in told) != list(range(len(asked))):
+    ranks = [row for probe in asked for row in probe.ask("ranks", {})]
+    if not all(row["initialised"] for row in ranks) or sorted(row["rank"] for row in ranks) != list(range(len(asked))):
         title: Phrase = phrase("not all ranks are named, or one is named twice")
-    elif (world := told[0]["world"]) != len(asked):
+    elif (world := ranks[0]["world"]) != len(asked):
         title = phrase("{count} of {world} {world:rank|ranks} are named", count=len(asked), world=world)
     else:
         return

@@ -25,7 +25,7 @@ PACKAGES = frozenset(
         *("sglang", "torch", "torchdata", "transformers", "triton", "trl", "verl", "vllm", "wandb"),
     )
 )
-"""Packages that frames are told by, known wherever they lie; not `datasets`, as folders of people's own are called."""
+"""Packages that frames are known by, wherever they lie; not `datasets`, as folders of people's own are called."""
 
 _LIBRARY = re.compile(r"(?:^|.*/)lib(?:64)?/python3[.\d]*t?/(?P<rest>.*)$")
 _NOISE = (
@@ -230,11 +230,11 @@ class FrameMeaning:
     """What a process does."""
 
     act: Act
-    told: Phrase
+    meaning: Phrase
 
 
 _SPECIFIC, _GENERAL, _IDLE = (
-    tuple((re.compile(pattern), act, told) for pattern, act, told in table) for table in (SPECIFIC, GENERAL, IDLE)
+    tuple((re.compile(pattern), act, meaning) for pattern, act, meaning in table) for table in (SPECIFIC, GENERAL, IDLE)
 )
 _PHASES = tuple((re.compile(pattern), phase) for pattern, phase in PHASES)
 _NEAR = 12
@@ -280,9 +280,9 @@ def phase_of_processes(processes: Sequence[Process]) -> Phase | None:
 
 
 def _found(table: Sequence[tuple[re.Pattern[str], Act, Phrase]], frame: Frame) -> FrameMeaning | None:
-    for pattern, act, told in table:
+    for pattern, act, meaning in table:
         if any(pattern.search(text) for text in frame.texts):
-            return FrameMeaning(act, told)
+            return FrameMeaning(act, meaning)
     return None
 
 

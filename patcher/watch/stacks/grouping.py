@@ -25,7 +25,7 @@ class Group:
 
     processes: tuple[Process, ...]
     frames: tuple[Frame, ...]
-    """Those that tell, innermost first; empty where only the kernel told."""
+    """Those that tell, innermost first; empty where only the kernel is known."""
     doing: FrameMeaning | None
     odd: Phrase | Phrases = NOTHING
     """Why it is taken for the odd one; nothing where it is not."""
@@ -43,11 +43,11 @@ class Group:
         return tuple(one.pid for one in self.processes)
 
     @property
-    def told(self) -> Phrase | Phrases:
-        """What they do, in words; nothing where nothing tells."""
+    def action(self) -> Phrase | Phrases:
+        """What they do, in words; empty where nothing is known."""
         if self.processes[0].stopped or self.doing is None:
             return waits_for(self.processes[0])
-        return self.doing.told
+        return self.doing.meaning
 
     @property
     def where(self) -> str:

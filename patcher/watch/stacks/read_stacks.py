@@ -26,10 +26,10 @@ _HELPS = (
 )
 
 
-def assign_ranks(found: Sequence[Process], told: Sequence[Mapping[str, Any]]) -> tuple[Process, ...]:
-    """The processes with role and rank. `told`: what the agent said of each, in the same order."""
-    variables = {one["pid"]: one["env"] for one in told}
-    names = {one["pid"]: one["name"] for one in told}
+def assign_ranks(found: Sequence[Process], answers: Sequence[Mapping[str, Any]]) -> tuple[Process, ...]:
+    """The processes with role and rank. `answers`: what the agent answered about each, in the same order."""
+    variables = {one["pid"]: one["env"] for one in answers}
+    names = {one["pid"]: one["name"] for one in answers}
     by_pid = {process.pid: process for process in found}
     inherited = {pid for pid in by_pid if _inherits(by_pid[pid], by_pid, variables)}
     done = {pid: _one(process, variables[pid], names[pid], pid in inherited, by_pid) for pid, process in by_pid.items()}
@@ -96,39 +96,39 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-def read_stacks(told: Mapping[str, Any], host: str, root: str = "") -> MachineStacks:
+def read_stacks(answer: Mapping[str, Any], host: str, root: str = "") -> MachineStacks:
     """The answer of `stacks`; `host` is what the machine is called here, `root` where the tree is on it."""
-    found = assign_ranks([process(one, host, root) for one in told["processes"]], told["processes"])
+    found = assign_ranks([process(one, host, root) for one in answer["processes"]], answer["processes"])
     locks = [
         Lock(one["path"], {int(pid): name for pid, name in one["holders"].items()}, tuple(one["waiters"]))
-        for one in told["locks"]
+        for one in answer["locks"]
     ]
-    return MachineStacks(host, found, locks, told["spy"])
+    return MachineStacks(host, found, locks, answer["spy"])
 
 
-def process(told: Mapping[str, Any], host: str, root: str = "") -> Process:
+def process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
     """One process; role and rank are told apart from all of them later."""
     return Process(
-        pid=told["pid"],
+        pid=facts["pid"],
         host=host,
-        title=told["title"] or told["name"],
-        role="system" if told["system"] else "worker" if told["python"] else "helper",
-        parent=told["parent"],
-        state=told["state"],
-        cpu=told["cpu"],
-        memory=told["memory"],
-        how=told.get("how", "proc"),
-        threads=_threads(told, root),
-        waits=told["waits"],
-        kernel=tuple(told["kernel"]),
-        connecting=tuple(told.get("connecting") or ()),
-        closed=told["closed"],
-        failed=tuple((name, why) for name, why in told.get("failed") or ()),
+        title=facts["title"] or facts["name"],
+        role="system" if facts["system"] else "worker" if facts["python"] else "helper",
+        parent=facts["parent"],
+        state=facts["state"],
+        cpu=facts["cpu"],
+        memory=facts["memory"],
+        how=facts.get("how", "proc"),
+        threads=_threads(facts, root),
+        waits=facts["waits"],
+        kernel=tuple(facts["kernel"]),
+        connecting=tuple(facts.get("connecting") or ()),
+        closed=facts["closed"],
+        failed=tuple((name, why) for name, why in facts.get("failed") or ()),
     )
 
 
-def _threads(told: Mapping[str, Any], root: str) -> tuple[Thread, ...]:
-    match told.get("stack"):
+def _threads(facts: Mapping[str, Any], root: str) -> tuple[Thread, ...]:
+    match facts.get("stack"):
         case str() as text:
             return of_faulthandler(text, root)
         case list() as found:

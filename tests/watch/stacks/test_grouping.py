@@ -20,10 +20,10 @@ def test_one_rank_compiles_while_seven_wait_for_it() -> None:
         (0, 1, 2, 3, 4, 6, 7),
         "torch/distributed/distributed_c10d.py:all_reduce",
     )
-    assert str(together.told) == "is in a collective operation"
+    assert str(together.action) == "is in a collective operation"
     assert not together.odd
     assert (odd.ranks, odd.where) == ((5,), "torch/utils/cpp_extension.py:_run_ninja_build")
-    assert str(odd.told) == "compiles a kernel"
+    assert str(odd.action) == "compiles a kernel"
     assert "elsewhere" in str(odd.odd)
 
 
@@ -44,7 +44,7 @@ def test_a_rank_that_is_not_there_is_named_and_those_that_wait_are_not_odd() -> 
 def test_a_stopped_rank_is_odd_though_it_stands_in_the_same_place() -> None:
     found = of(heard(rank(0, 3, ALL_REDUCE), rank(1, 3, ALL_REDUCE), rank(2, 3, ALL_REDUCE, state="T")))
     assert [group.ranks for group in found.odd] == [(2,)]
-    assert str(found.odd[0].told) == "is stopped by a signal"
+    assert str(found.odd[0].action) == "is stopped by a signal"
 
 
 def test_a_rank_that_computes_while_the_others_wait() -> None:
@@ -59,7 +59,7 @@ def test_without_stacks_the_kernel_tells_them_apart() -> None:
     reads = {"wchan": "anon_pipe_read", "call": "read", "file": "pipe:[7]", "ends": [[4242, True]]}
     found = of(heard(rank(0, 3, waits=waits), rank(1, 3, waits=waits), rank(2, 3, waits=reads)))
     assert [group.ranks for group in found.odd] == [(2,)]
-    assert str(found.odd[0].told) == "waits at an empty pipe that process 4242 writes"
+    assert str(found.odd[0].action) == "waits at an empty pipe that process 4242 writes"
 
 
 def test_who_holds_the_lock_that_others_wait_for_is_odd() -> None:
@@ -114,4 +114,4 @@ def test_an_import_is_no_wait_for_what_is_imported() -> None:
         ("<frozen importlib._bootstrap>", "_find_and_load", 1176),
         ("/home/me/fork/train.py", "<module>", 1),
     )
-    assert str(of(heard(rank(0, 1, imports))).groups[0].told) == "imports modules"
+    assert str(of(heard(rank(0, 1, imports))).groups[0].action) == "imports modules"

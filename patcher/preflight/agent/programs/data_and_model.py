@@ -55,7 +55,7 @@ def validate_paths(check: Check, found: dict[str, str]) -> None:
         return
     message = "" if result is False else str(result)
     check.fail(
-        phrase("validate_paths() fails: {said}", said=message) if message else phrase("validate_paths() fails"),
+        phrase("validate_paths() fails: {message}", message=message) if message else phrase("validate_paths() fails"),
         phrase("mend the paths in git_ignore.py, or in the host's table in uky-patch.toml"),
     )
 

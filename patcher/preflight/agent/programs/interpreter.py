@@ -45,11 +45,11 @@ def judge_gpus(check: Check, torch: Any) -> None:
         except RuntimeError as error:
             _fail_on_gpu(check, torch, index, error)
     names = ", ".join(sorted({torch.cuda.get_device_name(index) for index in range(count)}))
-    told = phrase("{count} × {names}, a tensor computed on each", count=count, names=names)
+    passed = phrase("{count} × {names}, a tensor computed on each", count=count, names=names)
     if count < wanted and visible is None:
         check.warn(phrase("torch sees {count} of {wanted} GPUs", count=count, wanted=wanted))
     else:
-        check.ok(told)
+        check.ok(passed)
 
 
 def _fail_without_cuda(check: Check, torch: Any) -> None:
@@ -81,15 +81,15 @@ def _fail_on_gpu(check: Check, torch: Any, index: int, error: RuntimeError) -> N
         )
         check.fail(detail, REINSTALL)
     if "out of memory" in message or "busy or unavailable" in message:
-        detail = phrase("GPU {index} is taken: {said}", index=index, said=message.splitlines()[0])
+        detail = phrase("GPU {index} is taken: {message}", index=index, message=message.splitlines()[0])
         check.fail(detail, phrase("see who is on it with nvidia-smi, and end that or wait"))
-    check.fail(phrase("GPU {index}: {said}", index=index, said=last_words(error)), REINSTALL)
+    check.fail(phrase("GPU {index}: {message}", index=index, message=last_words(error)), REINSTALL)
 
 
 def judge_torch(check: Check, torch: Any) -> None:
     built = torch.version.cuda
     driver = ARGS.get("cuda")
-    told = phrase("{version}, from {place}", version=torch.__version__, place=os.path.dirname(torch.__file__))
+    passed = phrase("{version}, from {place}", version=torch.__version__, place=os.path.dirname(torch.__file__))
     if (
         built
         and driver
@@ -98,7 +98,7 @@ def judge_torch(check: Check, torch: Any) -> None:
         detail = phrase("built for CUDA {built}, and the driver goes up to {driver}", built=built, driver=driver)
         check.warn(detail, phrase("update the driver, or install a torch for CUDA {driver}", driver=driver))
     else:
-        check.ok(told)
+        check.ok(passed)
 
 
 def judge_vllm(check: Check, vllm: Any) -> None:
@@ -152,7 +152,7 @@ def distribution(name: str) -> metadata.Distribution | None:
 
 def unmet(found: dict[str, metadata.Distribution], requirement: Any) -> list[str]:
     """`vllm 0.28.0: transformers>=5.5.3 (4.57.6)`, for each requirement that is missing or another version."""
-    told = []
+    missing = []
     for name, asking in found.items():
         for text in asking.requires or ():
             wanted = requirement(text)
@@ -161,8 +161,8 @@ def unmet(found: dict[str, metadata.Distribution], requirement: Any) -> list[str
             there = distribution(wanted.name)
             if there is None or not wanted.specifier.contains(there.version, prereleases=True):
                 version = "-" if there is None else there.version
-                told.append(f"{name} {asking.version}: {wanted.name}{wanted.specifier} ({version})")
-    return told
+                missing.append(f"{name} {asking.version}: {wanted.name}{wanted.specifier} ({version})")
+    return missing
 
 
 def check_packages() -> None:
@@ -257,8 +257,11 @@ def check_linker() -> None:
             message = link_error(compiler, libcuda_folders(), library)
             version = ".".join(map(str, triton))
             if message:
-                told = phrase(
-                    "Triton {version} cannot link {library}: {said}", version=version, library=library, said=message
+                detail = phrase(
+                    "Triton {version} cannot link {library}: {message}",
+                    version=version,
+                    library=library,
+                    message=message,
                 )
-                here.fail(told, linker_fix(message, triton))
+                here.fail(detail, linker_fix(message, triton))
             here.ok(phrase("Triton {version} links {library}", version=version, library=library))

@@ -70,21 +70,21 @@ def start(ray: Any, folder: str) -> None:
     ray.init(address="local", num_cpus=1, object_store_memory=STORE, _temp_dir=folder, **options)
 
 
-def about_workers(check: Check, told: dict[str, Any], cluster: bool) -> None:
+def about_workers(check: Check, worker: dict[str, Any], cluster: bool) -> None:
     """Whether a worker sees what the run script sets, and the tree's verl."""
     wanted: dict[str, str] = ARGS.get("env", {})
-    seen = told["variables"]
+    seen = worker["variables"]
     lost = ", ".join(name for name in sorted(wanted) if seen.get(name) != wanted[name])
     tree = os.path.realpath(os.path.join(ARGS["root"], "verl"))
-    verl = os.path.dirname(os.path.realpath(told["verl"])) if told["verl"] else None
+    verl = os.path.dirname(os.path.realpath(worker["verl"])) if worker["verl"] else None
     restart = phrase("workers take their environment from the raylet: set these before ray start, on every node")
     if lost:
         check.fail(phrase("not seen inside a worker: {names}", names=lost), restart)
     elif verl != tree:
         detail = phrase("a worker imports verl from {place}, and not from this tree", place=verl or "-")
         check.fail(detail, restart if cluster else phrase("export PYTHONPATH={root}", root=ARGS["root"]))
-    elif not cluster and told["python"] != sys.executable:
-        check.warn(phrase("workers run {other}, and not {python}", other=told["python"], python=sys.executable))
+    elif not cluster and worker["python"] != sys.executable:
+        check.warn(phrase("workers run {other}, and not {python}", other=worker["python"], python=sys.executable))
     else:
         check.ok(
             phrase(
@@ -107,10 +107,10 @@ def check_workers() -> None:
         else:
             start(ray, os.path.join(ARGS["scratch"], "ray"))
         names = sorted(ARGS.get("env", {}))
-        told = ray.get(ray.remote(num_cpus=0)(look).remote(names))
+        worker = ray.get(ray.remote(num_cpus=0)(look).remote(names))
         report(check, ray, address, source, joined)
     with Check("ray workers", needed=False) as check:
-        about_workers(check, told, joined)
+        about_workers(check, worker, joined)
     if joined:
         ray.shutdown()
 
@@ -118,8 +118,8 @@ def check_workers() -> None:
 def report(check: Check, ray: Any, address: str, source: str, joined: bool) -> None:
     version = ray.__version__
     if joined:
-        told = "{version}; a task ran in the cluster at {address} ({source}), which the job joins"
-        check.ok(phrase(told, version=version, address=address, source=source))
+        template = "{version}; a task ran in the cluster at {address} ({source}), which the job joins"
+        check.ok(phrase(template, version=version, address=address, source=source))
     elif address and foreign(source):
         other = "{version}; the cluster at {address} is another user's, and a job would try to join it"
         check.warn(
