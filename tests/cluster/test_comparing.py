@@ -97,7 +97,7 @@ def test_a_single_node_is_compared_with_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "detail", "text"),
+    ("state", "detail", "told"),
     [
         ("died", "", "left the cluster while it was being asked"),
         ("late", "", "gave no answer in time"),

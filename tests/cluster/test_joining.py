@@ -111,7 +111,7 @@ def test_nodes_that_are_dead_already_are_old_news(ask: Ask, listening: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("arguments", "told"),
     [
         (("verify", "--ray", "h:1", "--host", "loop"), "--host and --ray do not go together"),
         (("verify", "--ray", "h:1", "--level", "job"), "a job is not started on every node"),

@@ -82,7 +82,7 @@ def test_a_lost_one(why: str, state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("python", "crashed", "text"),
+    ("python", "crashed", "told"),
     [
         ("3.9.18", "SyntaxError: x", "its workers run Python 3.9.18; 3.10 or later is needed"),
         ("3.12.1", "Traceback\n  File\nKeyError: 'x'", "KeyError: 'x'"),

@@ -166,7 +166,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("arguments", "told"),
     [
         ((), "name a log"),
         (("x.log", "--pid", "1"), "name a log"),

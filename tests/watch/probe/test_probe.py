@@ -69,7 +69,7 @@ def test_a_process_without_probing_says_what_it_lacks(start: Start, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("arguments", "told"),
     [
         (("speed", "--pid", "1"), "there is no speed"),
         (("step",), "no process is named"),
