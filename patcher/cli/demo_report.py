@@ -46,6 +46,7 @@ def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Literal["text"
 
 
 def _run(arguments: list[str], output: str, outputs: list[Any]) -> int:
+    """Run a command line as a user's program would, and read the object that it prints."""
     from patcher.cli.app import run
 
     if output == "text":
