@@ -70,10 +70,16 @@ def find(source: Source, scopes: Sequence[Scope], pattern: Pattern) -> list[Matc
 
 
 def _statements(source: Source, scopes: Sequence[Scope], wanted: Sequence[CSTNode]) -> Iterator[Match]:
+    # Only `$X` and `$$$X` stand for statements of any kind; most statements of a file differ from a pattern's by kind.
+    first = wanted[0] if wanted else None
+    kind = None if isinstance(first, cst.Expr) and meta(first.value) else type(first)
     for node in only([*scopes, *source.nodes(scopes)], *_LISTS) if wanted else ():
         block = [small for small, _ in statements(node)]
         index = 0
         while index < len(block):
+            if kind is not None and block[index].__class__ is not kind:
+                index += 1
+                continue
             result = _sequence(wanted, block[index:], {}, whole=False)
             if result is None or result[0] == 0:
                 index += 1
