@@ -15,6 +15,7 @@ from patcher.i18n import phrase
 from patcher.worktree import files
 from patcher.worktree.files import lies_in
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.verl_tree import holds_verl
 
 _ACTIVATED = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
@@ -84,7 +85,7 @@ def _around() -> Path | None:
     with contextlib.suppress(OSError):
         here = Path.cwd()
         for folder in (here, *here.parents):
-            if any((folder / "verl" / name).is_file() for name in ("__init__.py", "version/version")):
+            if holds_verl(folder):
                 return folder
     return None
 

@@ -80,7 +80,7 @@ def collected(session: Session, host: Host, options: BundleOptions) -> Iterator[
         python = host.python or str(_environment_here(session).python)
         host = replace(host, path=str(root) if root is not None else None, python=python)
     elif root is None:
-        raise UsageError(phrase("no verl tree here, so the one on {host} cannot be told", host=host.name))
+        raise UsageError(phrase("no verl tree here, so it is not known which one on {host} is meant", host=host.name))
     with connect(host) as connection:
         if root is not None:
             open_tree_folder(connection, root.name, None)
@@ -271,7 +271,7 @@ def _machine_sections(facts: dict[str, Any], state: Mapping[str, Any]) -> Iterat
     for asked in ray["asked"]:
         name = asked["command"].replace("ray ", "").replace(" ", "-")
         text = asked["output"] or f"({asked['reason']})\n"
-        yield Section(f"ray/{name}.txt", phrase("what {command} said", command=asked["command"]), text)
+        yield Section(f"ray/{name}.txt", phrase("the output of {command}", command=asked["command"]), text)
     for log in ray["logs"]:
         holds = phrase("the end of one of Ray's logs")
         if not ray.get("sure"):

@@ -17,7 +17,7 @@ from patcher.session.session import Session
 
 @click.command("diagnose", cls=Command)
 @click.argument("target", metavar="LOG|HOST", shell_complete=host_names)
-@click.option("--against", metavar="GOOD_LOG", help="A good run's log: what it said that this one never came to.")
+@click.option("--against", metavar="GOOD_LOG", help="A good run's log: which of its lines this run never reached.")
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
 @near_options
 @with_session

@@ -122,7 +122,7 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 def _is_of_the_machine(error: OSError) -> bool:
-    """Whether the operating system said so. What a library raises by that name without a number is a bug."""
+    """Whether the operating system raised it. An `OSError` of a library, without a number, is a bug."""
     return isinstance(error.errno, int)
 
 

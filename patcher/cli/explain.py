@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @with_session
 def command(session: Session, record_id: str) -> int:
     """Say what a record does and why, where it stands on this tree, and show its change or the nearest candidate."""
+    from patcher.check.planning import plan_on_tree
     from patcher.plan.inputs import Request
     from patcher.plan.outcome import SETTLED
-    from patcher.plan.planning import plan_apply
     from patcher.report.records import Explained, explanation_report
     from patcher.session.snapshot import read_snapshot, record_file_names
     from patcher.session.tree_access import read_consistently
@@ -34,7 +34,7 @@ def command(session: Session, record_id: str) -> int:
 
     record, names = session.record(record_id), record_file_names(session)
     found = read_consistently(session.tree, lambda reading: read_snapshot(session, reading.ledger, names))
-    planned = plan_apply(session.records, Request(ids=frozenset({record.id})), found.situation)
+    planned = plan_on_tree(session, Request(ids=frozenset({record.id})), found.situation)
     outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
     changes = tuple(_own_changes(record.id, planned, found))
     print_report(explanation_report(Explained(record, outcome, changes), session))

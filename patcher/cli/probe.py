@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 @click.option(
     "--target", "targets", metavar="HOST:PORT", multiple=True, help="Where a job's probing listens; repeatable."
 )
-@click.option("--write", "writes", is_flag=True, help="WHAT changes the process: its risk is said and agreed to first.")
+@click.option(
+    "--write",
+    "writes",
+    is_flag=True,
+    help="WHAT changes the process: the command names the risk and asks for confirmation.",
+)
 @click.option("--yes", is_flag=True, help="Agree to the risk.")
 @with_session
 def command(

@@ -51,7 +51,7 @@ class Hit:
     phase: Phase | None = None
     """The phase that the log was in at `since`."""
     aside: bool = False
-    """Whether it was said by a process that only keeps house, so that it may be why something else ended."""
+    """Whether a process wrote it that only serves the run (a Ray daemon), so that it may be why another one ended."""
     weight: int = 0
     """How particular the sign is: of two on one line, the greater counts."""
     around: tuple[LogLine, ...] = ()
@@ -86,7 +86,7 @@ class Raised:
     frames: tuple[LogLine, ...] = ()
     """Lines of its traceback that name the innermost frames, those of verl and of own code first of all."""
     before: tuple[LogLine, ...] = ()
-    """What was said before it."""
+    """The lines of the log before it."""
 
 
 @dataclass(slots=True)
@@ -188,7 +188,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
 
 
 def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
-    """What was wrong, by the run's own logs; and where anything was, what others said before that may be why."""
+    """What the run's own logs show; where that is a failure, also what logs of other processes show before it."""
     progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
     hits: dict[str, Hit] = {}
     for part in own:
@@ -259,7 +259,7 @@ def _first_that_counts(first: LogLine, last: LogLine, own: Evidence, progress: f
 
 
 def _may_have_led_to(place: LogLine, bad: Sequence[LogLine]) -> bool:
-    """Whether something was said in time to be why anything else ended, as far as times tell."""
+    """Whether a line is early enough to be the cause of one of the others, as far as they have times."""
     times = [other.at for other in bad if other.at is not None]
     return place.at is None or not times or place.at <= max(times) + _CLOCKS_APART
 

@@ -62,7 +62,7 @@ def nature(name: str, of: str | None, text: str) -> Nature:
 
 
 def was_handled(level: str, before: str, before_level: str) -> bool:
-    """Whether a traceback was only mentioned: by its own level, or by what its speaker said right before it."""
+    """Whether a traceback was only logged and the run went on: by its own level, or by the line before it."""
     if level in ("DEBUG", "INFO", "WARNING") or _IGNORED.match(before):
         return True
     return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None

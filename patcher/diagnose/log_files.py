@@ -110,7 +110,7 @@ def is_of_sources(folder: Path) -> bool:
 _PART = 1 << 16
 """Bytes of a log's beginning, and of its end, in which times and signs of a run are looked for: some hundred lines."""
 _SLACK = 60.0
-"""Seconds between two logs of one run: a copy, or a worker that said its last word earlier. Set by hand."""
+"""Seconds between two logs of one run: a copy, or a worker that wrote its last line earlier. Set by hand."""
 _RANK = re.compile(r"((?:rank|worker|node|gpu|proc|process|actor|local|tp|dp|pp)[-_.=]?)\d+", re.IGNORECASE)
 _RANK_FOLDER = re.compile(r"(?<=/)\d{1,3}(?=/)")
 """torchrun's `attempt_0/3/stderr.log`."""

@@ -95,7 +95,7 @@ class MetricTrends:
             self._take(course, number, place, step)
 
     def _layout(self, parts: Sequence[bytes]) -> list[_Wanted]:
-        """Which metrics of a line are wanted: those of the last line of as many, if they stand where they stood."""
+        """Which metrics of a line are wanted. Lines with equally many have them at the same positions, mostly."""
         known = self._layouts.get(len(parts))
         if known:
             for wanted in known:

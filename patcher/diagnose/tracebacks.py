@@ -49,11 +49,11 @@ def phase_of_frames(frames: Iterable[str]) -> Phase | None:
     return found
 
 
-def later_phase(logged: Phase | None, stood: Phase | None) -> Phase | None:
+def later_phase(logged: Phase | None, reached: Phase | None) -> Phase | None:
     """The later of two phases, where both are known."""
-    if logged is None or stood is None:
-        return logged or stood
-    return max(logged, stood, key=PHASES.index)
+    if logged is None or reached is None:
+        return logged or reached
+    return max(logged, reached, key=PHASES.index)
 
 
 HEADER = "traceback (most recent call last)"

@@ -227,7 +227,7 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
     return False
 
 
-# A stall is said last: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
+# The sign of a stall stands at the end: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
 _END = 40
 """Lines from the end in which the sign of a stall counts: as many as are kept of a log's end (`LAST`)."""
 _COMPLAINT = 4
@@ -240,8 +240,8 @@ def judge(
     """What a log comes to.
 
     Args:
-        ended: whether the run is known to be over; None where only the log can tell.
-        silent: whether it is known to have said nothing for longer than its phase may; None where that is not known.
+        ended: whether the run is known to be over; None where only the log shows it.
+        silent: whether it is known to have written nothing for longer than its phase may; None where that is not known.
     """
     hits = [
         hit

@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """An environment that stood the test: what it was made of, as a digest, when, and what was found."""
+    """An environment that passed the checks: a digest of what it consists of, when, and what was found."""
 
     key: str
     at: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patcher import __version__
+from patcher.check.planning import plan_on_tree
 from patcher.errors import TreeError
 from patcher.git.checkout import checkout
 from patcher.i18n import Phrase, phrase
@@ -18,7 +19,7 @@ from patcher.packages import Environment, probe
 from patcher.patching.applying import apply_result, changes, next_ledger, planned_bytes
 from patcher.patching.result import ApplyResult
 from patcher.plan.outcome import FileState, Plan, RecordOutcome
-from patcher.plan.planning import marked_spots, plan_apply
+from patcher.plan.planning import marked_spots
 from patcher.profiles.rendered_file import Text
 from patcher.remote.connection import Connection
 from patcher.remote.environment import environment_of
@@ -102,9 +103,9 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
 
     def work(ledger: Ledger) -> Payload:
         found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
-        planned = plan_apply(session.records, session.request(), found.situation)
+        planned = plan_on_tree(session, session.request(), found.situation, elsewhere=True)
         local = replace(found.situation, environment=own, lookup=lookup_here)
-        kinds = {outcome.id: outcome.kind for outcome in plan_apply(session.records, session.request(), local).outcomes}
+        kinds = {outcome.id: outcome.kind for outcome in plan_on_tree(session, session.request(), local).outcomes}
         done = apply_result(planned, found, changes(planned, found))
         items: Mapping[str, Item] = listing.items
         if not done.failed:

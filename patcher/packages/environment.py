@@ -13,6 +13,7 @@ from patcher.i18n.codec import decode
 from patcher.packages.agent.folders import MODULES, is_pep440, literal_version, normalise
 from patcher.packages.agent.installed import Installed, packages_of
 from patcher.packages.chosen_interpreter import ChosenBy, NamedPython, find_interpreter
+from patcher.worktree.verl_tree import package_of
 
 NAMES: tuple[str, ...] = (*MODULES, "python", "cuda")
 """Every name that a version can be known or assumed for."""
@@ -127,10 +128,10 @@ def _take_tree(root: Path, packages: dict[str, Installed]) -> list[Phrase]:
 
 
 def verl_tree(root: Path) -> tuple[Installed | None, list[Phrase]]:
-    """The verl in `root` (the folder that holds `verl/`), by `verl/version/version`."""
-    package = root / "verl"
+    """The verl in `root` (the folder that holds `verl/` or what the fork renamed it to), by its `version/version`."""
+    package = root / package_of(root)
     if not package.is_dir():
-        return None, [phrase("{root} holds no folder verl", root=root)]
+        return None, [phrase("{root} holds no folder {package}", root=root, package=package.name)]
     version = literal_version(package)
     metadata = sorted(root.glob("verl-*.dist-info"))
     if version is None and metadata:

@@ -77,7 +77,7 @@ def connection_error(host: Host, end: ProcessEnd) -> HostError:
         )
     return HostError(
         phrase("{host}: the login shell there does not run commands", host=host.name),
-        cause=end.lines or phrase("it ended with {code} and said nothing", code=code),
+        cause=end.lines or phrase("it ended with {code} and wrote nothing", code=code),
         advice=phrase(
             "Look at the user's login shell and its start-up files. This must print ok: ssh {target} echo ok",
             target=_as_ssh_argument(host),
@@ -192,7 +192,7 @@ _SSH_CAUSES: tuple[_SshCause, ...] = (
         r"Permission denied|Too many authentication failures|No more authentication methods",
         LoginError,
         phrase("{host}: it does not let you in"),
-        phrase("Look at the user, and at IdentityFile in ~/.ssh/config; what is tried is told by: ssh -v {target}"),
+        phrase("Look at the user, and at IdentityFile in ~/.ssh/config; this shows what is tried: ssh -v {target}"),
     ),
     _SshCause(
         r"[Bb]ad configuration option|Bad owner or permissions on|terminating, \d+ bad|keyword \S+ extra arguments",

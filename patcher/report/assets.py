@@ -64,7 +64,7 @@ def warm_report(done: Mapping[str, Any], session: Session) -> Iterator[Part]:
         )
     )
     if done["cached"] is None:
-        yield _line(phrase("what was in memory before cannot be told: the files belong to another user"))
+        yield _line(phrase("it is not known what was in memory before: the files belong to another user"))
     else:
         yield _line(phrase("in memory before: {size}", size=size(done["cached"])))
     if speed is not None:

@@ -109,7 +109,7 @@ def _phases(found: Diagnosis, tongue: Language) -> str:
 def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> Iterator[str]:
     symptom = root.symptom
     if symptom is None:
-        unknown = phrase("not known: no record covers it; what was said around it:")
+        unknown = phrase("not known: no record covers it; the lines around it:")
         yield from _item(phrase("root"), show(unknown, tongue), tongue, columns)
     else:
         words = symptom.zh if tongue == "zh" else symptom

@@ -51,7 +51,7 @@ def about_pre_images(found: PreImages, language: Language) -> list[str]:
 
 
 def unknown_environment(session: Session, tongue: Language) -> list[str]:
-    """The lines that come first where nobody has said which environment trains."""
+    """The lines at the top of a report where the environment that trains is not known."""
     why = session.unknown_environment
     if why is None:
         return []

@@ -28,7 +28,7 @@ _LONGEST = 160
 
 
 def watch_report(report: WatchResult, output: Literal["text", "json"]) -> Iterator[Part]:
-    """How it stood, where its processes stand, and what is known of that."""
+    """The state of the run, the stacks of its processes, and what is known of both."""
     if output == "json":
         yield Json(report.as_json())
         return
@@ -222,7 +222,7 @@ def _unread(processes: Sequence[Process]) -> list[Phrase]:
         reason, help_ = _CLOSED[why]
         detail = next((text for one in python if one.closed == why for _, text in one.failed), "")
         if why == "" and detail:
-            reason, help_ = phrase("py-spy said: {text}", text=detail), NOTHING  # type: ignore[assignment]
-        template = "{count} {count:process|processes} told by the kernel alone: {reason}. {help}"
+            reason, help_ = phrase("py-spy answered: {text}", text=detail), NOTHING  # type: ignore[assignment]
+        template = "{count} {count:process|processes} known from the kernel alone: {reason}. {help}"
         found.append(phrase(template, count=count, reason=reason, help=help_))
     return found

@@ -1,4 +1,4 @@
-"""The result of watching: how the run stood, the stacks of its processes, the diagnosis, and its JSON."""
+"""The result of watching: the state of the run, the stacks of its processes, the diagnosis, and its JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class WatchResult:
-    """How it stood when watching ended. `verdict` is `running` where it was only looked at, or left by an interrupt."""
+    """The state of the run when watching ended.
+
+    `verdict` is `running` where one look was asked for, and after an interrupt.
+    """
 
     verdict: Verdict
     status: RunStatus

@@ -161,7 +161,7 @@ def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | 
             return "stalled", NOTHING
         return ("failed", NOTHING) if diagnosis.verdict == "failed" else ("running", NOTHING)
     if end.stopped:
-        return "failed", phrase("it was told to stop")
+        return "failed", phrase("it was asked to stop")
     if end.code is not None:
         return ("ok", NOTHING) if end.code == 0 else ("failed", phrase("exit code {code}", code=end.code))
     if diagnosis.verdict in ("failed", "stalled"):

@@ -26,7 +26,7 @@ from tests.jobs.conftest import LOGS, Site
 REPLAY = Path(__file__).with_name("replay.py")
 
 
-def wait_for(what: object, seconds: float = 20.0) -> None:
+def wait_for(what: object, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():  # type: ignore[operator]
         assert time.monotonic() < deadline

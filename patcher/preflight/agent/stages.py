@@ -194,7 +194,7 @@ QUIET = {
     "DO_NOT_TRACK": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-"""For checks alone: nothing is fetched, and nobody is told."""
+"""For checks alone: nothing is fetched, and no usage statistics are sent."""
 _NOTHING = 0.1
 """Seconds below which a phase counts as the first one, which has the whole budget."""
 

@@ -125,7 +125,7 @@ def _complaint(output: Output) -> Message:
     text = " ".join(line.strip() for line in f"{output.out}\n{output.err}".splitlines() if line.strip())
     if text:
         return phrase("nvidia-smi: {message}", message=text[:300])
-    return phrase("nvidia-smi ended with {code} and said nothing", code=output.code)
+    return phrase("nvidia-smi ended with {code} and wrote nothing", code=output.code)
 
 
 def _number(text: str) -> int | None:
