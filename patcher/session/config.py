@@ -25,6 +25,7 @@ NAME = "uky-patch.toml"
 STYLES: tuple[Style, ...] = ("comment", "clean")
 """Spelled out, because `patcher.rewrite.edits` takes a tenth of the time of a `status` to import."""
 _RECORD_KEYS = ("enable", "disable")
+_PACKAGE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
@@ -41,6 +42,8 @@ class Acceptance:
 class Config:
     """What a fork sets for itself. Everything has a default, so the file may be absent."""
 
+    package: str = "verl"
+    """The import name that the fork gave verl's package."""
     marker: str = "Uky"
     style: Style = "comment"
     patches: tuple[Path, ...] = ()
@@ -125,7 +128,9 @@ def _shape(root: Path) -> Shape[Config]:
 
     acceptance = Shape(Acceptance, {"symbol": text(), "file": text(default="*"), "reason": text()})
     word = matching(_WORD, "{marker!r} must be one word of letters, digits, '-' and '_', a letter first", "marker")
+    package = matching(_PACKAGE, "{package!r} must be the name of a package that Python can import", "package")
     fields = {
+        "package": text(package, default="verl"),
         "marker": text(word, default="Uky"),
         "style": choice(STYLES, default="comment"),
         "python": Field(partial(_python, root), None, None),

@@ -16,6 +16,7 @@ from patcher.packages import Environment, probe
 from patcher.session import config as settings
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
+from patcher.worktree import verl_tree
 
 # Records, plans and the analysis of sources are imported in the functions that need them: `status` from its note and
 # `--help` make a session too, and start without them.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from patcher.analysis.symbols import Symbols
     from patcher.plan.applicability import SymbolLookup
     from patcher.plan.inputs import Request
+    from patcher.plan.own_imports import TreeLookup
     from patcher.records.model import Record
     from patcher.records.symptoms import Symptom
 
@@ -81,7 +83,9 @@ class Session:
             return Tree.open(installed.location.parent)
         raise UsageError(
             phrase("no verl tree at {folder} or above it, and none installed", folder=Path.cwd()),
-            advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/.",
+            advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/."
+            if (within := verl_tree.below(Path.cwd())) is None
+            else phrase("There is one further down: --root {folder}", folder=within),
         )
 
     @property
@@ -155,7 +159,7 @@ class Session:
     def records(self) -> tuple[Record, ...]:
         from patcher.records.load import parse_files
 
-        return parse_files(self.record_files)
+        return parse_files(self.record_files, self.tree.package)
 
     @cached_property
     def records_anywhere(self) -> tuple[Record, ...]:
@@ -241,6 +245,23 @@ class Session:
                 indexes[package] = Symbols(folder) if folder is not None else None
             index = indexes[package]
             return index.has(symbol) if index is not None else None
+
+        return ask
+
+    @cached_property
+    def tree_has(self) -> TreeLookup:
+        """Whether the tree's own package has a dotted name; None of a tree that lies elsewhere, on a node."""
+        folder = self.tree.root / "verl"
+        found: list[Symbols] = []
+
+        def ask(name: str) -> bool | None:
+            from patcher.analysis.symbols import Symbols
+
+            if not folder.is_dir():
+                return None
+            if not found:
+                found.append(Symbols(folder))
+            return found[0].has(name)
 
         return ask
 

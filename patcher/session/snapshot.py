@@ -126,6 +126,7 @@ def read_snapshot(
         session.config.marker,
         session.config.style,
         lambda text, edit, but: _unused(session, target.lookup, text, edit, but),
+        session.tree_has,
     )
     forgotten = whole.of((*other.anew, *(path for path in other.mixed if path in merged)))
     return TreeSnapshot(

@@ -62,11 +62,19 @@ class Tree:
         for folder in (place, *place.parents):
             if verl_tree.holds_verl(folder):
                 return cls(folder)
+        within = verl_tree.below(place)
         raise UsageError(
             phrase("{path}: not inside a verl tree", path=start),
             cause="neither it nor a folder above it holds verl/ with __init__.py or version/version in it",
-            advice="Change to a fork's checkout, or name it with --root.",
+            advice="Change to a fork's checkout, or name it with --root."
+            if within is None
+            else phrase("There is one further down: --root {folder}", folder=within),
         )
+
+    @property
+    def package(self) -> str:
+        """The import name of the package: `verl`, unless the fork's uky-patch.toml gives another."""
+        return verl_tree.package_of(self.root)
 
     @property
     def storage(self) -> Storage:

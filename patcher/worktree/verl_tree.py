@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
 
 from patcher.messages import Refusal, phrase
 from patcher.worktree import disk
-from patcher.worktree.files import SOURCE_BYTES, read
+from patcher.worktree.files import SETTINGS_BYTES, SOURCE_BYTES, inside, read, read_text
 
-FOLDERS = ("verl", "recipe", "examples", "scripts")
-"""The folders of a checkout that are looked through; of the root itself, only the files."""
+PACKAGE = "verl"
+"""The package's name, unless the fork has renamed it."""
+_PACKAGE_LINE = re.compile(r"""^[ \t]*package[ \t]*=[ \t]*(["'])([A-Za-z_]\w*)\1""", re.MULTILINE)
+_MOST_SEARCHED = 300
+"""Folders of each level that are searched for a tree. A guess: a home has fewer, and a folder of data may have more."""
+FOLDERS = ("recipe", "examples", "scripts")
+"""The folders beside the package that are looked through; of the root itself, only the files."""
 PYTHON = (".py",)
+SHELL = (".sh", ".bash", ".slurm", ".sbatch")
 TEXT = (".py", ".pyi", ".sh", ".bash", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".env", ".txt", ".json")
 MAX_BYTES = 4 << 20
 """A larger file is data, not source, and is passed over."""
+_NOT_JUDGED = frozenset({"tests", "test", "docs", "doc", "build", "dist", "unsloth_compiled_cache"})
+"""Folders beside the package whose Python no job runs or nobody wrote: tests, documents, and what a build made."""
+_MOST_FOLDERS = 3000
+"""Folders that are looked into beside the package. Checkouts of verl have 40 to 400; data sets and checkpoints that
+somebody put beside it may have a million."""
+COPIES = frozenset(
+    {
+        *("vllm", "sglang", "transformers", "torch", "torchvision", "torchaudio", "triton", "ray", "numpy", "wandb"),
+        *("tensordict", "flash_attn", "megatron", "deepspeed", "accelerate", "peft", "trl", "datasets", "xformers"),
+        *("transformer_engine", "apex", "liger_kernel", "mbridge", "qwen_vl_utils", "unsloth", "lm_eval", "openai"),
+        *("pandas", "pyarrow", "pydantic", "hydra", "omegaconf", "fastapi", "uvicorn", "tokenizers", "evaluate"),
+    }
+)
+"""Import names of packages of others: a folder of such a name with an `__init__.py` is a copy, not the fork's code."""
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env"})
 
@@ -42,43 +63,124 @@ def root_of(folder: Path) -> Path:
     if holds_verl(place):
         return place
     advice = phrase("Name a fork's checkout, or the folder above the package verl, with --root.")
-    if place.name == "verl" and holds_verl(place.parent):
+    if place.name == package_of(place.parent) and holds_verl(place.parent):
         itself = "{folder} is the package itself: name the folder above it, --root {above}"
         advice = phrase(itself, folder=place, above=place.parent)
+    elif (found := below(place)) is not None:
+        advice = phrase("There is one further down: --root {folder}", folder=found)
+    if not place.is_dir():
+        cause = phrase("no folder")
+    elif (package := package_of(place)) != PACKAGE:
+        cause = phrase("its uky-patch.toml says package = {package!r}, and that folder is no package", package=package)
     else:
-        within = inner(place)
-        if within:
-            advice = phrase("There is one further down: --root {folder}", folder=place / within[0])
-    raise Refusal(
-        "no-tree",
-        phrase("{path}: no verl tree", path=folder),
-        phrase("it has no folder verl with __init__.py or version/version in it")
-        if place.is_dir()
-        else phrase("no folder"),
-        advice,
-    )
+        cause = phrase("it has no folder verl with __init__.py or version/version in it")
+    raise Refusal("no-tree", phrase("{path}: no verl tree", path=folder), cause, advice)
+
+
+def package_of(root: Path) -> str:
+    """The name of the package in `root`: `package` of its uky-patch.toml, which a fork that renamed verl sets."""
+    settings = os.path.join(root, "uky-patch.toml")
+    if not os.path.lexists(settings):  # Asked of every folder on the way up.
+        return PACKAGE
+    try:
+        text = read_text(inside(root, settings), SETTINGS_BYTES)
+    except (OSError, ValueError):
+        return PACKAGE
+    # Python 3.8 has no parser of TOML. Keys of the file itself stand before its first table.
+    found = _PACKAGE_LINE.search(re.split(r"^[ \t]*\[", text, maxsplit=1, flags=re.MULTILINE)[0])
+    return found[2] if found is not None else PACKAGE
 
 
 def holds_verl(folder: Path) -> bool:
     """Whether `folder` is a verl tree's root."""
-    package = folder / "verl"
+    package = folder / package_of(folder)
     return (package / "__init__.py").is_file() or (package / "version" / "version").is_file()
 
 
 def inner(root: Path) -> tuple[str, ...]:
     """Folders in `root` that are verl trees of their own."""
-    names = [name for name in disk.names(root) if not name.startswith(".") and name != "verl"]
+    package = package_of(root)
+    names = [name for name in disk.names(root) if not name.startswith(".") and name != package]
     found = [name for name in names if holds_verl(root / name)]
-    return (*found, *(["verl"] if (root / "verl" / "verl").is_dir() and holds_verl(root / "verl") else []))
+    return (*found, *([package] if (root / package / package).is_dir() and holds_verl(root / package) else []))
+
+
+def below(folder: Path) -> Path | None:
+    """The first verl tree one or two levels below `folder`: `third_party/verl` of a project that holds verl."""
+    names = [name for name in disk.names(folder) if not name.startswith(".") and name not in _SKIPPED][:_MOST_SEARCHED]
+    for name in names:
+        if holds_verl(folder / name):
+            return folder / name
+    for name in names:
+        try:
+            deeper = disk.names(folder / name)
+        except OSError:
+            continue
+        for other in deeper[:_MOST_SEARCHED]:
+            if not other.startswith(".") and other not in _SKIPPED and holds_verl(folder / name / other):
+                return folder / name / other
+    return None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What lies in a checkout beside the package: paths below the root, sorted."""
+
+    python: tuple[str, ...]
+    scripts: tuple[str, ...]
+    """Shell scripts, which may start a job."""
+    copies: tuple[str, ...]
+    """Folders that are copies of other packages. One in the root is imported in place of the installed package."""
+
+
+def beside(root: Path) -> Beside:
+    """The files beside the package that may be part of a job, found without reading any.
+
+    Left out: tests, documents, builds, environments, hidden folders, links, projects of others with their package in
+    them, and checkouts within the checkout.
+    """
+    python: list[str] = []
+    scripts: list[str] = []
+    copies: list[str] = []
+    package, waiting, looked_into = package_of(root), [""], 0
+    while waiting and looked_into < _MOST_FOLDERS:
+        folder = waiting.pop(0)  # By depth: where the limit cuts, it cuts what lies deepest.
+        looked_into += 1
+        for item in _folder(str(root / folder), folder, (*PYTHON, *SHELL)):
+            if isinstance(item, Found):
+                # `conftest.py` and `test_x.py` are run by pytest alone, `setup.py` by a build.
+                name = item.path.rpartition("/")[2]
+                if not name.endswith(PYTHON):
+                    scripts.append(item.path)
+                elif not name.startswith("test_") and name not in ("conftest.py", "setup.py"):
+                    python.append(item.path)
+            elif item in _NOT_JUDGED or (not folder and item == package):
+                continue
+            elif _is_copy(root / folder / item):
+                copies.append(f"{folder}{item}")
+            elif not holds_verl(root / folder / item):
+                waiting.append(f"{folder}{item}/")
+    return Beside(tuple(sorted(python)), tuple(sorted(scripts)), tuple(sorted(copies)))
+
+
+def _is_copy(folder: Path) -> bool:
+    """Whether a folder is a copy of another package: `vllm/__init__.py`, or its project: `vllm/vllm/__init__.py`."""
+    name = folder.name.lower().replace("-", "_")
+    if name in COPIES:
+        return (folder / "__init__.py").is_file() or (folder / name / "__init__.py").is_file()
+    if not any((folder / file).is_file() for file in ("pyproject.toml", "setup.py")):
+        return False
+    # A project of its own under another name, as `Megatron-LM/megatron` and `vllm-fork/vllm`.
+    return any((folder / inner / "__init__.py").is_file() for inner in COPIES)
 
 
 def files(root: Path, suffixes: tuple[str, ...], folders: tuple[str, ...] = FOLDERS) -> Iterator[Found]:
-    """Files by suffix, in a fixed order: those in the root, then folder by folder.
+    """Files by suffix, in a fixed order: those in the root, then those of the package, then folder by folder.
 
     Symlinks, hidden folders, bytecode and virtual environments are passed over.
     """
     yield from (file for file in _folder(str(root), "", suffixes) if isinstance(file, Found))
-    for folder in folders:
+    for folder in (package_of(root), *folders):
         if not os.path.islink(root / folder):
             yield from _walk(str(root / folder), f"{folder}/", suffixes)
 

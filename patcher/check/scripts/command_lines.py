@@ -39,8 +39,8 @@ class CommandLine:
         yield from self._environment()
         if (arguments := self._served()) is not None:
             yield from self._flags(arguments)
-        elif (found := self._entry()) is not None:
-            yield from self._overrides(*found)
+        elif (found := self.started()) is not None:
+            yield from self._overrides(_module_of(found[0]), found[1])
 
     def scripts(self) -> Iterator[Field]:
         """Words that are scripts themselves: `bash -c "…"`, `ssh host "…"`."""
@@ -120,8 +120,8 @@ class CommandLine:
                 first, dot, rest = name.partition(".")
                 yield self._use(field, EngineFlag(first.replace("-", "_") + dot + rest, option=True))
 
-    def _entry(self) -> tuple[str, Sequence[Field]] | None:
-        """The module that Python runs, and the words after it."""
+    def started(self) -> tuple[str, Sequence[Field]] | None:
+        """What Python runs, as a dotted module or as the path of a file, and the words after it."""
         fields = self.fields
         for index, field in enumerate(fields):
             text = field.text
@@ -130,7 +130,7 @@ class CommandLine:
                 if any(_PYTHON.search(before.text) for before in fields[:index]):
                     return module, fields[index + 2 :]
             elif text.endswith(".py") and (index == 0 or any(_PYTHON.search(before.text) for before in fields[:index])):
-                return _module_of(text), fields[index + 1 :]
+                return text, fields[index + 1 :]
         return None
 
     def _overrides(self, entry: str, arguments: Sequence[Field]) -> Iterator[Use]:
@@ -211,6 +211,8 @@ def _given(field: Field) -> _Given | None:
 
 def _module_of(path: str) -> str:
     """The module that a path runs: from the last `verl/` or `recipe/` on, where the tree begins."""
+    if not path.endswith(".py"):
+        return path
     parts = [part for part in path.removesuffix(".py").split("/") if part not in ("", ".", "..")]
     tops = [index for index, part in enumerate(parts[:-1]) if part in ("verl", "recipe")]
     return ".".join(parts[tops[-1] :] if tops else parts)

