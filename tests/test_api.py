@@ -24,11 +24,11 @@ PARSER = "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
 
 @pytest.fixture(scope="module")
 def fork(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of verl 0.6.1, the files that records name."""
+    """Of verl 0.6.1, the files that records name, and the module that one of them imports."""
     tree = tmp_path_factory.mktemp("api") / "fork"
     release = wheel("verl", "0.6.1")
     named = {file for record in api.load_records() for file in record.files}
-    for file in (*named, "verl/__init__.py", "verl/version/version"):
+    for file in (*named, "verl/__init__.py", "verl/utils/npu_utils.py", "verl/version/version"):
         if (release / file).is_file():
             (tree / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(release / file, tree / file)

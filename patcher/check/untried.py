@@ -207,5 +207,13 @@ def tried() -> Tried:
     return Tried(verl, spans, works)
 
 
+def newest_tried() -> Mapping[str, str]:
+    """The newest releases of verl and vLLM in the matrix; nothing where it is not there, as on a cluster's node."""
+    if not _matrix().is_file():
+        return {}
+    known = tried()
+    return {"verl": known.verl[-1], "vllm": known.spans[-1][1]}
+
+
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from patcher.check.planning import plan_on_tree
 from patcher.git.checkout import refuse_foreign_changes
 from patcher.i18n import phrase
 from patcher.patching.committing import (
@@ -25,7 +26,7 @@ from patcher.patching.result import ApplyResult
 from patcher.patching.status import note
 from patcher.plan.inputs import Request
 from patcher.plan.outcome import Plan, RecordOutcome
-from patcher.plan.planning import hand_made_spots, marked_spots, plan_apply
+from patcher.plan.planning import hand_made_spots, marked_spots
 from patcher.session.pre_images import PreImages
 from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
@@ -68,7 +69,7 @@ def preview_with_snapshot(session: Session, order: Order) -> tuple[ApplyResult, 
 
     def work(reading: Reading) -> tuple[ApplyResult, TreeSnapshot]:
         found = read_snapshot(session, reading.ledger, record_file_names(session), tampering=order.tampering)
-        planned = plan_apply(session.records, order.request, found.situation)
+        planned = plan_on_tree(session, order.request, found.situation)
         return apply_result(planned, found, changes(planned, found), reading.account), found
 
     return read_consistently(session.tree, work)
@@ -93,7 +94,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
         found = read_snapshot(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
         # Between the first look and the lock somebody may have saved a file, or another uky-patch may have run.
         same = found.sources == seen.sources and found.ledger == seen.ledger
-        planned = first.plan if same else plan_apply(session.records, order.request, found.situation)
+        planned = first.plan if same else plan_on_tree(session, order.request, found.situation)
         todo = changes(planned, found)
         done = apply_result(planned, found, todo, transaction.account)
         if done.failed:

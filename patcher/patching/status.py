@@ -80,11 +80,11 @@ def _place(mark: MarkedLine) -> tuple[str, int]:
 
 
 def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, TreeSnapshot]:
-    from patcher.plan.planning import plan_apply
+    from patcher.check.planning import plan_on_tree
     from patcher.session.snapshot import read_snapshot, record_file_names
 
     found = read_snapshot(session, ledger, record_file_names(session))
-    return plan_apply(session.records, session.request(), found.situation), found
+    return plan_on_tree(session, session.request(), found.situation), found
 
 
 def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, Any]:

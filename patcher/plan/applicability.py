@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
+from patcher.data import shipped
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.packages import Environment
 from patcher.packages.agent.folders import normalise
-from patcher.packages.versions import No, Undecided, Verdict, Yes, is_prerelease, satisfies
+from patcher.packages.versions import Kind, No, Undecided, Verdict, Yes, is_prerelease, satisfies
 from patcher.records.model import Record, When
 
 SymbolLookup = Callable[[str], bool | None]
 """Whether the installed packages offer a dotted symbol; None where that is unknown."""
 
+NOTHING_TRIED: Mapping[str, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Applicability:
-    """`maybe`: a development version of verl, whose files must decide. `unknown`: a package is not there to ask."""
+    """`maybe`: the tree's files must decide. `unknown`: a package is not there to ask."""
 
     answer: Literal["yes", "no", "maybe", "unknown"]
     reason: Phrase | Phrases
@@ -26,8 +30,15 @@ class Applicability:
     """What the answer rests on, where that deserves saying."""
 
 
-def applicability(record: Record, environment: Environment, lookup: SymbolLookup) -> Applicability:
-    """Decide from the record's `[when]`. Ask `lookup` only when the versions do not say no."""
+def applicability(
+    record: Record, environment: Environment, lookup: SymbolLookup, newest: Mapping[str, str] = NOTHING_TRIED
+) -> Applicability:
+    """Decide from the record's `[when]`. Ask `lookup` only when the versions do not say no.
+
+    `newest` are the newest releases, by name, that the shipped records were tried on. A shipped record for these is not
+    refused on a newer one: its upper limit says how far it is known to be right, and what is there decides.
+    """
+    tried = newest if record.path is not None and record.path.is_relative_to(shipped("patches")) else NOTHING_TRIED
     unsure: list[Phrase | str] = []
     notes: list[Phrase | str] = []
     symbols = _by_package(record.when)
@@ -42,7 +53,7 @@ def applicability(record: Record, environment: Environment, lookup: SymbolLookup
                 phrase("{name} {version} is no release: its symbols decide", name=name, version=installed.version)
             )
             continue
-        match _verdict(name, installed.version, specifier):
+        match _verdict(name, installed.version, specifier, tried.get(name)):
             case No():
                 fields = {"name": name, "version": installed.version, "spec": specifier}
                 return Applicability("no", phrase("{name} {version}; the record is for {name} {spec}", **fields))
@@ -76,8 +87,15 @@ def applicability(record: Record, environment: Environment, lookup: SymbolLookup
     return Applicability("maybe" if unsure else "yes", grounds, Phrases(tuple(notes)))
 
 
-def _verdict(name: str, version: str, specifier: str) -> Verdict:
-    return satisfies(version, specifier, kind="tree" if name == "verl" else "dependency")
+def _verdict(name: str, version: str, specifier: str, newest: str | None) -> Verdict:
+    kind: Kind = "tree" if name == "verl" else "dependency"
+    found = satisfies(version, specifier, kind=kind)
+    if newest is None or not isinstance(found, No) or not isinstance(satisfies(newest, specifier, kind=kind), Yes):
+        return found
+    if not isinstance(satisfies(version, f">{newest}", kind=kind), Yes):
+        return found
+    text = "{name} {version} is newer than {newest}, the last that records were tried on"
+    return Undecided(phrase(text, name=name, version=version, newest=newest))
 
 
 def _grounds(when: When, environment: Environment) -> Phrases:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from patcher.packages import Environment
 from patcher.packages.versions import No, Undecided, is_prerelease, satisfies
 from patcher.plan.applicability import SymbolLookup
-from patcher.plan.outcome import Applied, FileState
+from patcher.plan.outcome import Applied, FileState, Remaining
+from patcher.plan.own_imports import TreeLookup
 from patcher.plan.replay import EditFilter, Unused, Workspace
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit, Style
@@ -37,6 +38,10 @@ class Request:
         return asked and record.id not in self.disabled
 
 
+RemainingOf = Callable[[Record], "tuple[Remaining, ...] | None"]
+"""Where the tree still has what a record repairs; None where that is unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
     """What a plan is made from, besides the records."""
@@ -49,6 +54,10 @@ class PlanInputs:
     style: Style = "comment"
     unused: Unused | None = None
     """None: whether the tree still uses something is not known."""
+    tree_has: TreeLookup | None = None
+    remaining: RemainingOf | None = None
+    newest: Mapping[str, str] = field(default_factory=dict)
+    """The newest releases, by name, that the shipped records were tried on."""
 
     @property
     def verl(self) -> str:
@@ -81,4 +90,6 @@ def workspace_of(inputs: PlanInputs) -> Workspace:
     texts = {path: state.base for path, state in inputs.files.items() if state.base is not None}
     problems = {path: state.problem for path, state in inputs.files.items() if state.problem}
     shown = {path: state.current for path, state in inputs.files.items() if state.current is not None}
-    return Workspace.of(texts, problems, inputs.word, inputs.style, shown=shown, unused=inputs.unused)
+    return Workspace.of(
+        texts, problems, inputs.word, inputs.style, shown=shown, unused=inputs.unused, tree_has=inputs.tree_has
+    )

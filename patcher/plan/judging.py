@@ -9,6 +9,7 @@ from patcher.i18n import Phrases, phrase
 from patcher.plan.applicability import Applicability
 from patcher.plan.inputs import PlanInputs, lies_between
 from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
+from patcher.plan.own_imports import AbsentImport
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
 from patcher.records.model import Record
 from patcher.rewrite.outcome import (
@@ -45,12 +46,21 @@ def judge(
         return _by_hand(record, done, inputs, spots)
     elsewhere = not blamed and not _unused(done)
     if len(left) == len(done.results) and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
-        detail = phrase("verl {verl} lies between releases, so its files decide: no such place here", verl=inputs.verl)
+        text = "verl {verl} lies between releases, so its files decide: no such place here"
+        if not lies_between(inputs.verl):
+            text = (
+                "this version is newer than any that the record was tried on, so the files decide: no such place here"
+            )
+        detail = phrase(text, verl=inputs.verl)
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
     if not blamed:
         detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
         return RecordOutcome(record.id, "resolved", detail, record.files)
-    return _failure(record, blamed)
+    failure = _failure(record, blamed)
+    if failure.kind in ("drifted", "missing-file") and inputs.remaining is not None and inputs.remaining(record) == ():
+        detail = phrase("not needed here: check finds nothing of what the record repairs, this fork handles it itself")
+        return RecordOutcome(record.id, "resolved", detail, record.files)
+    return failure
 
 
 def places(done: Replayed) -> tuple[Spot, ...]:
@@ -64,13 +74,17 @@ def _unused(done: Replayed) -> tuple[str, ...]:
 
 
 def _is_absent(result: EditResult) -> bool:
-    return isinstance(result.outcome, AnchorMissing | Missing)
+    return isinstance(result.outcome, AnchorMissing | Missing | AbsentImport)
 
 
 def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Spot, ...]) -> RecordOutcome:
     marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
     claimed = "verl" in record.when.versions and not lies_between(inputs.verl)
     files = tuple(dict.fromkeys(spot.file for spot in spots))
+    if inputs.remaining is not None and (left := inputs.remaining(record)):
+        text = "by hand in part: {file}:{line} still has what the record repairs, {symbol}"
+        detail = phrase(text, file=left[0].spot.file, line=left[0].spot.line, symbol=left[0].symbol)
+        return RecordOutcome(record.id, "drifted", detail, record.files, tuple(one.spot for one in left))
     if marked:
         return RecordOutcome(record.id, "adopted", phrase("by hand, marked, same effect"), files, spots)
     if not claimed and any(result.resolved for result in done.results):
@@ -113,6 +127,9 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
             spots = (Spot(file, line),)
         case Missing():
             detail = phrase("{file} is not in this tree", file=file)
+            spots = ()
+        case AbsentImport(_, name):
+            detail = phrase("{file}: it would import {name}, which this tree does not have", file=file, name=name)
             spots = ()
         case _:
             raise AssertionError(worst)

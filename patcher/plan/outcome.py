@@ -40,6 +40,14 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
+class Remaining:
+    """A place that still has what a record repairs, and the symbol that is not there."""
+
+    spot: Spot
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecordOutcome:
     """Where one record stands on one tree."""
 

@@ -35,7 +35,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
         if known is None and not request.wants(record):
             outcomes.append(_left_out(record, request, inputs))
             continue
-        needed = applicability(record, inputs.environment, inputs.lookup)
+        needed = applicability(record, inputs.environment, inputs.lookup, inputs.newest)
         concerned = record.id not in request.skipped and (asked_by_id or not request.ids)
         leaves = _out_of_place(record, request, needed) if concerned else None
         if known is not None and leaves is not None:
@@ -137,7 +137,7 @@ def _left_out(record: Record, request: Request, inputs: PlanInputs) -> RecordOut
     else:
         detail = phrase("off by default: uky-patch apply {id}", id=record.id)
         return RecordOutcome(record.id, "not-needed", detail, record.files)
-    called_for = applicability(record, inputs.environment, inputs.lookup).answer in ("yes", "maybe")
+    called_for = applicability(record, inputs.environment, inputs.lookup, inputs.newest).answer in ("yes", "maybe")
     return RecordOutcome(record.id, "not-needed", reason, record.files, skipped=called_for)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import
 from patcher.records.model import Record
 from patcher.rewrite import markers, matches, rewrite
 from patcher.rewrite.edits import Edit, Mark, Style
@@ -32,7 +33,7 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class EditResult:
     edit: Edit
-    outcome: Outcome | Missing
+    outcome: Outcome | Missing | AbsentImport
     certain: bool
     """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
     resolved: bool = False
@@ -78,6 +79,7 @@ class Workspace:
     word: str
     style: Style
     unused: Unused = lambda _text, _edit, _but: False
+    tree_has: TreeLookup = lambda _name: None
     order: dict[str, list[str]] = field(default_factory=dict)
     steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     """Each record that was made, with its files' texts right after it."""
@@ -92,9 +94,12 @@ class Workspace:
         *,
         shown: Mapping[str, str] | None = None,
         unused: Unused | None = None,
+        tree_has: TreeLookup | None = None,
     ) -> Workspace:
         workspace = cls(texts if shown is None else shown, dict(texts), problems, word, style)
-        return workspace if unused is None else replace(workspace, unused=unused)
+        workspace.unused = unused or workspace.unused
+        workspace.tree_has = tree_has or workspace.tree_has
+        return workspace
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the workspace, or none of them."""
@@ -130,12 +135,14 @@ class Workspace:
             return result
         return replace(result, unused=self.unused(text, result.edit, files))
 
-    def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
+    def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing | AbsentImport:
         source = self.texts.get(edit.file)
         if source is None:
             return self.problems.get(edit.file, Missing())
         outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
+            if (absent := absent_import(outcome.source, outcome.lines, self.tree_has)) is not None:
+                return absent
             self.texts[edit.file] = outcome.source
         shown = self.shown.get(edit.file)
         if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
@@ -177,7 +184,7 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
 
 def excused(result: EditResult) -> bool:
     """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
-    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing))
+    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing | AbsentImport))
 
 
 def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:

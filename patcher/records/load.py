@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -47,13 +48,24 @@ def load(extra: Sequence[Path] = ()) -> tuple[Record, ...]:
     return parse_files(record_files(extra))
 
 
-def parse_files(paths: Iterable[Path]) -> tuple[Record, ...]:
+_OF_VERL = re.compile(r"(?<![\w./-])verl(?=[./]\w)")
+"""`verl.utils` and `verl/utils/x.py`, and neither `github.com/volcengine/verl/pull` nor the key `verl = ">=0.6"`."""
+
+
+def parse_files(paths: Iterable[Path], package: str = "verl") -> tuple[Record, ...]:
+    """All records of some files, ordered by `after` and then by id. Raises RecordError with all mistakes.
+
+    For a fork that renamed verl (`package`) each record is read as if it were written for that name, its examples too:
+    what is applied and kept in the ledger is the same text.
+    """
     from patcher.records.parse import parse
 
     records: list[Record] = []
     mistakes: list[Mistake] = []
     for path in paths:
         text = read(path)
+        if isinstance(text, str) and package != "verl":
+            text = _OF_VERL.sub(package, text)
         result = text if isinstance(text, Mistake) else parse(text, path)
         match result:
             case Record():

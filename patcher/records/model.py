@@ -64,6 +64,8 @@ class Record:
     examples: tuple[Example, ...] = ()
     resolved: tuple[str, ...] = ()
     """Patterns; one that matches in an edit's file says that upstream has its own fix."""
+    repairs: tuple[str, ...] = ()
+    """What `check` finds where the record is needed and not made: symbols, with `*` as in names of files."""
     upstream: str | None = None
     tags: tuple[str, ...] = ()
     after: tuple[str, ...] = ()

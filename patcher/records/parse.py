@@ -20,6 +20,7 @@ from patcher.records.rules import (
     is_source_path,
     is_specifier,
     is_symbol,
+    is_symbol_pattern,
 )
 from patcher.rewrite import check_code, check_pattern, check_value, metavariables
 from patcher.rewrite.edits import (
@@ -200,6 +201,7 @@ _RECORD = Shape(
         "id": identifier(is_id),
         "title": text(),
         "reason": text(),
+        "repairs": texts(is_symbol_pattern),
         "upstream": text(blank=True, default=None),
         "lifetime": choice(get_args(Lifetime)),
         "tags": texts(),

@@ -29,6 +29,11 @@ is_symbol = matching(
     "{symbol!r} must be a full dotted name, or one with (parameter)",
     "symbol",
 )
+is_symbol_pattern = matching(
+    re.compile(r"[^\W\d]\w*(?:\.[\w*]+)+(?:\([\w*]+\))?"),
+    "{symbol!r} must be a full dotted name, or one with (parameter), in which * stands for anything",
+    "symbol",
+)
 is_dotted_name = matching(_DOTTED, "{value!r} must be a dotted name", "value")
 is_variable = matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
 

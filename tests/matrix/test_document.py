@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,22 @@ def test_the_documents_are_up_to_date_but_for_the_date(matrix: Matrix, subtests:
 def test_pairs_that_were_run_on_a_gpu(matrix: Matrix, verl: str, vllm: str, breaks: int) -> None:
     cell = matrix.cells[verl, vllm]
     assert (cell.breaks, cell.left) == (breaks, 0)
+
+
+def test_records_name_in_repairs_what_check_finds_without_them(matrix: Matrix) -> None:
+    findings = [one for cell in matrix.cells.values() for one in cell.findings if one.severity != "guarded"]
+    found = {(one.repaired_by, one.symbol) for one in findings if one.repaired_by}
+    patterns = {(record.id, pattern) for record in Session().records_anywhere for pattern in record.repairs}
+    missing = {
+        (name, symbol)
+        for name, symbol in found
+        if not any(name == other and fnmatchcase(symbol, pattern) for other, pattern in patterns)
+    }
+    assert not missing
+    by_name = {name for name, _ in found}
+    idle = {
+        (name, pattern)
+        for name, pattern in patterns
+        if name in by_name and not any(name == other and fnmatchcase(symbol, pattern) for other, symbol in found)
+    }
+    assert not idle

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
+from patcher.data import shipped
 from patcher.packages import Environment, Installed
 from patcher.plan.applicability import Applicability, applicability
 from patcher.records.model import Record, When
@@ -63,6 +65,31 @@ def test_symbols_can_say_no_to_a_release() -> None:
 )
 def test_a_development_version_of_verl_lies_between_two_releases(verl: str, answer: str) -> None:
     assert ask(NEEDED, installed(verl=verl, vllm="0.12.0")).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("spec", "verl", "answer"),
+    [
+        (">=0.9,<0.9.2", "0.10.0.dev0", "maybe"),
+        (">=0.9,<0.9.2", "0.11.3", "maybe"),
+        (">=0.9,<0.9.2", "0.9.1", "yes"),
+        (">=0.9,<0.9.1", "0.10.0", "no"),
+        (">=0.6,<0.7", "0.10.0", "no"),
+        (">=0.11", "0.10.0", "no"),
+    ],
+)
+def test_on_a_verl_newer_than_all_that_were_tried_the_files_decide_on_records_for_the_newest(
+    spec: str, verl: str, answer: str
+) -> None:
+    shipped_one = Record("r", "t", "r", "until-upstream", When({"verl": spec}), (), path=shipped("patches") / "r.toml")
+    newest = {"verl": "0.9.1", "vllm": "0.33.0"}
+    assert applicability(shipped_one, installed(verl=verl), lambda _: None, newest).answer == answer
+
+
+def test_the_upper_limit_of_a_fork_s_own_record_holds() -> None:
+    when = When({"verl": ">=0.9,<0.9.2"})
+    own = Record("r", "t", "r", "until-upstream", when, (), path=Path("records/r.toml"))
+    assert applicability(own, installed(verl="0.11.3"), lambda _: None, {"verl": "0.9.1"}).answer == "no"
 
 
 def test_a_package_that_is_not_there_cannot_be_asked() -> None:

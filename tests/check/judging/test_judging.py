@@ -43,6 +43,30 @@ CASES = [
         {("attribute-removed", "pkg.b.D.gone"), ("attribute-removed", "pkg.a.C.gone")},
     ),
     (
+        "what a mapping of a package holds, by its methods",
+        """
+        from pkg.a import Owner
+        def use(owner: Owner, key):
+            for name, one in list(owner.states.items()):
+                one.gone_in_items
+                name.gone
+            owner.states.get(key).gone_in_get
+            owner.states.get.gone
+            for one in owner.states.values():
+                one.gone_in_values
+                one.real
+        """,
+        {
+            "a.py": """
+            class State:
+                def __init__(self): self.real = 1
+            class Owner:
+                def __init__(self): self.states: dict[str, State] = {}
+            """,
+        },
+        {("attribute-removed", f"pkg.a.State.gone_in_{name}") for name in ("items", "get", "values")},
+    ),
+    (
         "an attribute that only a subclass has cannot be told",
         "from pkg.a import make\nmake().only\nmake().none\n",
         {"a.py": "class C: ...\nclass D(C):\n    only = 1\ndef make() -> C: ...\n"},
@@ -183,6 +207,17 @@ def test_what_is_told(on_package: Callable, tree: str, package: dict[str, str], 
 def test_what_cannot_be_decided_is_said(on_package: Callable) -> None:
     package = {"a.py": "class C: ...\nclass D(C):\n    only = 1\ndef make() -> C: ...\n"}
     assert on_package("from pkg.a import make\nmake().only\n", package).undecided == ["pkg.a.C.only"]
+
+
+def test_what_a_package_reads_off_its_own_module_is_not_called_missing(on_package: Callable) -> None:
+    tree = "import pkg\n\nprint(pkg.cuda.Bound, pkg.cuda.Commented)\n"
+    package = {"__init__.py": "import pkg.cuda", "cuda.py": "", "user.py": """
+        import pkg.cuda
+        kinds = (pkg.cuda.Bound, 1)  # pkg.cuda.Commented was another.
+    """}  # fmt: skip
+    found = on_package(tree, package)
+    assert found.undecided == ["pkg.cuda.Bound"]
+    assert found.told == {("symbol-removed", "pkg.cuda.Commented")}
 
 
 def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) -> None:

@@ -1,0 +1,75 @@
+"""Imports that an edit writes: those of the tree's own modules must find something there.
+
+A record for verl 0.6 may write `from verl.utils.npu_utils import pad_input`. A fork that has moved this module would
+fail at the line, though the edit found its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from patcher.worktree import python
+
+TreeLookup = Callable[[str], bool | None]
+"""Whether the tree's package has a dotted name, `verl.utils.model.load`; None where that is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentImport:
+    """An edit would write an import of something that the tree does not have."""
+
+    line: int
+    name: str
+    """Dotted, with the module: `verl.utils.npu_utils.pad_input`."""
+
+
+def absent_import(text: str, lines: Iterable[int], has: TreeLookup, package: str = "verl") -> AbsentImport | None:
+    """The first import on some lines of `text`, from 1, that would fail."""
+    wanted = set(lines)
+    shown = text.splitlines()
+    if not any("import" in shown[line - 1] and package in shown[line - 1] for line in wanted if line <= len(shown)):
+        return None
+    try:
+        tree = python.parse(text)
+    except python.UnreadableError:
+        return None
+
+    def fails(name: str) -> bool:
+        return name.partition(".")[0] == package and has(name) is False
+
+    return next(_absent(tree, fails, wanted), None)
+
+
+def _absent(node: ast.AST, fails: Callable[[str], bool], lines: Container[int]) -> Iterator[AbsentImport]:
+    """The imports below a node, on some lines, that fail.
+
+    Of a `try` with handlers the body may fail, and only then do the handlers run:
+
+    try:
+        from verl.new import f
+    except ImportError:
+        from verl.old import f
+    """
+    if isinstance(node, ast.Try) and node.handlers:
+        body = range(node.body[0].lineno, node.handlers[0].lineno)
+        caught = any(next(_absent(one, fails, body), None) for one in node.body)
+        parts: list[ast.AST] = [*(node.handlers if caught else node.orelse), *node.finalbody]
+        for part in parts:
+            yield from _absent(part, fails, lines)
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno in lines:
+        yield from (AbsentImport(node.lineno, name) for name in _imported(node) if fails(name))
+    for inner in ast.iter_child_nodes(node):
+        yield from _absent(inner, fails, lines)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    match node:
+        case ast.Import(names=aliases):
+            return [alias.name for alias in aliases]
+        case ast.ImportFrom(module=str(module), names=aliases, level=0):
+            return [f"{module}.{alias.name}" for alias in aliases if alias.name != "*"] or [module]
+        case _:
+            return []
