@@ -32,6 +32,7 @@ _KEPT = (
     "verl/models/registry.py",
     "verl/models/transformers/qwen2.py",
     "verl/utils/__init__.py",
+    "verl/utils/npu_utils.py",
     "verl/utils/vllm",
     "verl/utils/reward_score/__init__.py",
     "verl/workers/rollout/vllm_rollout",

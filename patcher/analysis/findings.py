@@ -24,6 +24,7 @@ FindingKind = Literal[
     "flag-removed",
     "key-removed",
     "version-compared-as-text",
+    "import-raises",
 ]
 
 
@@ -60,6 +61,8 @@ class Problem:
     suggestion: Phrase | None = None
     moved_to: str = ""
     """Where the symbol is now, dotted; "" if that is not known."""
+    own_callers: bool = False
+    """Of an override: only the tree's own code calls it, and as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ class Finding:
     repaired_by: str | None = None
     moved_to: str = ""
     function: str = ""
+    entry: str = ""
+    """The program of the tree that runs into it, where the plain job does not: `recipe/x/main.py (recipe/x/run.sh)`."""
 
     @property
     def package(self) -> str:

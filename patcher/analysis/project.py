@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from patcher.analysis.summary import FileSummary, drop_syntax, summarize
 from patcher.analysis.uses import FileFacts, Use
 from patcher.worktree.files import inside, open_regular
 from patcher.worktree.python import MOST_BYTES, UnreadableError, parse
+from patcher.worktree.verl_tree import COPIES
 
 _MOST_READ = 10 << 20
 """Bytes of source whose facts and summaries are kept: some 20 times as much memory. All of verl 0.9.1 has 5.5 MB."""
@@ -35,6 +37,35 @@ class ReadingCache:
     size: int = 0
     generation: int = 0
     """How often everything was dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A program of the tree that one of its run scripts starts, or what a script gives to the plain job by name."""
+
+    module: str
+    """The module that is started, dotted; "" for the plain job's own."""
+    names: tuple[str, ...] = ()
+    """Dotted names of classes and functions that its configuration selects."""
+    shown: str = ""
+    """How findings name it: `recipe/dapo/main_dapo.py (recipe/dapo/run.sh)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What of a checkout is part of its jobs beside the package itself."""
+
+    files: tuple[str, ...] = ()
+    """Python files, relative."""
+    packages: frozenset[str] = frozenset()
+    """Names that Python finds in the root of the checkout, when a job is started there."""
+    entries: tuple[Entry, ...] = ()
+
+    @classmethod
+    def of(cls, files: tuple[str, ...], *, without: Collection[str] = ()) -> Scope:
+        """The scope of these files; `without` are packages in question, which a folder in the root does not replace."""
+        tops = {file.partition("/")[0].removesuffix(".py") for file in files}
+        return cls(files, frozenset(tops - COPIES - sys.stdlib_module_names - set(without)))
 
 
 class _Contents:
@@ -64,7 +95,9 @@ class _Contents:
 
 
 class Project:
-    """The Python files under `root`/`top`; `texts` stand in for files on disk (a plan's result, by path).
+    """The Python files under `root`/`top`, and those beside it that `scope` names.
+
+    `texts` stand in for files on disk (a plan's result, by path).
 
     What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
     its facts and its summary. With `words`, files that have none of them have no uses. `lightly`: summaries keep text
@@ -79,10 +112,13 @@ class Project:
         top: str = "verl",
         words: Collection[str] | None = None,
         *,
+        scope: Scope | None = None,
         compact: bool = False,
     ) -> None:
         self.root = root
         self.top = top
+        self.scope = scope if scope is not None else Scope()
+        self._siblings: dict[str, Mapping[str, str]] = {}
         self.texts = dict(texts or {})
         self._words, self._compact = words, compact
         self._known = known if known is not None else ReadingCache()
@@ -115,7 +151,13 @@ class Project:
             return self
         if key not in self._variants:
             other = Project(
-                self.root, {**self.texts, **texts}, self._known, self.top, self._words, compact=self._compact
+                self.root,
+                {**self.texts, **texts},
+                self._known,
+                self.top,
+                self._words,
+                scope=self.scope,
+                compact=self._compact,
             )
             other._contents, other._listed = self._contents, self._listed
             other.variant_of, other.summarizes = self, self.summarizes
@@ -127,7 +169,7 @@ class Project:
         words = tuple(word.encode() for word in mentioning)
         if words not in self._mentioning:
             if not self._listed:
-                self._listed += _listed(self.root, self.top)
+                self._listed += sorted([*_listed(self.root, self.top), *self.scope.files], key=_in_order)
             self._mentioning[words] = tuple(
                 file
                 for file in self._listed
@@ -180,12 +222,43 @@ class Project:
             self._summaries[file] = None if content is None else self._summarized(file, content)
         return self._summaries[file]
 
+    def owns(self, dotted: str) -> bool:
+        """Whether a dotted name is one of the tree: of its package, or of what lies beside that."""
+        package = dotted.partition(".")[0]
+        return package == self.top or package in self.scope.packages
+
+    def renamed(self, name: str) -> str:
+        """A dotted name or path of verl in this tree, whose package may have another name."""
+        return f"{self.top}{name.removeprefix('verl')}" if name.startswith(("verl.", "verl/")) else name
+
+    def _siblings_of(self, file: str) -> Mapping[str, str]:
+        """The modules in a file's folder by the names under which a program that is run from there imports them."""
+        folder = file.rpartition("/")[0]
+        # In the package itself an import without dots is always one from outside.
+        if not folder or not self.scope.files or folder.partition("/")[0] == self.top:
+            return {}
+        if folder not in self._siblings:
+            prefix = f"{folder}/"
+            rests = [other[len(prefix) :] for other in self.scope.files if other.startswith(prefix)]
+            names = {rest.partition("/")[0].removesuffix(".py") for rest in rests}
+            names -= {self.top, "__init__", *self.scope.packages, *COPIES, *sys.stdlib_module_names}
+            self._siblings[folder] = {name: f"{prefix}{name}".replace("/", ".") for name in names}
+        return self._siblings[folder]
+
+    def _parsed(self, file: str, content: bytes) -> ast.Module:
+        """The syntax of a file. Raises UnreadableError."""
+        return _with_siblings(parse(content), self._siblings_of(file))
+
+    def _key(self, file: str, content: bytes) -> tuple[str, int]:
+        siblings = self._siblings_of(file)
+        return (file, hash((content, *sorted(siblings))) if siblings else hash(content))
+
     def _read(self, file: str, content: bytes) -> FileFacts:
-        key = (file, hash(content))
+        key = self._key(file, content)
         if key not in self._known.facts:
             self._known.size += 500 + len(content)
             try:
-                tree = parse(content)
+                tree = self._parsed(file, content)
             except UnreadableError as error:
                 self._known.facts[key] = unreadable(file, error)
             else:
@@ -195,11 +268,11 @@ class Project:
         return self._known.facts[key]
 
     def _summarized(self, file: str, content: bytes) -> FileSummary:
-        key = (file, hash(content))
+        key = self._key(file, content)
         if key not in self._known.summaries:
             self._known.size += 500 + len(content)
             try:
-                tree = parse(content)
+                tree = self._parsed(file, content)
             except UnreadableError:
                 tree = ast.Module(body=[], type_ignores=[])
             self._keep_summary(key, tree, content)
@@ -249,4 +322,29 @@ def _listed(root: Path, top: str) -> list[str]:
     base = f"{os.fspath(root)}/"
     for folder, _, files in os.walk(f"{base}{top}"):
         found += [f"{folder}/{file}".removeprefix(base) for file in files if file.endswith(".py")]
-    return sorted(found, key=lambda file: file.replace("/", "\0"))
+    return found
+
+
+def _in_order(file: str) -> str:
+    """Folder by folder: the separator sorts before every other character."""
+    return file.replace("/", "\0")
+
+
+def _with_siblings(tree: ast.Module, siblings: Mapping[str, str]) -> ast.Module:
+    """The syntax with imports of modules beside the file under their names from the root on.
+
+    `recipe/x/main.py` that is run as a file may say `from trainer import T` for `recipe/x/trainer.py`, as Python looks
+    into the folder of the program that it runs.
+    """
+    for node in ast.walk(tree) if siblings else ():
+        match node:
+            case ast.ImportFrom(module=str(module), level=0) if (top := module.partition(".")[0]) in siblings:
+                node.module = siblings[top] + module[len(top) :]
+            case ast.Import(names=names):
+                for alias in names:
+                    # `import a.b` binds `a`, which no single import under another name does; few programs write it.
+                    if alias.name in siblings:
+                        alias.name, alias.asname = siblings[alias.name], alias.asname or alias.name
+            case _:
+                pass
+    return tree

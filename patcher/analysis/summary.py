@@ -13,7 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from patcher.analysis.syntax import absolute_module, caught, module_name, parts, strings, written
+from patcher.analysis.syntax import (
+    absolute_module,
+    caught,
+    is_typing,
+    leaves,
+    may_be_of_versions,
+    may_name,
+    module_name,
+    parts,
+    strings,
+    written,
+)
 from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
 from patcher.worktree.python import parse_expression
 
@@ -101,6 +112,15 @@ class ClassSummary:
     """With the function that sets it; "" for the class body."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Raise:
+    """A `raise` that runs while the module is imported; `exception` is its name as written, "" if it is computed."""
+
+    line: int
+    exception: str
+    conditions: tuple[Condition, ...]
+
+
 @dataclass(eq=False)
 class FileSummary:
     file: str
@@ -108,6 +128,7 @@ class FileSummary:
     bodies: dict[str, Body]
     classes: dict[str, ClassSummary]
     stars: list[str]
+    raises: list[Raise] = field(default_factory=list)
 
     @property
     def package(self) -> str:
@@ -193,6 +214,8 @@ class _Summarizer:
     def __init__(self, summary: FileSummary) -> None:
         self.summary = summary
         self.blocks: dict[Body, list[_BlockDraft]] = {}
+        self._caught = False
+        """Whether a handler of the module's body may swallow what is raised here."""
 
     def visit(self, body: Sequence[ast.stmt], into: Body, conditions: _Conditions, owner: str) -> None:
         """`owner`: the class whose body this is, "" otherwise."""
@@ -207,6 +230,16 @@ class _Summarizer:
                         self._mention(part, into, conditions)
             if kind is ast.If or kind is ast.Assert:
                 conditions = _after(node, conditions)[:MOST_CONDITIONS]
+
+    def _raise(self, node: ast.Raise, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
+        for part in (node.exc, node.cause):
+            if part is not None:
+                self._mention(part, into, conditions)
+        # In a handler the lines of the `try` are what fails.
+        if not into.qualname and not self._caught and all(isinstance(one, When) for one in conditions):
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            exception = written(raised) if raised is not None else ""
+            self.summary.raises.append(Raise(node.lineno, exception, conditions))
 
     def _expression(self, node: ast.Expr, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
         self._mention(node.value, into, conditions)
@@ -255,7 +288,9 @@ class _Summarizer:
         self._assign([node.target], None, into, conditions, owner)
 
     def _try(self, node: ast.Try, into: Body, conditions: _Conditions, owner: str) -> None:
+        before, self._caught = self._caught, self._caught or bool(node.handlers)
         self.visit(node.body, into, conditions, owner)
+        self._caught = before
         last = node.body[-1].end_lineno or node.body[-1].lineno
         for handler in node.handlers:
             condition = WhenRaised(node.body[0].lineno, last, caught(handler.type))
@@ -450,35 +485,5 @@ _STATEMENTS: Mapping[type[ast.stmt], Callable[[_Summarizer, Any, Body, _Conditio
     ast.FunctionDef: _Summarizer._function,
     ast.AsyncFunctionDef: _Summarizer._function,
     ast.ClassDef: _Summarizer._class,
+    ast.Raise: _Summarizer._raise,
 }
-
-
-def may_name(text: str) -> bool:
-    """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
-
-    The bounds are guessed: names are longer than an abbreviation of two letters and shorter than a sentence.
-    """
-    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
-
-
-def may_be_of_versions(node: ast.Compare) -> bool:
-    """Whether a side is named after versions or like a constant, or a text."""
-    for side in (node.left, *node.comparators):
-        for part in ast.walk(side):
-            match part:
-                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower() or name.isupper():
-                    return True
-                case ast.Constant(value=str()):
-                    return True
-                case _:
-                    pass
-    return False
-
-
-def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether nothing after these statements runs."""
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-
-
-def is_typing(test: ast.expr) -> bool:
-    return written(test).rpartition(".")[2] == "TYPE_CHECKING"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -86,3 +87,35 @@ def absolute_module(package: str, node: ast.ImportFrom) -> str:
     parts = package.split(".")
     kept = parts[: len(parts) - node.level + 1]
     return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def may_name(text: str) -> bool:
+    """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
+
+    The bounds are guessed: names are longer than an abbreviation of two letters and shorter than a sentence.
+    """
+    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
+
+
+def may_be_of_versions(node: ast.Compare) -> bool:
+    """Whether a side is named after versions or like a constant, or a text."""
+    for side in (node.left, *node.comparators):
+        for part in ast.walk(side):
+            match part:
+                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower() or name.isupper():
+                    return True
+                case ast.Constant(value=str()):
+                    return True
+                case _:
+                    pass
+    return False
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing after these statements runs."""
+    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def is_typing(test: ast.expr) -> bool:
+    """Whether a test asks for a type checker: `TYPE_CHECKING`, `typing.TYPE_CHECKING`."""
+    return written(test).rpartition(".")[2] == "TYPE_CHECKING"

@@ -40,6 +40,13 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class Subtype:
+    """A class that is annotated as `type[X]`: X (`of`), or one that inherits from it."""
+
+    of: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """What iterating over a value or subscripting it gives."""
 
@@ -67,7 +74,7 @@ class Opaque:
     """Not followed: computed, a parameter without annotation, a literal."""
 
 
-Value: TypeAlias = Named | Member | Result | Instance | Element | Super | Union | Opaque
+Value: TypeAlias = Named | Member | Result | Instance | Subtype | Element | Super | Union | Opaque
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions import prefetch_reachability
+from patcher.analysis.conditions.severity import prefetch_reachability
 from patcher.analysis.findings import Finding, Report
-from patcher.analysis.project import Project
+from patcher.check.entries import open_project
 from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair, judge
 from patcher.check.repairs import Repaired, repair
@@ -96,7 +96,7 @@ def check(session: Session, request: CheckRequest) -> Check:
     located = tuple(locate(one, session) for one in request.against or as_installed(session))
     target = target_of(located, session)
     baseline = _baseline(request, located, session)
-    project = Project(session.tree.root, words=target.words)
+    project, around = open_project(session.tree.root, target.against, target.words)
     further, misread = uses_of_scripts(session.tree.root, request.scripts)
     verl = session.environment.version("verl") or ""
     history = History(project, target, baseline, session.tree.root)
@@ -115,7 +115,8 @@ def check(session: Session, request: CheckRequest) -> Check:
         before, after = _both_with_since(before, after, located, history)
     before, accepted, unused = _accept(before, session.config.accept)
     after, _, _ = _accept(after, session.config.accept)
-    notes = (*report.notes, *misread, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    copies = (_about_copy(session.tree.root, copy) for copy in around.copies)
+    notes = (*report.notes, *misread, *copies, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
     if request.drafts is not None:
         from patcher.check.drafts.drafting import draft
@@ -232,6 +233,14 @@ def _matches(acceptance: Acceptance, finding: Finding) -> bool:
 def _unmatched(acceptance: Acceptance) -> Phrase:
     text = "uky-patch.toml accepts {symbol} in {file}, and no finding is about it: take the entry out"
     return phrase(text, symbol=acceptance.symbol, file=acceptance.file)
+
+
+def _about_copy(root: Path, copy: str) -> Phrase:
+    """The note about a folder that is a copy of another package, as `vllm` or `third_party/vllm`."""
+    # Python looks into the folder that a job starts in before it looks for what is installed.
+    if "/" not in copy and (root / copy / "__init__.py").is_file():
+        return phrase("{folder}: this copy is imported in place of the installed package, and not checked", folder=copy)
+    return phrase("{folder}: a copy of another package, not checked", folder=copy)
 
 
 def _about_records(repaired: Repaired) -> list[Phrase]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from patcher.analysis.conditions import severity_in_place
+from patcher.analysis.conditions.severity import severity_in_place
 from patcher.analysis.findings import Finding, Report
 from patcher.analysis.meaning.program import Target
 from patcher.analysis.symbols import Symbols
@@ -268,9 +268,9 @@ def _place(finding: Finding) -> Place:
 def _module(finding: Finding, report: Report) -> str:
     """The package whose releases tell since when: of variables and flags vLLM, if it is checked against.
 
-    A comparison of versions as text is wrong on every release.
+    A comparison of versions as text is wrong on every release, and what a module refuses is the tree's own doing.
     """
-    if finding.kind == "version-compared-as-text":
+    if finding.kind in ("version-compared-as-text", "import-raises"):
         return ""
     if finding.package in report.against:
         return finding.package

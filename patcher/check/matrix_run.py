@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
+from patcher.check.entries import open_project
 from patcher.check.matrix import (
     Cell,
     Matrix,
@@ -164,11 +165,12 @@ class _Share:
     def __init__(self, inputs: MatrixInputs) -> None:
         known = ReadingCache(most=None)
         packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
-        words = Target({path.name: "" for path in packages if isinstance(path, Path)}, {}).words
+        against = {path.name: "" for path in packages if isinstance(path, Path)}
+        words = Target(against, {}).words
         self.inputs = inputs
         self._last: Symbols | None = None
         self.projects = {
-            verl: Project(path.parent, known=known, words=words, compact=True)
+            verl: open_project(path.parent, against, words, known, compact=True)[0]
             for verl, path in inputs.verl.items()
             if isinstance(path, Path)
         }

@@ -7,7 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
-from patcher.analysis.conditions import severity_of, text_comparisons
+from patcher.analysis.conditions.refusals import refusals
+from patcher.analysis.conditions.severity import program_of, severity_of
+from patcher.analysis.conditions.text_versions import text_comparisons
 from patcher.analysis.findings import (
     Broken,
     Finding,
@@ -38,7 +40,7 @@ from patcher.check.rules.calls import judge_call
 from patcher.check.rules.config_keys import judge_key
 from patcher.check.rules.engine_flags import judge_flag
 from patcher.check.rules.imports import judge_import
-from patcher.check.rules.members import judge_member
+from patcher.check.rules.members import JUDGED_WHOLE, judge_member
 from patcher.check.rules.overrides import judge_override
 from patcher.check.rules.variables import judge_variable
 
@@ -67,12 +69,6 @@ def judge(use: Use, program: Program, baseline: Program | None = None) -> Verdic
             return Unrelated()
 
 
-JUDGED_WHOLE = ("vllm", "transformers")
-"""Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
-
-Of any other (torch, numpy, ray) only modules and their names are, and only where none can be there unseen: much of what
-such a package offers is compiled, generated or put together while it is imported.
-"""
 _OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")
 _OF_SETTINGS = ("env-removed", "env-unknown", "flag-removed", "key-removed")
 
@@ -106,7 +102,7 @@ def check_pair(
         judging.file(file)
     for use in further:
         judging.take(use, judging.verdict(use))
-    findings = (*judging.findings, *judging.as_text)
+    findings = (*judging.refused, *judging.findings, *judging.as_text)
     return Report(
         verl,
         target.against,
@@ -127,6 +123,8 @@ class _Judging:
         self.weigh = weigh
         self.count = 0
         self.unresolved: list[Unresolved] = []
+        self.refused: list[Finding] = []
+        """Modules that raise while they are imported: told first, as nothing after that runs."""
         self.findings: list[Finding] = []
         self.as_text: list[Finding] = []
         """Versions compared as text."""
@@ -156,6 +154,8 @@ class _Judging:
                 self.take(use, verdict)
             project.free_memory()
         project.concerned[packages, file] = tuple(concerned)
+        with suppress(RecursionError):  # Then none of its tests can be told to be one of versions.
+            self.refused += refusals(self.program, (file,))
         with suppress(RecursionError):  # Then none of its comparisons can be told to be one of versions.
             self.as_text += text_comparisons(self.program, (file,))
 
@@ -194,6 +194,7 @@ class _Judging:
             problem.suggestion,
             moved_to=problem.moved_to,
             function=use.context.function,
+            entry=program_of(use, self.program) if severity == "break" else "",
         )
 
 

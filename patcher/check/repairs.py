@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.conditions import severity_in_place, severity_of
+from patcher.analysis.conditions.severity import severity_in_place, severity_of
 from patcher.analysis.findings import Finding, Report
 from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
@@ -264,7 +264,7 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
 
 def planned(session: Session, target: Target | None, request: Request) -> tuple[Plan, dict[str, str], dict[str, str]]:
     """The plan for the target's versions (None: those of the session), the texts as they are, and without records."""
-    from patcher.plan.planning import plan_apply
+    from patcher.check.planning import plan_on_tree
     from patcher.session.snapshot import read_snapshot, record_file_names
     from patcher.session.tree_access import read_consistently
 
@@ -277,7 +277,7 @@ def planned(session: Session, target: Target | None, request: Request) -> tuple[
         situation = replace(situation, environment=environment, lookup=_lookup(target, session.lookup))
     base = {path: state.base for path, state in situation.files.items() if state.base is not None}
     now = {path: state.current for path, state in situation.files.items() if state.current is not None}
-    return plan_apply(session.records, request, situation), now, base
+    return plan_on_tree(session, request, situation), now, base
 
 
 def check_with_records(

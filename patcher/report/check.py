@@ -99,6 +99,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "detail": str(finding.detail),
         "moved_to": finding.moved_to or None,
         "function": finding.function or None,
+        **({"entry": finding.entry} if finding.entry else {}),
     }
 
 
@@ -125,14 +126,20 @@ def tally(report: Report, tongue: Language) -> str:
 
 
 def _groups(findings: Iterable[Finding], by: By) -> Iterator[tuple[str, list[Finding]]]:
-    """By file in the order of lines, or by the symbol that changed, the one with most findings first."""
+    """By file in the order of lines, or by the symbol that changed, the one with most findings first.
+
+    A module that refuses the release comes before all else: nothing behind that line runs.
+    """
+    findings = tuple(findings)
+    refusals = {one.file if by == "file" else one.symbol for one in findings if one.kind == "import-raises"}
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         groups.setdefault(one.file if by == "file" else one.symbol, []).append(one)
     if by == "file":
-        yield from ((file, sorted(groups[file], key=lambda one: one.line)) for file in sorted(groups))
+        files = sorted(groups, key=lambda file: (file not in refusals, file))
+        yield from ((file, sorted(groups[file], key=lambda one: one.line)) for file in files)
     else:
-        yield from sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+        yield from sorted(groups.items(), key=lambda item: (item[0] not in refusals, -len(item[1]), item[0]))
 
 
 def _finding(one: Finding, by: By, done: Check, tongue: Language, columns: int) -> Iterator[str]:
@@ -151,6 +158,8 @@ def _finding(one: Finding, by: By, done: Check, tongue: Language, columns: int) 
 
 
 def _answers(one: Finding, done: Check, tongue: Language) -> Iterator[str]:
+    if one.entry:
+        yield phrase("run by {program}", program=one.entry).render(tongue)
     if one.repaired_by is None:
         yield show(one.detail, tongue)
         if one.suggestion is not None:

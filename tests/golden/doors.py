@@ -6,6 +6,7 @@ Each function takes and gives plain values, so that what is kept does not depend
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -83,6 +84,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     return value if isinstance(value, int | None) else str(value)
+
+
+def answer_apart(*words: str) -> Answer:
+    """What a command in a process of its own prints."""
+    done = subprocess.run([sys.executable, *TOOL, *words], capture_output=True, text=True, check=False)
+    return Answer(done.returncode, done.stdout, done.stderr)
 
 
 def answer(*arguments: str) -> Answer:

@@ -70,6 +70,9 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
             return names
         case Method(of=Known() as known, name=name):
             return _method(known, name, arguments, words)
+        # What the plain job is known to get from `torch.cuda.is_available()`.
+        case Known(value=bool() | str()) if evaluator.job is not None:
+            return func
         case Reference(dotted=dotted):
             pass
         case _:

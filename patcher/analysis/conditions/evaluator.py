@@ -149,6 +149,8 @@ class Evaluator(NameResolver):
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
                 return self._sequence(node, parts, context)
+            case ast.Dict(keys=keys, values=values):
+                return self._dict(keys, values, context)
             case ast.Subscript(value=value, slice=key):
                 return self._item(self.term(value, context), key, context)
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -247,6 +249,18 @@ class Evaluator(NameResolver):
             return Known(set(values) if isinstance(node, ast.Set) else tuple(values), package)
         except TypeError:
             return UNKNOWN
+
+    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr], context: EvalContext) -> Term:
+        # An empty one is filled somewhere, so that what it holds is not known.
+        if not keys or not all(isinstance(key, ast.Constant) for key in keys):
+            return UNKNOWN
+        terms = [self.resolve_setting(self.term(value, context)) for value in values]
+        if not all(isinstance(term, Known) for term in terms):
+            return UNKNOWN
+        known = [term.value for term in terms if isinstance(term, Known)]
+        return Known(
+            {key.value: value for key, value in zip(keys, known, strict=True) if isinstance(key, ast.Constant)}
+        )
 
     def _bool(self, op: ast.boolop, values: list[ast.expr], context: EvalContext) -> Term:
         decisive = isinstance(op, ast.Or)

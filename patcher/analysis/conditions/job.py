@@ -82,9 +82,10 @@ FIXED_NAMES: Mapping[str, Term] = {
     "torch.version.hip": OFF,
     "torch.version.cuda": Known("12.8"),
     "torch.cuda.is_available": Known(True),
-    "os.environ": Known(()),
+    "torch.cuda.get_device_name": Known("NVIDIA H100"),
+    "os.environ": Known({}),
 }
-"""What these dotted names come to. `os.environ` has nothing that switches a feature on."""
+"""What these dotted names come to, called or not. `os.environ` has nothing that switches a feature on."""
 
 OVERRIDES: Mapping[str, object] = {
     "actor_rollout_ref.rollout.name": "vllm",
@@ -173,8 +174,9 @@ class Job:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 return is_off_word(name)
+            # `isinstance(answer, ErrorResponse)`: the plain job's requests are answered.
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, of]):
-                return self.is_off(of)
+                return self.is_off(of) or "error" in name_words(_last_name(of))
             case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
                 return is_off_word(key)
             case ast.Call(func=func):
@@ -248,7 +250,7 @@ _CLASSES = ("verl/workers/config", "verl/trainer/config")
 
 def defaults_of(project: Project) -> dict[str, object]:
     """Dotted key -> value. A value that refers to another key is followed; one that is computed is left out."""
-    found = _composed(project, CONFIGURATION, "", 0)
+    found = _composed(project, project.renamed(CONFIGURATION), "", 0)
     for key, value in list(found.items()):
         if isinstance(value, str) and "${" in value:
             followed = _followed(value, found)
@@ -292,7 +294,7 @@ def _composed(project: Project, file: str, package: str, depth: int) -> dict[str
             found |= mine
             has_own = True
             continue
-        base = _FOLDER if group.startswith("/") else folder
+        base = project.renamed(_FOLDER) if group.startswith("/") else folder
         group = group.lstrip("/")
         other = posixpath.normpath(f"{base}/{group}/{name}" if name else f"{base}/{group}")
         # Without `@package`, a group's values go below the group's name: `actor: dp_actor` -> actor.
@@ -363,7 +365,7 @@ def fields_of(project: Project) -> dict[str, object]:
     found: dict[str, object] = {}
     differing: set[str] = set()
     for folder in _CLASSES:
-        for path in sorted((project.root / folder).glob("**/*.py")):
+        for path in sorted((project.root / project.renamed(folder)).glob("**/*.py")):
             content = project.content(path.relative_to(project.root).as_posix())
             for name, value in _fields(content or b""):
                 # Two classes with a field of one name and different defaults: the field alone does not tell which is

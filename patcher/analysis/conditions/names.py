@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from weakref import ref
 
-from patcher.analysis.conditions.job import Job
+from patcher.analysis.conditions.job import ENTRIES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Unknown, truth
 from patcher.analysis.project import Project
@@ -29,7 +29,8 @@ class Summaries:
 
     def __init__(self, project: Project) -> None:
         self._project = ref(project)
-        self.top = project.top
+        self.started = {project.renamed(ENTRIES[0][0]), *(entry.module for entry in project.scope.entries)}
+        """Modules that are run as programs: there `__name__` is "__main__"."""
         self._splits: dict[str, tuple[FileSummary, str] | None] = {}
         self._modules: dict[str, FileSummary | None] = {}
         self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
@@ -75,7 +76,7 @@ class Summaries:
         self._stay_current()
         if dotted not in self._modules:
             found = None
-            if dotted.partition(".")[0] == self.top:
+            if self.project.owns(dotted):
                 path = dotted.replace(".", "/")
                 found = self.file(f"{path}.py") or self.file(f"{path}/__init__.py")
             self._modules[dotted] = found
@@ -83,7 +84,7 @@ class Summaries:
 
     def split(self, dotted: str) -> tuple[FileSummary, str] | None:
         """The module that a dotted name of the tree begins with, and the rest of the name."""
-        if dotted.partition(".")[0] != self.top:
+        if not self.project.owns(dotted):
             return None
         self._stay_current()
         if dotted not in self._splits:
@@ -175,6 +176,10 @@ class NameResolver(ABC):
         """What a name stands for in a place."""
         if name in context.local:
             return context.local[name]
+        # `if __name__ == "__main__":` in a module that no run script starts. That it does not run there says nothing
+        # about releases, so it counts for what a job runs only.
+        if name == "__name__" and self.job is not None:
+            return Known("__main__" if context.summary.module in self.summaries.started else context.summary.module)
         function = context.function
         while function:
             body = context.summary.bodies.get(function)
@@ -235,7 +240,7 @@ class NameResolver(ABC):
             answer = self.runs(alternative.conditions, context)
             if answer is False:
                 continue
-            term = self._assigned(alternative, context)
+            term = _unless_filled(self._assigned(alternative, context), key[2])
             # A binding that certainly runs replaces the earlier ones; one that may run stands beside them.
             found = [term] if answer else [*found, term]
         if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
@@ -298,7 +303,7 @@ class NameResolver(ABC):
                 self.active.add(key)
                 try:
                     terms = [
-                        self._assigned(alternative, EvalContext(where, function))
+                        _unless_filled(self._assigned(alternative, EvalContext(where, function)), name)
                         for function, alternative in class_summary.attributes[name]
                         if self.runs(alternative.conditions, EvalContext(where, function)) is not False
                     ]
@@ -332,6 +337,14 @@ class NameResolver(ABC):
         if isinstance(term, Reference) and (split := self.summaries.split(term.dotted)) is not None:
             return split
         return None
+
+
+def _unless_filled(term: Term, name: str) -> Term:
+    """The term, unknown for a dictionary that other code may add to: any but a constant, `SHIMS = {"0.5.1": "0.5.4"}`.
+
+    What is stored into a dictionary later is not followed. A name in capital letters says that nothing is.
+    """
+    return UNKNOWN if isinstance(term, Known) and isinstance(term.value, dict) and not name.isupper() else term
 
 
 def class_of(summary: FileSummary, body: Body) -> str:

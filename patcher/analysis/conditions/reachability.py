@@ -6,7 +6,7 @@ out is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,8 +24,9 @@ from patcher.analysis.conditions.job import (
 )
 from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
-from patcher.analysis.project import Project
+from patcher.analysis.project import Entry, Project
 from patcher.analysis.summary import Assigned, Block, Body, ClassSummary, FileSummary, Import
+from patcher.analysis.uses import Condition
 
 _Node = tuple[str, str]
 """A file and the qualified name of a function or class in it."""
@@ -37,50 +38,84 @@ _MOST_LOOKED_UP = 40
 
 
 class Reachability:
-    """Grows from entries. What depends on the target is laid by (`deferred`) if `defer`."""
+    """Grows from entries. With `defer`, what depends on the target is put off, for the copies that know one.
 
-    def __init__(self, summaries: Summaries, choices: frozenset[str]) -> None:
+    A name that a module binds in branches of a version test is what the target's branch binds:
+
+        if version("vllm") == "0.5.4":
+            from .vllm_v_0_5_4.llm import LLM
+        else:
+            from vllm import LLM
+    """
+
+    def __init__(self, summaries: Summaries, evaluator: Evaluator, choices: frozenset[str], *, defer: bool) -> None:
         self.summaries = summaries
+        self._evaluator = evaluator
         self._choices = choices
+        self._defer = defer
+        self._dependent = False
+        """Whether what was looked up since this was last reset rests on the target."""
         self.bodies: set[_Node] = set()
         self.classes: set[_Node] = set()
-        self.deferred: list[tuple[_Node, int]] = []
-        """Steps of bodies, by their place there."""
+        self._entries: list[tuple[str, str]] = []
+        self._deferred: list[tuple[_Node, int]] = []
+        """Blocks of bodies, by their place there."""
+        self._deferred_classes: list[_Node] = []
+        """Classes whose bases depend on the target."""
         self._attributes: set[str] = set()
         self._methods: dict[str, list[_Node]] = {}
         self._waiting: list[_Node] = []
         self._loaded: set[str] = set()
         self._tops: dict[_Node, tuple[_Node, ...]] = {}
-        """What names of modules stand for; the same for all that grow in one tree."""
+        """What names of modules stand for on every target; the same for all that grow in one tree."""
+        self._tops_here: dict[_Node, tuple[_Node, ...]] = {}
+        """What those names stand for that depend on the target."""
 
-    def copy(self, summaries: Summaries | None = None) -> Reachability:
-        """The same, to grow apart; `tree`: in another variant of the tree."""
-        other = Reachability(summaries or self.summaries, self._choices)
+    def copy(self, evaluator: Evaluator) -> Reachability:
+        """The same, to grow apart on the evaluator's target."""
+        other = Reachability(self.summaries, evaluator, self._choices, defer=False)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
-        other.deferred = list(self.deferred)
         other._attributes, other._loaded = set(self._attributes), set(self._loaded)
-        if other.summaries is self.summaries:
-            other._tops = self._tops
+        other._tops = self._tops
+        if evaluator is self._evaluator:
+            other._tops_here = self._tops_here
         other._methods = {name: list(nodes) for name, nodes in self._methods.items()}
+        return other
+
+    def on(self, evaluator: Evaluator) -> Reachability:
+        """A copy that takes on the evaluator's target what was put off."""
+        other = self.copy(evaluator)
+        other.enter(self._entries)
+        for file, qualname in self._deferred_classes:
+            if (summary := self.summaries.file(file)) is not None:
+                other._use_bases(summary, summary.classes[qualname])
+        for node, number in self._deferred:
+            if (found := other._body(node)) is not None:
+                summary, body = found
+                block = body.blocks[number]
+                conditions = (*body.conditions, *block.conditions)
+                if evaluator.runs(conditions, EvalContext(summary, body.qualname)) is not False:
+                    other._take(summary, body, block)
         return other
 
     def enter(self, entries: Iterable[tuple[str, str]]) -> None:
         """Begin at functions and classes, by module and name."""
-        for module, name in entries:
+        self._entries += entries
+        for module, name in self._entries:
             if self.summaries.module(module) is not None:
                 self._load(module)
                 self._mention_dotted(f"{module}.{name}", called=True)
 
-    def extend_with(self, evaluator: Evaluator, *, defer: bool) -> None:
+    def enter_program(self, entry: Entry) -> None:
+        """Begin at a program that a run script starts, and at what its configuration selects by name."""
+        if entry.module:
+            self._load(entry.module)
+        for name in entry.names:
+            if not is_off_word(name):
+                self._mention_dotted(name, called=True)
+
+    def extend(self) -> None:
         """Follow everything that is reached until nothing new comes."""
-        if not defer:
-            laid_by, self.deferred = self.deferred, []
-            for node, number in laid_by:
-                if (found := self._body(node)) is not None:
-                    summary, body = found
-                    block = body.blocks[number]
-                    if evaluator.runs(block.conditions, EvalContext(summary, body.qualname)) is not False:
-                        self._take(summary, body, block)
         while self._waiting:
             node = self._waiting.pop()
             found = self._body(node)
@@ -89,16 +124,25 @@ class Reachability:
             summary, body = found
             context = EvalContext(summary, body.qualname)
             for number, block in enumerate(body.blocks):
-                evaluator.asked = False
-                answer = evaluator.runs((*body.conditions, *block.conditions), context)
+                self._dependent = False
+                runs = self._runs((*body.conditions, *block.conditions), context)
                 # What does not run on any target is passed over. What depends on the target is put off and decided for
                 # each target.
-                if answer is False and not (defer and evaluator.asked):
-                    continue
-                if defer and evaluator.asked:
-                    self.deferred.append((node, number))
-                else:
+                if runs:
                     self._take(summary, body, block)
+                if self._defer and self._dependent:
+                    self._deferred.append((node, number))
+
+    def _runs(self, conditions: tuple[Condition, ...], context: EvalContext) -> bool:
+        """Whether something may run under these conditions; False if that is put off, as it depends on the target."""
+        if not conditions:
+            return True
+        self._evaluator.asked = False
+        answer = self._evaluator.runs(conditions, context)
+        if self._evaluator.asked:
+            self._dependent = True
+            return not self._defer and answer is not False
+        return answer is not False
 
     def _body(self, node: _Node) -> tuple[FileSummary, Body] | None:
         """A body and its file. Here nobody is in the middle of anything."""
@@ -119,7 +163,7 @@ class Reachability:
         dispatched = any(part in written.rpartition(".")[2] for written in block.called for part in DISPATCH)
         for text, *keys in block.texts:
             # `"verl.workers.rollout.vllm_rollout.ServerAdapter"`: a class that is loaded by its name.
-            if text.partition(".")[0] == self.summaries.top and "." in text:
+            if "." in text and self.summaries.project.owns(text):
                 if not any(is_off_word(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
             # `self.execute("init_model", ...)`: a method that is called by its name.
@@ -171,20 +215,28 @@ class Reachability:
         if node in self.classes:
             return
         self.classes.add(node)
-        everything = False
-        for base in class_summary.bases:
-            found = list(self._definitions(base, summary, summary.bodies[""]))
-            for where, name in found:
-                if name in where.classes:
-                    self._use_class(where, where.classes[name])
-            root = self._outside_root(base, summary)
-            everything = everything or (root is not None and root not in _FRAMEWORKS)
+        before, self._dependent = self._dependent, False
+        everything = self._use_bases(summary, class_summary)
+        if self._defer and self._dependent:
+            self._deferred_classes.append(node)
+        self._dependent = before
         for name, qualname in class_summary.methods.items():
             self._methods.setdefault(name, []).append((summary.file, qualname))
             special = name.startswith("__") and name.endswith("__")
             # A base class from a package that is no framework may call any method: a vLLM worker extension, say.
             if everything or special or name in METHODS or name in self._attributes:
                 self._reach(summary.file, qualname)
+
+    def _use_bases(self, summary: FileSummary, class_summary: ClassSummary) -> bool:
+        """Whether one of the bases is of a package that may call any method."""
+        everything = False
+        for base in class_summary.bases:
+            for where, name in list(self._definitions(base, summary, summary.bodies[""])):
+                if name in where.classes:
+                    self._use_class(where, where.classes[name])
+            root = self._outside_root(base, summary)
+            everything = everything or (root is not None and root not in _FRAMEWORKS)
+        return everything
 
     def _attribute(self, name: str) -> None:
         if name not in self._attributes:
@@ -248,17 +300,30 @@ class Reachability:
             here = summary.bodies.get(function)
             if here is not None:
                 if name in here.assigned:
-                    yield from self._imported(here.assigned[name], set())
+                    yield from self._imported(here.assigned[name], EvalContext(summary, function), set())
                     return
                 if name in here.parameters:
                     return
             function = function.rpartition(".")[0]
-        key = (summary.file, name)
-        if key not in self._tops:
-            self._tops[key] = tuple((where.file, there) for where, there in self._top(name, summary, set()))
-        for file, there in self._tops[key]:
+        for file, there in self._module_name(name, summary):
             if (where := self.summaries.file(file)) is not None:
                 yield where, there
+
+    def _module_name(self, name: str, summary: FileSummary) -> tuple[_Node, ...]:
+        """What a name of a module's body stands for."""
+        key = (summary.file, name)
+        if key in self._tops:
+            return self._tops[key]
+        if key not in self._tops_here:
+            before, self._dependent = self._dependent, False
+            found = tuple((where.file, there) for where, there in self._top(name, summary, set()))
+            dependent, self._dependent = self._dependent, before
+            if not dependent:
+                self._tops[key] = found
+                return found
+            self._tops_here[key] = found
+        self._dependent = True
+        return self._tops_here[key]
 
     def _top(self, name: str, summary: FileSummary, seen: set[_Node]) -> Iterator[tuple[FileSummary, str]]:
         """`seen`: what was looked up on the way here, as imports go around in circles."""
@@ -269,11 +334,15 @@ class Reachability:
             if name in here.bodies or name in here.classes:
                 yield here, name
             else:
-                yield from self._imported(here.bodies[""].assigned[name], seen)
+                yield from self._imported(here.bodies[""].assigned[name], EvalContext(here), seen)
 
-    def _imported(self, alternatives: list[Assigned], seen: set[_Node]) -> Iterator[tuple[FileSummary, str]]:
+    def _imported(
+        self, alternatives: list[Assigned], context: EvalContext, seen: set[_Node]
+    ) -> Iterator[tuple[FileSummary, str]]:
         for alternative in alternatives:
             if isinstance(alternative.written, Import) and len(seen) < _MOST_LOOKED_UP:
+                if not self._runs(alternative.conditions, context):
+                    continue
                 split = self.summaries.split(alternative.written.dotted)
                 if split is None:
                     continue
@@ -305,6 +374,10 @@ class ReachedCode:
 
     here: AbstractSet[Node]
     anywhere: AbstractSet[Node]
+    programs: Mapping[Node, str]
+    """What the plain job does not run, and another program that a run script starts does: which, as findings name
+    it."""
+    programs_anywhere: AbstractSet[Node]
 
 
 class PlainPath:
@@ -312,22 +385,34 @@ class PlainPath:
 
     def __init__(self, project: Project) -> None:
         self.summaries: Summaries = summaries_of(project)
+        self._programs = project.scope.entries
         self._blank = Evaluator(self.summaries, TargetQueries(None), job_of(project))
-        self._base = Reachability(self.summaries, job_of(project).choices)
-        self._base.enter(ENTRIES)
-        self._base.extend_with(self._blank, defer=True)
-        self._widest: AbstractSet[Node] | None = None
+        self._base = Reachability(self.summaries, self._blank, job_of(project).choices, defer=True)
+        self._base.enter((project.renamed(module), name) for module, name in ENTRIES)
+        self._base.extend()
+        self._widest: tuple[AbstractSet[Node], Mapping[Node, str]] | None = None
 
     def on(self, evaluator: Evaluator) -> ReachedCode:
         """What runs on the evaluator's target."""
         if self._widest is None:
             self._widest = self._grown(self._blank)
-        return ReachedCode(self._grown(evaluator), self._widest)
+        here, programs = self._grown(evaluator)
+        return ReachedCode(here, self._widest[0], programs, self._widest[1].keys())
 
-    def _grown(self, evaluator: Evaluator) -> AbstractSet[Node]:
-        found = self._base.copy()
-        found.extend_with(evaluator, defer=False)
-        return found.bodies
+    def _grown(self, evaluator: Evaluator) -> tuple[AbstractSet[Node], Mapping[Node, str]]:
+        """What the plain job runs, and what only other programs do, with the first of them."""
+        plain = self._base.on(evaluator)
+        plain.extend()
+        programs: dict[Node, str] = {}
+        for entry in self._programs:
+            # Each program grows from the plain job's code, most of which it runs too. Programs do not grow from one
+            # another: the classes of one recipe are not those of the next.
+            program = plain.copy(evaluator)
+            program.enter_program(entry)
+            program.extend()
+            for node in program.bodies - plain.bodies:
+                programs.setdefault(node, entry.shown)
+        return plain.bodies, programs
 
 
 def plain_path(project: Project) -> PlainPath:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
 from weakref import ref
 
+from patcher.analysis.conditions.attribute_tests import attributes_asked, has_attribute, with_known_attributes
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import name_words
 from patcher.analysis.conditions.names import EvalContext, summaries_of
 from patcher.analysis.conditions.prefetch import Promise, prefetch
 from patcher.analysis.conditions.reachability import Node, ReachedCode, job_of, plain_path
-from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.analysis.findings import Broken, FindingKind, Problem, Severity
 from patcher.analysis.meaning import Program
@@ -28,6 +28,7 @@ from patcher.analysis.uses import (
     EnvironmentVariable,
     ImportOf,
     MemberOf,
+    MethodOf,
     Use,
     When,
     WhenRaised,
@@ -41,14 +42,14 @@ class Guards:
         self._program = ref(program)
         self._project, self._target, self._judge = program.project, program.target, program.judge
         self.summaries = summaries_of(program.project)
-        self._queries = TargetQueries(program)
-        self.target = Evaluator(self.summaries, self._queries)
+        self.target = program.evaluator
         self._broken: dict[str, list[tuple[Use, tuple[Problem, ...]]]] = {}
+        self._asked: dict[str, Mapping[tuple[int, str], list[Use]]] = {}
 
     @cached_property
     def plain(self) -> Evaluator:
         """On the same target, by what is known of the plain job too."""
-        return Evaluator(self.summaries, self._queries, job_of(self._project))
+        return Evaluator(self.summaries, self.target.queries, job_of(self._project))
 
     @cached_property
     def reached(self) -> ReachedCode:
@@ -67,12 +68,54 @@ class Guards:
         return found
 
     def runs_plainly(self, node: Node) -> bool:
-        """Whether the plain job runs a function on this target."""
-        return self._is_among(self.reached.here, node)
+        """Whether the plain job runs a function on this target, or another program that a run script starts."""
+        return self._is_among(self.reached.here, node) or self._is_among(self.reached.programs.keys(), node)
 
     def runs_somewhere(self, node: Node) -> bool:
-        """Whether the plain job runs it on some target."""
-        return self._is_among(self.reached.anywhere, node)
+        """Whether one of them runs it on some target."""
+        return self._is_among(self.reached.anywhere, node) or self._is_among(self.reached.programs_anywhere, node)
+
+    def program_of(self, node: Node) -> str:
+        """The program that runs a function which the plain job does not; "" where the plain job does, or none."""
+        if self._is_among(self.reached.here, node):
+            return ""
+        return self.reached.programs.get(node) or self.reached.programs.get((node[0], ""), "")
+
+    def is_for_other_releases(self, node: Node) -> bool:
+        """Whether a test of versions keeps this release from a function, or from the import of its whole module.
+
+        So it is with all of `verl.third_party.vllm.vllm_v_0_5_4` on any other release.
+        """
+        module = (node[0], "")
+        if self.runs_somewhere(node) or (self.runs_somewhere(module) and not self.runs_plainly(module)):
+            return True
+        return self._is_chosen_on_others(*node)
+
+    def _is_chosen_on_others(self, file: str, function: str) -> bool:
+        """Whether tests of versions rule out every mention of a module's function on this target.
+
+        if version("vllm") >= "0.14":
+            patch = process_weights_for_vllm14
+        else:
+            patch = process_weights_for_vllm10
+        """
+        summary = self.summaries.file(file)
+        name = function.partition(".")[0]
+        if summary is None or not name or name not in summary.bodies:
+            return False
+        # Another file that has the name may use it on any release.
+        if any(other != file for other in self._project.files([name])):
+            return False
+        ruled_out = False
+        for body in summary.bodies.values():
+            for block in body.blocks:
+                if name in block.called or name in block.named:
+                    self.target.asked = False
+                    context = EvalContext(summary, body.qualname)
+                    if self.target.runs((*body.conditions, *block.conditions), context) is not False:
+                        return False
+                    ruled_out = ruled_out or self.target.asked
+        return ruled_out
 
     def _is_among(self, nodes: AbstractSet[Node], node: Node) -> bool:
         """What a record brings into a file is taken to run where the file's own code does."""
@@ -99,7 +142,8 @@ class Guards:
 
     def _holds(self, condition: Condition, use: Use, evaluator: Evaluator, context: EvalContext) -> bool | None:
         if not isinstance(condition, WhenRaised):
-            return evaluator.runs((condition,), context)
+            known = with_known_attributes(condition, lambda line, name: self._has(use.file, line, name))
+            return evaluator.runs((known,), context)
         sure: bool | None = None
         if use.file.endswith(".py"):
             sure = evaluator.fails(condition, context.summary)
@@ -111,14 +155,25 @@ class Guards:
                     return True
         return False if self._all_decided(use.file, condition) else sure
 
+    def _has(self, file: str, line: int, name: str) -> bool | None:
+        """Whether the value that `hasattr` or `getattr` asks in a line has the attribute on this target."""
+        if file not in self._asked:
+            facts = self._project.facts(file)
+            self._asked[file] = attributes_asked(facts.uses if facts is not None else ())
+        return has_attribute(self._found(), self._asked[file].get((line, name), ()))
+
+    def _found(self) -> Program:
+        program = self._program()
+        assert program is not None, "guards outlived their program"
+        return program
+
     def _failing(self, file: str, condition: WhenRaised) -> list[tuple[Use, tuple[Problem, ...]]]:
         return [found for found in self._judged(file) if condition.first <= found[0].line <= condition.last]
 
     def _judged(self, file: str) -> list[tuple[Use, tuple[Problem, ...]]]:
         """The broken uses that stand in a `try` of the file."""
         if file not in self._broken:
-            program = self._program()
-            assert program is not None, "guards outlived their program"
+            program = self._found()
             facts = self._project.facts(file)
             found = []
             for use in facts.uses if facts is not None else ():
@@ -204,14 +259,23 @@ def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
         return "guarded"
     summary = guards.summaries.file(use.file)
     node = (use.file, use.context.function)
+    # A method that overrides another runs where its class is used, not where the class is defined.
+    if isinstance(use.need, MethodOf) and summary is not None:
+        method = f"{use.need.owner}.{use.need.name}".removeprefix(f"{summary.module}.")
+        node = (use.file, method) if method in summary.bodies else node
     # Runs on another release only: a test of versions somewhere on the way keeps this one from it.
     if summary is None or not guards.runs_plainly(node):
-        return "guarded" if summary is not None and guards.runs_somewhere(node) else "optional"
+        return "guarded" if summary is not None and guards.is_for_other_releases(node) else "optional"
     answer = guards.runs(use, guards.plain)
     # A test that cannot be decided and asks for a setting (`if config.use_x:`) is taken for a feature that is off.
     if answer is False or (answer is None and _is_feature(use)):
         return "optional"
     return "break"
+
+
+def program_of(use: Use, program: Program) -> str:
+    """The program of the tree that runs a use which the plain job does not run; "" for none."""
+    return guards_of(program).program_of((use.file, use.context.function)) if use.file.endswith(".py") else ""
 
 
 def severity_in_place(use: Use, problem: Problem, program: Program) -> Severity:
@@ -221,7 +285,7 @@ def severity_in_place(use: Use, problem: Problem, program: Program) -> Severity:
 
 def _is_guarded(use: Use, problem: Problem, guards: Guards) -> bool:
     # The exception that this problem raises is caught around it, or a test of versions rules the code out.
-    if covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
+    if problem.own_callers or covers(use.context.caught, problem.kind, use) or guards.runs(use, guards.target) is False:
         return True
     return any(_tests_for(one, problem) for one in use.context.conditions)
 
@@ -255,7 +319,8 @@ def _ensures(test: ast.expr, name: str, holds: bool) -> bool:
 def _is_feature(use: Use) -> bool:
     """Whether a test around the use that cannot be known asks for a setting."""
     for condition in use.context.conditions:
-        if isinstance(condition, When):
+        # `if config.max_tokens < length: raise ValueError` before it is no feature: the job passes that line.
+        if isinstance(condition, When) and not condition.assumed:
             for node in ast.walk(condition.test):
                 if not name_words(last_name(node)).isdisjoint(_CONFIGURED):
                     return True

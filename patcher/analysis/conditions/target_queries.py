@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -21,13 +22,12 @@ from patcher.analysis.conditions.terms import (
     SignatureOf,
     Term,
 )
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.summary import Import
 from patcher.analysis.symbols import Absent, Class, External, Resolution, Symbols, Unknown
 
 if TYPE_CHECKING:
     from patcher.analysis.conditions.names import NameResolver
-    from patcher.analysis.meaning import Program
+    from patcher.analysis.meaning.program import Program
 
 
 _PARSE = frozenset(
@@ -54,11 +54,15 @@ class TargetQueries:
     def __init__(self, program: Program | None) -> None:
         """Without a program nothing is known of what is outside."""
         self._program = None if program is None else ref(program)
-        self._target = Target({}, {}) if program is None else program.target
-        self._versions = {_normal(name): version for name, version in self._target.versions.items()}
-        for package, version in self._target.against.items():
-            known = version if package in self._target.packages else None
-            self._versions.setdefault(_normal(package), known)
+        self._packages: Mapping[str, Symbols] = {}
+        self._versions: dict[str, str | None] = {}
+        if program is not None:
+            target = program.target
+            self._packages = target.packages
+            self._versions = {_normal(name): version for name, version in target.versions.items()}
+            for package, version in target.against.items():
+                known = version if package in target.packages else None
+                self._versions.setdefault(_normal(package), known)
 
     def _resolve(self, dotted: str) -> Resolution:
         program = self._program() if self._program is not None else None
@@ -99,7 +103,7 @@ class TargetQueries:
         """Whether there is such a name; None if that is not known."""
         evaluator.asked = True
         package = dotted.partition(".")[0]
-        symbols = self._target.packages.get(package)
+        symbols = self._packages.get(package)
         if symbols is not None:
             match self._resolve(dotted).definition:
                 case Absent():
@@ -119,7 +123,7 @@ class TargetQueries:
         """Whether an import succeeds."""
         dotted = one.module if one.name in (None, "*") else f"{one.module}.{one.name}"
         package = one.module.partition(".")[0]
-        if package in self._target.packages:
+        if package in self._packages:
             match self._resolve(dotted).definition:
                 case Absent():
                     return False
@@ -143,7 +147,7 @@ class TargetQueries:
     def raised_by(self, one: Import) -> tuple[str, ...]:
         """What a failed import raises."""
         package = one.module.partition(".")[0]
-        if one.name is not None and package in self._target.packages:
+        if one.name is not None and package in self._packages:
             # `from vllm.gone import x` raises ModuleNotFoundError, `from vllm.there import gone` ImportError alone.
             missing = isinstance(self._resolve(one.module).definition, Absent)
             return FAILED_IMPORT if missing else FAILED_IMPORT[1:]
@@ -152,7 +156,7 @@ class TargetQueries:
     def parameters(self, of: Reference) -> Term:
         """The names of a thing's parameters; a class's are its constructor's."""
         package = of.dotted.partition(".")[0]
-        symbols: Symbols | None = self._target.packages.get(package)
+        symbols: Symbols | None = self._packages.get(package)
         if symbols is None:
             return UNKNOWN
         definition = self._resolve(of.dotted).definition

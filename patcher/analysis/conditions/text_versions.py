@@ -10,10 +10,10 @@ from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.conditions.severity import Guards, guards_of
 from patcher.analysis.conditions.target_queries import TargetQueries
-from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term
+from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term, Unknown
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
-from patcher.analysis.summary import Body, FileSummary
+from patcher.analysis.summary import Assigned, Body, FileSummary
 from patcher.i18n import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")
@@ -23,7 +23,7 @@ _ORDER = re.compile(rb"[<>]")
 def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding]:
     """Comparisons by order of versions of the target's packages, or of two texts that look like versions, as text."""
     guards = guards_of(program)
-    anywhere = Evaluator(guards.summaries, _Anywhere())
+    anywhere = _VersionTexts(guards.summaries, _Anywhere())
     for file in files:
         content = program.project.content(file) or b""
         # A comparison of versions has both in its text; parsing every file for it would take seconds.
@@ -36,6 +36,22 @@ def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding
                     found = _finding(test, summary, body, anywhere, guards, program) if summary is not None else None
                     if found is not None:
                         yield found
+
+
+class _VersionTexts(Evaluator):
+    """Tells what may be the text of a version. One binding of a name that is one is enough:
+
+    package_version = get_version("vllm")
+    if "ROCM_PATH" in os.environ:
+        package_version = re.match(PATTERN, package_version).group(1)
+    """
+
+    def _merged(self, key: tuple[str, str, str], alternatives: list[Assigned], context: EvalContext) -> Term:
+        term = super()._merged(key, alternatives, context)
+        if not isinstance(term, Unknown):
+            return term
+        found = (self._assigned(alternative, context) for alternative in alternatives)
+        return next((one for one in found if isinstance(one, Known) and one.package), UNKNOWN)
 
 
 class _Anywhere(TargetQueries):
@@ -68,8 +84,8 @@ def _finding(
     package = packages.pop() if packages else ""
     as_text = as_versions = None
     here = EvalContext(summary, body.qualname)
-    # On this target: does the order of the texts differ from that of the versions?
-    one, other = _side(test.left, here, guards.target), _side(test.comparators[0], here, guards.target)
+    # For the plain job on this target: does the order of the texts differ from that of the versions?
+    one, other = _side(test.left, here, guards.plain), _side(test.comparators[0], here, guards.plain)
     if _is_text(one) and _is_text(other):
         compare = COMPARISONS[type(test.ops[0])]
         as_text, as_versions = compare(one, other), compare(_version(one), _version(other))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.meanings import (
     Container,
+    ElementGetter,
     Frame,
     InstanceOf,
     Meaning,
@@ -19,6 +20,7 @@ from patcher.analysis.meaning.meanings import (
     TreeFunction,
     TreeModule,
     TypeOf,
+    class_of,
     frame_of,
     local_import,
     local_values,
@@ -204,6 +206,8 @@ def result_of(program: Program, called: Meaning) -> Meanings:
             )
         case Outside(name=name):
             return (Outside(name),)
+        case ElementGetter(of=of, every=every):
+            return (of,) if every else element_of(program, of)
         case Absent():
             return (called,)
         case Unknown() | Variable() | Module() | TreeModule() | SuperOf() | Container():
@@ -256,6 +260,8 @@ def _function_result(
     program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Meanings:
     node = function.node
+    if receiver is not None and _runs_overrides(program, function, class_of(receiver)):
+        return (Unknown(f"{full_name(function)} calls methods that the tree overrides"),)
     frame = frame_of(function.module, function.owner, node, receiver)
     if node.returns is not None:
         found = annotated_as(program, node.returns, function.module, frame)
@@ -268,6 +274,33 @@ def _function_result(
     if not returned or len(returned) > 6 or _yields(node):
         return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
     return union(*(infer(program, value, frame) for value in returned))
+
+
+def _runs_overrides(program: Program, function: Function, receiver: Class | TreeClass) -> bool:
+    """Whether an inherited method calls one that a class of the tree overrides, and may give what that gives.
+
+    `LLM.generate` is annotated `-> list[RequestOutput]` and ends in `return self._run_engine()`. For a class of the
+    tree with a `_run_engine` of its own the annotation is no longer true.
+    """
+    if not isinstance(receiver, TreeClass):
+        return False
+    own: set[str] = set()
+    for base in program.ancestry(receiver):
+        if base == function.owner:
+            break
+        if isinstance(base, TreeClass):
+            own |= base.facts.methods.keys()
+    called = {
+        inner.func.attr
+        for returned in statements(function.node.body)
+        if isinstance(returned, ast.Return | ast.Assign) and returned.value is not None
+        for inner in ast.walk(returned.value)
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and isinstance(inner.func.value, ast.Name)
+        and inner.func.value.id in ("self", "cls")
+    }
+    return not own.isdisjoint(called)
 
 
 def _is_context_manager(node: FunctionNode) -> bool:

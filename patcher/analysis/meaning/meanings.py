@@ -74,6 +74,14 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class ElementGetter:
+    """A method that gives what a list or mapping holds: `pop` and `get` one, `values` and `copy` (`every`) all."""
+
+    of: Container
+    every: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Outside:
     """Something of a package that is not checked against, or of the standard library."""
 
@@ -82,7 +90,8 @@ class Outside:
 
 Meaning: TypeAlias = (
     Module | Class | Function | Variable | Absent | Unknown
-    | TreeModule | TreeClass | TreeFunction | InstanceOf | TypeOf | Method | SuperOf | Container | Outside
+    | TreeModule | TreeClass | TreeFunction | InstanceOf | TypeOf | Method | SuperOf | Container | ElementGetter
+    | Outside
 )  # fmt: skip
 """A `Variable` is there, but what it holds is not known. `Unknown` has a symbol if it is of a package that is checked
 against, and none if it may be anything. `Absent` is what is not there on this target."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
 from patcher.analysis.meaning.meanings import (
     Container,
+    ElementGetter,
     Frame,
     InstanceOf,
     Meaning,
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from patcher.analysis.meaning.program import Program
 
 
+_ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault"})
+_EVERY_ELEMENT = frozenset({"copy", "values"})
+
+
 def lookup(program: Program, of: Meaning, name: str) -> Meanings:
     """What the attribute can be; `Absent` if it is not there, `Unknown` with a symbol if that cannot be known."""
     match of:
@@ -61,9 +66,13 @@ def lookup(program: Program, of: Meaning, name: str) -> Meanings:
             return program.tree_member(module, name)
         case Outside(name=owner):
             return (Outside(f"{owner}.{name}"),)
+        case ElementGetter():
+            return (Outside(f"builtins.method.{name}"),)
         case Variable():
             symbol = full_name(of)
             return (Unknown(f"the class of {symbol} is not known", f"{symbol}.{name}"),)
+        case Container() if name in _ONE_ELEMENT or name in _EVERY_ELEMENT:
+            return (ElementGetter(of, every=name in _EVERY_ELEMENT),)
         case Container():
             return (Outside(f"builtins.{name}"),)
         case Absent():

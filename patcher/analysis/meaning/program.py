@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias, TypeVar, cast
 
+from patcher.analysis.conditions.evaluator import Evaluator
+from patcher.analysis.conditions.names import EvalContext, summaries_of
+from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.findings import Verdict
 from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.inference import element_of, result_of
@@ -27,7 +31,20 @@ from patcher.analysis.meaning.meanings import (
 from patcher.analysis.meaning.members import Base, ancestry, lookup
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Absent, Class, External, Module, Resolution, Symbols, Unknown, Variable
-from patcher.analysis.uses import Element, Instance, Member, Named, Opaque, Result, Super, Union, Use, Value
+from patcher.analysis.uses import (
+    Bound,
+    Element,
+    Instance,
+    Member,
+    Named,
+    Opaque,
+    Result,
+    Subtype,
+    Super,
+    Union,
+    Use,
+    Value,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +104,8 @@ class Program:
         self._asked = 0
         self._steps = 0
         self._generation = project.generation
-        self.top = project.top
-        """The import name of the tree's own package."""
+        self.owns = project.owns
+        """Whether a dotted name is one of the tree's own."""
 
     @property
     def project(self) -> Project:
@@ -104,6 +121,28 @@ class Program:
     def names(self) -> Collection[str]:
         """The import names of the packages that are checked against, installed or not: the same on every release."""
         return self._target.against.keys()
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """Decides the tests of the tree by what the target has."""
+        return Evaluator(summaries_of(self._project), TargetQueries(self))
+
+    def is_bound(self, bound: Bound, file: str) -> bool:
+        """Whether a binding of a module's body may hold on the target: no test of versions around it fails.
+
+        if version("vllm") == "0.5.4":
+            from .vllm_v_0_5_4.llm import LLM
+        else:
+            from vllm import LLM
+        """
+        summary = summaries_of(self.project).file(file) if bound.conditions else None
+        if summary is None:
+            return True
+        self.evaluator.asked = False
+        answer = self.evaluator.runs(bound.conditions, EvalContext(summary))
+        if self.evaluator.asked:
+            self._asked |= _TARGET
+        return answer is not False
 
     def begin(self) -> None:
         """From here on another file's uses are judged."""
@@ -210,6 +249,8 @@ def evaluate(program: Program, value: Value) -> Meanings:
             return union(*(result_of(program, one) for one in program.evaluate(of)))
         case Instance(of=of):
             return union(*(_annotated(program, one) for one in program.evaluate(of)))
+        case Subtype(of=of):
+            return tuple(TypeOf(one) if isinstance(one, Class | TreeClass) else one for one in program.evaluate(of))
         case Element(of=of):
             return union(*(element_of(program, one) for one in program.evaluate(of)))
         case Super(of=of):
@@ -225,7 +266,7 @@ def evaluate(program: Program, value: Value) -> Meanings:
 def named(program: Program, dotted: str) -> Meanings:
     """What a dotted name stands for: in the tree, or in a package."""
     package = dotted.partition(".")[0]
-    if package == program.top:
+    if program.owns(package):
         return _in_tree(program, dotted)
     if package not in program.names:
         return (Outside(dotted),)
@@ -294,7 +335,12 @@ def _tree_member(program: Program, module: str, name: str) -> Meanings:
         found.append((TreeClass(module, facts.classes[name]),))
     if name in facts.functions:
         found.append((TreeFunction(module, facts.functions[name]),))
-    found += [program.evaluate(bound.value) for bound in facts.bindings.get(name, ())]
+    bounds = facts.bindings.get(name, ())
+    here = [bound for bound in bounds if program.is_bound(bound, facts.file)] if len(bounds) > 1 else bounds
+    # No branch is for this release: the name is not bound, or by a star import, and nothing can be said of it.
+    if bounds and not here and not found:
+        return (_UNTOLD,)
+    found += [program.evaluate(bound.value) for bound in here]
     if not found:
         for star in facts.stars:
             through = union(*(lookup(program, one, name) for one in named(program, star)))

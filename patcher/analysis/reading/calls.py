@@ -319,7 +319,9 @@ def _listed(walk: Walk, node: ast.Call, values: Values) -> Value:
     if isinstance(value, ContainerValue):
         return replace(value, origin=id(node))
     element = element_of(value)
-    return ContainerValue((Item(None, element, node.lineno),), open=True) if is_followed(element) else OPAQUE
+    if is_followed(element) or isinstance(element, ContainerValue):
+        return ContainerValue((Item(None, element, node.lineno),), open=True)
+    return OPAQUE
 
 
 def _next(walk: Walk, node: ast.Call, values: Values) -> Value:

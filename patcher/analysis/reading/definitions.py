@@ -18,7 +18,18 @@ from patcher.analysis.reading.local_values import (
 )
 from patcher.analysis.reading.walk import ClassDraft, Evaluators, Executors, Walk
 from patcher.analysis.syntax import last_name
-from patcher.analysis.uses import FunctionFacts, Instance, Member, MethodOf, Named, Opaque, Parameters, Union, Value
+from patcher.analysis.uses import (
+    FunctionFacts,
+    Instance,
+    Member,
+    MethodOf,
+    Named,
+    Opaque,
+    Parameters,
+    Subtype,
+    Union,
+    Value,
+)
 from patcher.worktree.python import UnreadableError, parse_expression
 
 _TRANSPARENT = {"Optional", "Annotated", "ClassVar", "Final", "Required", "NotRequired", "Awaitable", "InitVar"}
@@ -76,7 +87,7 @@ def _generic(walk: Walk, head: ast.expr, inner: ast.expr) -> Value:
         return _annotated(walk, arguments[0])
     if name in ("type", "Type"):
         instance = _annotated(walk, arguments[0])
-        return instance.of if isinstance(instance, Instance) else OPAQUE
+        return Subtype(instance.of) if isinstance(instance, Instance) else OPAQUE
     # `tuple[A, B]` has known positions; `tuple[A, ...]` is like a list.
     if name in ("tuple", "Tuple") and not isinstance(arguments[-1], ast.Constant):
         return _holding(walk, arguments)

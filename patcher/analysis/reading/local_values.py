@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from patcher.analysis.uses import Condition, Element, Named, Opaque, Shape, Union, Value
+from patcher.analysis.uses import Condition, Element, Member, Named, Opaque, Result, Shape, Union, Value
 
 OPAQUE = Opaque()
 NOTHING = Union(())
@@ -175,6 +175,10 @@ def element_of(value: Value, key: str | None = None) -> Value:
             return union_of(
                 (element_of(each, key), alternative) for each, alternative in zip(values, alternatives, strict=True)
             )
+        # `for key, value in mapping.items()`
+        case Result(of=Member(of=mapping, name="items")):
+            held = Element(Result(Member(mapping, "values")))
+            return ContainerValue((Item(None, OPAQUE, 0), Item(None, held, 0)))
         case _:
             return Element(value)
 

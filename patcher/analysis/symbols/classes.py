@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
 
@@ -176,6 +177,7 @@ def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[Set
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
+                        computed = computed or _stores_into_dict(target, me)
                         plain = isinstance(target, ast.Attribute)
                         for name in _on(target, me):
                             # `self.config = config` has the type of the parameter.
@@ -192,14 +194,19 @@ def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[Set
                         note(key.value, value, None, method)
                     else:
                         computed = True
-                case ast.Expr(
-                    value=ast.Call(
-                        func=ast.Attribute(
-                            value=ast.Attribute(value=ast.Name(id=target), attr="__dict__"), attr="update"
-                        )
-                    )
-                ) if target == me:
+                # `self.__dict__.update(values)`, `vars(self).update(values)`, `self.__dict__[name] = value`,
+                # `object.__setattr__(self, name, value)`
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"))) if _is_dict_of(
+                    holder, me
+                ):
                     computed = True
+                case ast.Expr(
+                    value=ast.Call(func=ast.Attribute(attr="__setattr__"), args=[ast.Name(id=target), key, value])
+                ) if target == me:
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        note(key.value, value, None, method)
+                    else:
+                        computed = True
                 case ast.With(items=items) | ast.AsyncWith(items=items):
                     for item in items:
                         for name in _on(item.optional_vars, me):
@@ -215,6 +222,22 @@ def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[Set
             if name not in found:
                 note(name, None, None, None)
     return found, computed
+
+
+def _is_dict_of(node: ast.expr, me: str) -> bool:
+    """`self.__dict__` or `vars(self)`."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="__dict__"):
+            return name == me
+        case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name)]):
+            return name == me
+        case _:
+            return False
+
+
+def _stores_into_dict(target: ast.expr, me: str) -> bool:
+    """`self.__dict__ = values` and `self.__dict__[name] = value`."""
+    return _is_dict_of(target.value if isinstance(target, ast.Subscript) else target, me)
 
 
 def _statements(function: FunctionNode) -> Iterator[ast.stmt]:
@@ -247,6 +270,9 @@ def is_open(symbols: Symbols, owner: Class) -> str:
         return f"{owner.qualname} has a __getattr__"
     if _attributes(symbols, owner)[1]:
         return f"{owner.qualname} sets attributes by computed names"
+    # `for name in names: vars()[name] = make(name)` in the body, or `setattr(Tensor, name, method)` after the class.
+    if body_computes_names(owner.node) or symbols.sets_by_computed_name(owner):
+        return f"attributes of {owner.qualname} are set by computed names"
     for keyword in owner.node.keywords:
         # A metaclass may add attributes; these two are known to add none to instances.
         if keyword.arg == "metaclass" and ast.unparse(keyword.value).rpartition(".")[2] not in ("ABCMeta", "EnumMeta"):

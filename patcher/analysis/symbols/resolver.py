@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from patcher.analysis.symbols.classes import SetOnSelf, member_of_class
+from patcher.analysis.symbols.computed_names import set_by_computed_names
 from patcher.analysis.symbols.definition import (
     Absent,
     Class,
@@ -85,6 +86,7 @@ class Symbols:
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.class_scopes: dict[ast.ClassDef, Scope] = {}
         self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
+        self._open_classes: dict[str, frozenset[str]] = {}
         self._members: dict[tuple[str, str], Resolution] = {}
         self._active: set[tuple[str, str]] = set()
         self._cuts = 0
@@ -199,6 +201,17 @@ class Symbols:
             return Variable(owner.module, f"{owner.qualname}.{name}", value)
         return None
 
+    def sets_by_computed_name(self, owner: Class) -> bool:
+        """Whether the module of a class sets attributes on it by computed names."""
+        home = self.modules.find(owner.module)
+        tree = self.modules.tree(home) if isinstance(home, Module) else None
+        return isinstance(tree, ast.Module) and owner.qualname in self._set_by_computed_names(owner.module, tree)
+
+    def _set_by_computed_names(self, module: str, tree: ast.Module) -> frozenset[str]:
+        if module not in self._open_classes:
+            self._open_classes[module] = set_by_computed_names(tree)
+        return self._open_classes[module]
+
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
         found = self.signature(definition)
         if isinstance(found, Unknown):
@@ -262,8 +275,11 @@ class Symbols:
                     found = module_getattr_member(self, module, binding.made_by, name)
                     if not isinstance(found.definition, Absent):
                         return found
+                # `__getattr__, __dir__, __all__ = attach(__name__, ...)`, or one that another module defines.
+                else:
+                    unsure = unsure or Unknown(f"{module.name} has a __getattr__ that it does not define")
         # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
-        if unsure is None and not name.startswith("__") and self.modules.binds_dynamically(module):
+        if unsure is None and not name.startswith("__") and self.modules.computed_names(module).may_have(name):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
 

@@ -12,8 +12,15 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
+from patcher.analysis.symbols.computed_names import (
+    ComputedNames,
+    may_compute_names,
+    may_put_submodules,
+    puts_submodules,
+    read_computed_names,
+)
 from patcher.analysis.symbols.definition import Module, Unknown
-from patcher.analysis.symbols.scope import Scope, binds_dynamically, read_scope
+from patcher.analysis.symbols.scope import Scope, read_scope
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 
@@ -30,7 +37,8 @@ class Modules:
         self._trees: dict[str, ast.Module | Unknown] = {}
         self._scopes: dict[str, Scope | Unknown] = {}
         self._star_names: dict[str, _StarNames | None] = {}
-        self._dynamic: dict[str, bool] = {}
+        self._computed: dict[str, ComputedNames] = {}
+        self._puts: dict[str, bool] = {}
         self._entries: dict[Path, frozenset[str]] = {}
 
     def find(self, dotted: str) -> Module | Unknown | None:
@@ -52,13 +60,24 @@ class Modules:
             self._scopes[module.name] = tree if isinstance(tree, Unknown) else read_scope(tree.body)
         return self._scopes[module.name]
 
-    def binds_dynamically(self, module: Module) -> bool:
-        """Whether a name may be there that no statement of the module shows."""
-        if module.name not in self._dynamic:
-            tree = self.tree(module)
-            text = module.path.read_bytes() if module.path is not None else b""
-            self._dynamic[module.name] = isinstance(tree, ast.Module) and binds_dynamically(tree, text)
-        return self._dynamic[module.name]
+    def computed_names(self, module: Module) -> ComputedNames:
+        """The names that the module may bind though no statement of it shows them."""
+        if module.name not in self._computed:
+            self._computed[module.name] = self._computed_names(module)
+        return self._computed[module.name]
+
+    def _computed_names(self, module: Module) -> ComputedNames:
+        tree = self.tree(module)
+        if isinstance(tree, Unknown) or module.path is None:
+            return ComputedNames()
+        found = read_computed_names(tree, files.read(module.path, files.SOURCE_BYTES, follow=True), module.name)
+        stub = module.path.with_suffix(".pyi")
+        # A stub beside a module, as torch/_VF.pyi, is written where statements do not show what the module has. What
+        # the stub does not mention either is not there.
+        if not found.anything and stub.is_file():
+            words = re.findall(rb"[A-Za-z_]\w*", files.read(stub, files.SOURCE_BYTES, follow=True))
+            return ComputedNames(names=found.names | {word.decode() for word in words})
+        return found
 
     def cannot_bind(self, module: Module, name: str) -> bool:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
@@ -92,6 +111,9 @@ class Modules:
         if dotted != self.name and not self._has_entry(path):
             if self._is_listed_compiled(path) or self._is_in_compiled(dotted):
                 return Unknown(f"{dotted} is compiled")
+            above = self.find(dotted.rpartition(".")[0])
+            if isinstance(above, Module) and self._puts_submodules(above):
+                return Unknown(f"{above.name} puts modules under computed names into sys.modules")
             return None
         if (path / "__init__.py").is_file():
             return Module(dotted, path / "__init__.py", path)
@@ -99,6 +121,8 @@ class Modules:
             return Module(dotted, file, None)
         if self._is_listed_compiled(path) or self._is_compiled(path) or self._is_in_compiled(dotted):
             return Unknown(f"{dotted} is compiled")  # torch/_C.so beside torch/_C/, which holds stubs alone
+        if path.with_name(path.name + ".pyi").is_file():
+            return Unknown(f"of {dotted} only a stub is there")
         # A namespace package: a folder without `__init__.py`.
         if path.is_dir():
             return Module(dotted, None, path)
@@ -107,6 +131,14 @@ class Modules:
     def _is_in_compiled(self, dotted: str) -> bool:
         """Whether the module above is compiled: only it knows what it puts into `sys.modules`, as torch._C does."""
         return dotted != self.name and isinstance(self.find(dotted.rpartition(".")[0]), Unknown)
+
+    def _puts_submodules(self, module: Module) -> bool:
+        """Whether the module makes others known as modules below it, by names that it computes."""
+        if module.name not in self._puts:
+            text = b"" if module.path is None else files.read(module.path, files.SOURCE_BYTES, follow=True)
+            tree = self.tree(module) if may_put_submodules(text) else None
+            self._puts[module.name] = isinstance(tree, ast.Module) and puts_submodules(tree, module.name)
+        return self._puts[module.name]
 
     def _has_entry(self, path: Path) -> bool:
         """Whether its folder, which is listed once, has anything whose name up to the first dot is that."""
@@ -153,6 +185,10 @@ class _StarNames:
     """The names stand in it as strings: it begins with the only `__all__`."""
 
 
+_LITERAL_ALL = re.compile(rb"""\n__all__ = [\[(](?:\s|,|"\w*"|'\w*'|#[^\n]*\n)*[\])](?=[ \t]*(?:#|\n|\Z))""")
+"""An `__all__` of strings alone: `[name for name in dir(x)]` and `[...] + others` give more than stands there."""
+
+
 def _star_names(path: Path) -> _StarNames | None:
     """None where the text alone rules nothing out."""
     try:
@@ -163,10 +199,10 @@ def _star_names(path: Path) -> _StarNames | None:
     if b"import *" in text:
         return None
     # A file whose `__all__` is one literal, as generated modules have it, gives what stands there in quotes.
-    if text.count(b"__all__") == 1 and (found := re.search(rb"\n__all__ = [\[(]", text)):
-        return _StarNames(text[found.start() :], listed=True)
-    # Without an `__all__` a name must at least stand in the text.
-    return None if b"__getattr__" in text else _StarNames(text, listed=False)
+    if text.count(b"__all__") == 1 and (found := _LITERAL_ALL.search(text)):
+        return _StarNames(found.group(), listed=True)
+    # Without an `__all__` a name must at least stand in the text, unless it is computed: `globals()[f"{x}Tensor"] = 1`.
+    return None if b"__getattr__" in text or may_compute_names(text) else _StarNames(text, listed=False)
 
 
 def _parse(module: Module) -> ast.Module | Unknown:

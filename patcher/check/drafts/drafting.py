@@ -162,6 +162,7 @@ def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
         ),
         edits=edits,
         resolved=_resolved(edits, inputs),
+        repairs=tuple(dict.fromkeys(repair.finding.symbol for repair in group)),
         tags=tuple(dict.fromkeys((distribution, "draft"))),
         zh=Text(title.render("zh"), reason.render("zh")),
     )

@@ -23,7 +23,8 @@ def written(record: Record, heading: Iterable[str] = ()) -> str:
     if record.upstream:
         lines.append(f"upstream = {_string(record.upstream)}")
     lines.append(f"lifetime = {_string(record.lifetime)}")
-    lines += [f"{key} = {_strings(value)}" for key, value in (("tags", record.tags), ("after", record.after)) if value]
+    named = (("repairs", record.repairs), ("tags", record.tags), ("after", record.after))
+    lines += [f"{key} = {_strings(value)}" for key, value in named if value]
     if record.zh is not None:
         lines += ["", "[zh]", f"title = {_string(record.zh.title)}", f"reason = {_string(record.zh.reason)}"]
     lines += ["", "[when]", *(f"{name} = {_string(spec)}" for name, spec in record.when.versions.items())]

@@ -12,7 +12,7 @@ from patcher.analysis.meaning.callables import NotOurs, Takes, takes
 from patcher.analysis.meaning.members import may_have
 from patcher.analysis.symbols import Parameter, Signature, Unknown
 from patcher.analysis.uses import CallOf, Keyword, Member, Named, Shape, Use, Value
-from patcher.check.rules.members import present_on_target
+from patcher.check.rules.members import present_on_target, tree_subclass_has
 from patcher.i18n import phrase
 
 
@@ -148,6 +148,9 @@ def _subclass_may_take(program: Program, one: Meaning, wrong: tuple[Mismatch, ..
                     if all(re.search(rb"\b%b\b" % name, taken) for name in names):
                         return may_have(program, of, function.node.name)
             return False
+        # `runner_class: type[RunnerBase]` is called as the tree's own runner is made.
+        case TypeOf():
+            return tree_subclass_has(program, one, "__init__")
         case _:
             return False
 
@@ -177,11 +180,11 @@ def _as_written(value: Value, one: Meaning, program: Program) -> str:
     if not isinstance(one, Class | Function):
         return ""
     match value:
-        case Named(dotted=name) if not name.startswith(f"{program.top}."):
+        case Named(dotted=name) if not program.owns(name):
             return name
         case Member(of=of, name=name):
             match of:
-                case Named(dotted=module) if not module.startswith(f"{program.top}."):
+                case Named(dotted=module) if not program.owns(module):
                     return f"{module}.{name}"
                 case Member() if outer := _as_written(of, one, program):
                     return f"{outer}.{name}"

@@ -64,7 +64,7 @@ class Configs:
             # The script runs a module that this tree does not have.
             if content is None:
                 return NoEntry(entry)
-            main_config = _hydra_main(content)
+            main_config = hydra_main(content)
             if main_config is None:
                 return NoConfig(entry)
             folder, name = (root / path).parent / main_config[0], main_config[1]
@@ -103,7 +103,7 @@ def configs_of(project: Project) -> Configs:
     return _configs[project]
 
 
-def _hydra_main(content: bytes) -> tuple[Path, str] | None:
+def hydra_main(content: bytes) -> tuple[Path, str] | None:
     """What `@hydra.main(config_path=…, config_name=…)` says in a file."""
     try:
         tree = parse(content)

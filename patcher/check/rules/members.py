@@ -24,6 +24,13 @@ from patcher.analysis.uses import MemberOf, Use, When
 from patcher.check.rules.imports import absent_from_module
 from patcher.i18n import phrase
 
+JUDGED_WHOLE = ("vllm", "transformers")
+"""Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
+
+Of any other (torch, numpy, ray) only modules and their names are, and only where none can be there unseen: much of what
+such a package offers is compiled, generated or put together while it is imported.
+"""
+
 
 def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program | None) -> Verdict:
     """Whether the attribute is there."""
@@ -44,7 +51,9 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
             # The fork sets the attribute itself: `engine.my_hook = ...` in some other file.
             if _set_in_tree(program, need.name, symbol_of(one)):
                 return Fine(f"{symbol_of(one)}.{need.name}")
-            if _subclass_has(program, one, need.name):
+            if isinstance(one, Module) and _named_by_its_package(program, one, need.name):
+                unsure.append(Unknown("its package uses it itself", f"{one.name}.{need.name}"))
+            elif _subclass_has(program, one, need.name) or tree_subclass_has(program, one, need.name):
                 unsure.append(Unknown("only classes that inherit from it have it", f"{symbol_of(one)}.{need.name}"))
             else:
                 absent.append((one, gone[0]))
@@ -72,6 +81,19 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
         return Undecided(unsure[0].symbol, unsure[0].reason)
     one, _ = absent[0]
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
+
+
+def _named_by_its_package(program: Program, module: Module, name: str) -> bool:
+    """Whether the package's own code reads the name off the module, though no source of it binds the name there.
+
+    A compiled part does: `torch.cuda.FloatTensor`, which torch/_dynamo uses.
+    """
+    if module.name.partition(".")[0] in JUDGED_WHOLE:
+        return False
+    text = program.symbols(module.name).text
+    owner = f"{module.name}.".encode()
+    lines = (text.before(mention) for mention in text.mentions(name))
+    return any(line.endswith(owner) and not any(mark in line for mark in (b"#", b'"', b"'")) for line in lines)
 
 
 def _is_behind_hasattr(use: Use, name: str) -> bool:
@@ -180,7 +202,8 @@ def _tree_defines(program: Program, one: Meaning, name: str) -> bool:
 def _some_subclass_defines(program: Program, one: Meaning, name: str) -> bool:
     """Whether the value is declared as a base class, and some subclass defines the attribute."""
     match one:
-        case InstanceOf(of=Class() as of, exact=False):
+        # Of a package such as torch attributes are not judged: looking through its classes would decide nothing.
+        case InstanceOf(of=Class() as of, exact=False) if of.module.partition(".")[0] in JUDGED_WHOLE:
             return bool(program.symbols(of.module).text.setters(name)) and may_have(program, of, name)
         case _:
             return False
@@ -193,6 +216,32 @@ def _subclass_has(program: Program, one: Meaning, name: str) -> bool:
             return may_have(program, of, name) or registered(text, name)
         case _:
             return False
+
+
+def tree_subclass_has(program: Program, one: Meaning, name: str) -> bool:
+    """Whether the value may be of a class of the tree that inherits from the declared one and has the attribute.
+
+    def __init__(self, executor_class: type[ExecutorBase]):    # called with the tree's own executor
+        self.executor = executor_class()
+        self.executor.offload()
+    """
+    match one:
+        case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
+            return program.once(("tree subclass", of, name), lambda: _find_in_subclass(program, of, name), False)
+        case _:
+            return False
+
+
+def _find_in_subclass(program: Program, of: Class, name: str) -> bool:
+    for file in program.project.files([name]):
+        facts = program.project.facts(file)
+        for owner in facts.classes.values() if facts is not None else ():
+            # Few classes have the name, so that the bases of few are followed.
+            if (name in owner.methods or name in owner.attributes) and of in ancestry(
+                program, TreeClass(facts.module if facts is not None else "", owner)
+            ):
+                return True
+    return False
 
 
 def _set_in_tree(program: Program, name: str, symbol: str) -> bool:

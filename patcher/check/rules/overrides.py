@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from patcher.analysis.conditions.severity import guards_of
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
@@ -83,7 +85,11 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
             "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
         )
         found.append(Problem("override-mismatch", f"{symbol}({one.name})", use.line, detail))
-    found += _required_by_override(use, ours, theirs, symbol)
+    for problem, name in _required_by_override(use, ours, theirs, symbol):
+        # `_init_executor(self, model)`, which the tree calls itself, in a class whose `__init__` replaces the base's:
+        # the package's own calls without `model` do not run.
+        alone = not _calls_inherited(program, owner, need.name) and _tree_passes(program, need.name, name)
+        found.append(replace(problem, own_callers=alone))
     return tuple(found)
 
 
@@ -100,21 +106,42 @@ def _may_swallow(one: Parameter, ours: Parameters) -> bool:
     return ours.any_keyword and one.kind != "positional"
 
 
-def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> list[Problem]:
-    """Problems for parameters that the override requires and that the base does not have, so that no caller passes
+def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> Iterator[tuple[Problem, str]]:
+    """Parameters that the override requires and that the base does not have, so that no caller of the package passes
     them."""
     # A base that takes anything is called with anything.
     if theirs.any_keyword or theirs.any_positional:
-        return []
+        return
     positions = sum(1 for one in theirs.parameters if one.kind != "keyword")
     names = {one.name for one in theirs.parameters}
-    found = []
     for name in ours.required:
         if name in names or (name in ours.positional and ours.positional.index(name) < positions):
             continue
         detail = phrase("{method} is called without {name}, which this override requires", method=symbol, name=name)
-        found.append(Problem("override-mismatch", f"{symbol}({name})", use.line, detail))
-    return found
+        yield Problem("override-mismatch", f"{symbol}({name})", use.line, detail), name
+
+
+def _calls_inherited(program: Program, owner: TreeClass, name: str) -> bool:
+    """Whether a method that the tree's class inherits and does not override calls the method on `self`."""
+    own = _defined(program, owner)
+    for base in ancestry(program, owner):
+        for method in methods(program.symbols(base.module), base) if isinstance(base, Class) else ():
+            if method.name in own:
+                continue
+            for node in ast.walk(method):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) if called == name:
+                        return True
+                    case _:
+                        pass
+    return False
+
+
+def _tree_passes(program: Program, method: str, parameter: str) -> bool:
+    """Whether the tree itself calls a method of that name with something that goes by the parameter's name."""
+    call = re.compile(rb"\.%b\([^)]*\b%b\b" % (method.encode(), parameter.encode()))
+    files = program.project.files([method])
+    return any(call.search(program.project.content(file) or b"") is not None for file in files)
 
 
 def _ignores(own: FunctionFacts | None) -> bool:

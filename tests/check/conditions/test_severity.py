@@ -21,7 +21,7 @@ def severities(root: Path, server: str, **others: str) -> dict[int, str]:
         "vllm/__init__.py": "__version__ = '0.20.2'\n",
         "verl/trainer/config/ppo_trainer.yaml": YAML,
     }
-    files["vllm/there.py"] = "class Engine:\n    def __init__(self, model): ...\n"
+    files["vllm/there.py"] = "class Engine:\n    def __init__(self, model): ...\n    def run(self): ...\n"
     files |= {f"verl/{name}.py": text for name, text in others.items()}
     for name, text in files.items():
         path = root / name
@@ -161,6 +161,33 @@ def test_a_test_for_the_missing_name_guards(tmp_path: Path) -> None:
                 pass
     """
     assert severities(tmp_path, text) == {7: "guarded", 8: "break", 10: "guarded"}
+
+
+def test_a_test_for_an_attribute_that_the_release_lacks_guards_all_below_it(tmp_path: Path) -> None:
+    text = """\
+    from vllm.there import Engine
+
+    class vLLMReplica:
+        def __init__(self, config):
+            engine = Engine("m")
+            if hasattr(engine, "old_mode"):
+                Engine("m", old=1)
+            if not hasattr(engine, "old_mode"):
+                Engine("m", new=1)
+            if getattr(engine, "old_size", 0) > 0:
+                Engine("m", old=1)
+            if hasattr(config, "old_mode"):
+                Engine("m", other=1)
+            if hasattr(engine, "run"):
+                Engine("m", old=1)
+    """
+    assert severities(tmp_path, text) == {
+        7: "guarded",
+        9: "break",
+        11: "guarded",
+        13: "optional",
+        15: "break",
+    }
 
 
 def test_a_method_that_is_called_by_its_name_as_text_is_on_the_path(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from patcher.analysis.uses import (
     Named,
     Opaque,
     Result,
+    Subtype,
     Super,
     Union,
     Use,
@@ -43,6 +44,8 @@ def shown(value: Value) -> str:
             return f"{shown(of)}.{name}"
         case Result(of=of):
             return f"{shown(of)}()"
+        case Subtype(of=of):
+            return f"type[{shown(of)}]"
         case Instance(of=of):
             return f"<{shown(of)}>"
         case Element(of=of):
@@ -137,7 +140,7 @@ def test_members_and_calls(text: str, expected: list[str]) -> None:
         ("'C'", ["<vllm.C> . go"]),
         ("Optional[C]", ["<vllm.C> . go"]),
         ("'C | None'", ["<vllm.C> . go"]),
-        ("type[C]", ["vllm.C . go"]),
+        ("type[C]", ["type[vllm.C] . go"]),
         ("Any", []),
     ],
 )

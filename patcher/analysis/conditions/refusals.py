@@ -1,0 +1,61 @@
+"""Modules that refuse a release: they raise while they are imported, after a test of versions.
+
+    if SHIMS.get(version("vllm")) is None:
+        raise ValueError("vllm version not supported")
+
+Nothing behind such a line runs on that release.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from patcher.analysis.conditions.names import EvalContext
+from patcher.analysis.conditions.severity import guards_of
+from patcher.analysis.findings import Finding
+from patcher.analysis.meaning import Program
+from patcher.analysis.uses import When
+from patcher.i18n import phrase
+
+
+def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
+    """The `raise` statements that importing a module of the tree certainly reaches on this target.
+
+    One that no question about the target's packages leads to is no matter of a release, and is left out.
+    """
+    guards = guards_of(program)
+    against = program.target.against
+    # The target's versions decide: with several packages, the one that the test names is not looked for.
+    package = "vllm" if "vllm" in against else next(iter(against), "")
+    for file in files:
+        if b"raise" not in (program.project.content(file) or b""):
+            continue
+        summary = guards.summaries.file(file)
+        for one in summary.raises if summary is not None else ():
+            assert summary is not None
+            evaluator = guards.target
+            evaluator.asked = False
+            if evaluator.runs(one.conditions, EvalContext(summary)) is not True or not evaluator.asked:
+                continue
+            tests = [condition for condition in one.conditions if isinstance(condition, When)]
+            written = " and ".join(_written(condition) for condition in tests[-1:])
+            yield Finding(
+                file,
+                one.line,
+                f"{package}.__version__",
+                "import-raises",
+                "break" if guards.runs_plainly((file, "")) else "optional",
+                phrase(
+                    "importing {module} raises {exception} on this release: {test}",
+                    module=summary.module,
+                    exception=one.exception or "an exception",
+                    test=written,
+                ),
+                phrase("nothing after this line runs; adapt the test, or use a release that the tree names"),
+            )
+
+
+def _written(condition: When) -> str:
+    text = ast.unparse(condition.test)
+    return text if condition.holds else f"not ({text})"

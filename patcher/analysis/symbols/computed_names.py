@@ -1,0 +1,230 @@
+"""Names that a module or a class may have though no statement of it shows them: there nothing is certainly absent.
+
+    for name in dir(_C):
+        globals()[name] = getattr(_C, name)
+
+The ways of binding a name that are looked for are those that packages of the field use. Only the syntax is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from patcher.analysis.symbols.scope import for_type_checkers, replaces_module
+from patcher.analysis.syntax import last_name
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedNames:
+    """What a module binds besides what its statements show: `anything`, or some `names`."""
+
+    anything: bool = False
+    names: frozenset[str] = frozenset()
+
+    def may_have(self, name: str) -> bool:
+        return self.anything or name in self.names
+
+
+_HINTS = (
+    b"globals",
+    b"vars(",
+    b"locals",
+    b"sys.modules",
+    b"exec(",
+    b"__dict__",
+    b"import_module(",
+    b"__import__(",
+    b"setattr(",
+)
+"""One of these stands in the text of every module that stores into its own namespace by a computed name."""
+_NAMED_HINTS = (b"global ", b":=", b"globals()")
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_READERS = frozenset({"dict", "dir", "eval", "frozenset", "getattr", "getmembers", "get_type_hints", "getsource",
+                      "getsourcefile", "hasattr", "id", "isinstance", "iter", "len", "list", "print", "repr", "set",
+                      "signature", "sorted", "tuple", "type"})  # fmt: skip
+"""Functions that only read a namespace that they are given. `eval` binds a name only with `:=`."""
+
+
+def read_computed_names(tree: ast.Module, text: bytes, module: str) -> ComputedNames:
+    """What the module may bind besides what its statements show; `text` is its source, `module` its dotted name."""
+    anything = any(hint in text for hint in _HINTS) and _stores_anything(tree, module)
+    names = frozenset(_named(tree)) if any(hint in text for hint in _NAMED_HINTS) else frozenset()
+    return ComputedNames(anything, names)
+
+
+def may_compute_names(text: bytes) -> bool:
+    """Whether the text, unparsed, leaves open that its module stores into its own namespace by a computed name."""
+    return any(hint in text for hint in _HINTS)
+
+
+def may_put_submodules(text: bytes) -> bool:
+    """Whether the text, unparsed, leaves open that `puts_submodules` of its module holds."""
+    return any(hint in text for hint in _PUT_HINTS)
+
+
+_PUT_HINTS = (b"sys.modules[f", b"sys.modules[__name__ +")
+
+
+def puts_submodules(tree: ast.Module, module: str) -> bool:
+    """Whether modules are stored as ones below this one, by computed names: `sys.modules[f"pkg.old.{name}"] = new`."""
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "modules"
+        and _begins_with(node.slice, module)
+        for node in ast.walk(tree)
+    )
+
+
+def _begins_with(key: ast.expr, module: str) -> bool:
+    match key:
+        case ast.JoinedStr(values=[ast.Constant(value=str(start)), *_]):
+            return start == f"{module}."
+        case ast.JoinedStr(values=[ast.FormattedValue(value=ast.Name(id="__name__")), *_]):
+            return True
+        case ast.BinOp(left=ast.Name(id="__name__"), op=ast.Add()):
+            return True
+        case ast.BinOp(left=ast.BinOp() as left):
+            return _begins_with(left, module)
+        case _:
+            return False
+
+
+def _named(tree: ast.Module) -> Iterator[str]:
+    """Names that functions bind by `global name` or are given, and those that the body binds by `name := value`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global(names=names):
+                yield from names
+            case ast.Call(args=[ast.Constant(value=str(name)), namespace, *_]) if _is_globals(namespace):
+                yield name
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+        # What a function binds that way is its own.
+        waiting += [one for one in ast.iter_child_nodes(node) if not isinstance(one, _OWN_SCOPE)]
+
+
+def _stores_anything(tree: ast.Module, module: str) -> bool:
+    nodes = list(_nodes(tree))
+    # `from numpy import dtypes` in numpy/dtypes.py, and `setattr(dtypes, name, value)`
+    aliases = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+        if f"{node.module}.{alias.name}" == module
+    }
+    # `this = sys.modules[__name__]` and `namespace = globals()`, stored into later.
+    aliases |= {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and (_is_namespace(node.value, ()) or _is_itself(node.value, ()))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return any(_stores(node, aliases) for node in nodes)
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.FunctionDef(name="__getattr__" | "__dir__"):
+                continue  # What these store they also return, and whoever resolves names follows them.
+            case ast.If(test=test, orelse=orelse) if for_type_checkers(test) and replaces_module(orelse):
+                continue  # The module that takes this one's place serves what type checkers are shown, and no more.
+        yield node
+        yield from _nodes(node)
+
+
+def _stores(node: ast.AST, aliases: Iterable[str]) -> bool:
+    match node:
+        # globals()[name] = value, sys.modules[__name__] = Lazy()
+        case ast.Subscript(value=value, ctx=ast.Store()):
+            return _is_namespace(value, aliases) or _is_itself(node, ())
+        # sys.modules[__name__].__class__ = Lazy
+        case ast.Attribute(value=value, ctx=ast.Store()):
+            return _is_itself(value, ())
+        case ast.Call(func=ast.Attribute(value=value, attr="update" | "setdefault" | "__setitem__")) if _is_namespace(
+            value, aliases
+        ):
+            return True
+        # setattr(sys.modules[__name__], name, value)
+        case ast.Call(func=ast.Name(id="setattr"), args=[value, *_]):
+            return _is_itself(value, aliases)
+        case ast.Call(func=ast.Name(id="exec")):
+            return True
+        # LazyLoader("models", globals(), "pkg.models") stores under the name that it is given.
+        case ast.Call(args=[ast.Constant(value=str()), namespace, *_]) if _is_globals(namespace):
+            return False
+        # install(globals()): what the function stores there is not known.
+        case ast.Call(func=func, args=args, keywords=words):
+            given = [*args, *(word.value for word in words if word.arg)]
+            return last_name(func) not in _READERS and any(_is_globals(one) or _is_itself(one, ()) for one in given)
+        case ast.AugAssign(target=ast.Call() as target):
+            return _is_namespace(target, aliases)
+        case _:
+            return False
+
+
+def _is_globals(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "globals"
+
+
+def _is_namespace(node: ast.expr, aliases: Iterable[str]) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="globals" | "vars" | "locals"), args=[]):
+            return True
+        case ast.Call(func=ast.Name(id="vars"), args=[value]):
+            return _is_itself(value, aliases)
+        case ast.Attribute(value=value, attr="__dict__"):
+            return _is_itself(value, aliases)
+        case ast.Name(id=name):
+            return name in aliases
+        case _:
+            return False
+
+
+def _is_itself(node: ast.AST, aliases: Iterable[str]) -> bool:
+    """`sys.modules[__name__]`: the module's own entry, not one of those that a lazy loader makes."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__")):
+            return True
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="get"), args=[ast.Name(id=name), *_]
+        ):
+            return name == "__name__"
+        case ast.Call(func=func, args=[ast.Name(id="__name__")]):
+            return last_name(func) in ("import_module", "__import__")
+        case ast.Name(id=name):
+            return name in aliases
+        case _:
+            return False
+
+
+def body_computes_names(owner: ast.ClassDef) -> bool:
+    """Whether a class's body itself stores by a computed name: `vars()[name] = value` in a loop."""
+    return any(_stores(inner, ()) for node in _body(owner.body) for inner in ast.walk(node))
+
+
+def _body(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    return (node for node in body if not isinstance(node, _OWN_SCOPE))
+
+
+def set_by_computed_names(tree: ast.Module) -> frozenset[str]:
+    """The names on whose values the module sets attributes by computed names: `setattr(Tensor, name, method)`."""
+    return frozenset(
+        node.args[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "setattr"
+        and len(node.args) == 3
+        and isinstance(node.args[0], ast.Name)
+        and not isinstance(node.args[1], ast.Constant)
+    )

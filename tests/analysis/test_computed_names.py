@@ -1,0 +1,98 @@
+"""Names that no statement binds: where a module or class may have them, nothing is called missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from patcher.analysis.symbols import Symbols
+
+Package = Callable[[dict[str, str]], Symbols]
+
+COMPUTED = {
+    "update of globals": "globals().update({n: 1 for n in NAMES})",
+    "store into globals": "for n in NAMES:\n    globals()[n] = 1",
+    "namespace in a variable": "space = globals()\nfor n in NAMES:\n    space[n] = 1",
+    "vars at the top": "for n in NAMES:\n    vars()[n] = 1",
+    "setattr on itself": "import sys\nfor n in NAMES:\n    setattr(sys.modules[__name__], n, 1)",
+    "itself in a variable": "import sys\nthis = sys.modules[__name__]\nfor n in NAMES:\n    setattr(this, n, 1)",
+    "its own __dict__": "import sys\nsys.modules[__name__].__dict__.update(NAMES)",
+    "replaced by an object": "import sys\nsys.modules[__name__] = Lazy()",
+    "another class of itself": "import sys\nsys.modules[__name__].__class__ = Lazy",
+    "executed text": "for n in NAMES:\n    exec(f'{n} = 1')",
+    "given to a function": "from other import install\ninstall(globals())",
+    "a default in globals": "globals().setdefault(NAMES[0], 1)",
+    "vars of itself": "import sys\nvars(sys.modules[__name__]).update(NAMES)",
+    "a __getattr__ of another": "from other import attach\n__getattr__, __dir__, __all__ = attach(__name__, NAMES)",
+}
+
+
+@pytest.mark.parametrize("text", COMPUTED.values(), ids=COMPUTED)
+def test_a_module_that_binds_by_computed_names_lacks_nothing_for_certain(package: Package, text: str) -> None:
+    symbols = package({"mod.py": f"NAMES = read()\n{text}\nshown = 1\n"})
+    assert symbols.has("pkg.mod.shown") is True
+    assert symbols.has("pkg.mod.anything") is None
+
+
+READ_ONLY = {
+    "globals are read": "x = globals()['y']",
+    "names are listed": "names = sorted(globals())",
+    "an attribute of another": "import torch\nsetattr(torch, 'x', 1)",
+    "another module's entry": "import sys\nsys.modules['pkg.old'] = 1",
+    "in a method": "class A:\n    def f(self):\n        self.__dict__.update(x=1)",
+    "evaluated": "value = eval('1 + 1', globals())",
+}
+
+
+@pytest.mark.parametrize("text", READ_ONLY.values(), ids=READ_ONLY)
+def test_a_module_that_only_reads_its_namespace_lacks_what_it_does_not_bind(package: Package, text: str) -> None:
+    assert package({"mod.py": f"{text}\n"}).has("pkg.mod.anything") is False
+
+
+@pytest.mark.parametrize("key", ["f'pkg.old.{n}'", "f'{__name__}.{n}'", "__name__ + '.' + n"])
+def test_a_module_that_puts_others_below_itself_lacks_no_submodule_for_certain(package: Package, key: str) -> None:
+    files = {"old/__init__.py": f"import sys\nfor n in NAMES:\n    sys.modules[{key}] = load(n)\n"}
+    symbols = package({**files, "new.py": "import sys\nfor n in NAMES:\n    sys.modules[f'other.{n}'] = load(n)\n"})
+    assert symbols.has("pkg.old.inner.name") is None
+    assert symbols.has("pkg.new.inner.name") is False
+
+
+def test_what_is_bound_by_name_binds_that_name_alone(package: Package) -> None:
+    start = "def start():\n    global server\n    server = 1\n\n"
+    start += "from other import Lazy\nLazy('models', globals(), 'pkg.models')\n"
+    symbols = package({"mod.py": f"{start}if (found := 1):\n    pass\n\ndef f():\n    return (own := 1)\n"})
+    assert symbols.has("pkg.mod.server") is None
+    assert symbols.has("pkg.mod.found") is not False
+    assert symbols.has("pkg.mod.models") is None
+    assert symbols.has("pkg.mod.own") is False
+
+
+def test_a_stub_beside_a_module_names_what_may_be_there(package: Package) -> None:
+    symbols = package({"ops.py": "import _C\n", "ops.pyi": "def conv(x: int) -> int: ...\n"})
+    assert symbols.has("pkg.ops.conv") is None
+    assert symbols.has("pkg.ops.gone") is False
+
+
+CLASSES = {
+    "its __dict__ is updated": "class A:\n    def __init__(self, values):\n        self.__dict__.update(values)",
+    "its vars are updated": "class A:\n    def __init__(self, values):\n        vars(self).update(values)",
+    "its __dict__ is replaced": "class A:\n    def __init__(self, values):\n        self.__dict__ = values",
+    "an item of its __dict__": "class A:\n    def put(self, name):\n        self.__dict__[name] = 1",
+    "object.__setattr__": "class A:\n    def put(self, name):\n        object.__setattr__(self, name, 1)",
+    "in its body": "class A:\n    for n in NAMES:\n        vars()[n] = 1",
+    "after it": "class A: ...\n\nfor n in NAMES:\n    setattr(A, n, 1)",
+}
+
+
+@pytest.mark.parametrize("text", CLASSES.values(), ids=CLASSES)
+def test_a_class_whose_attributes_are_computed_lacks_none_for_certain(package: Package, text: str) -> None:
+    symbols = package({"mod.py": f"NAMES = read()\n{text}\n"})
+    assert symbols.has("pkg.mod.A.anything") is None
+
+
+def test_object_setattr_with_a_constant_shows_the_name(package: Package) -> None:
+    text = "class A:\n    def __init__(self):\n        object.__setattr__(self, 'kept', 1)\n"
+    symbols = package({"mod.py": text})
+    assert symbols.has("pkg.mod.A.kept") is not False
+    assert symbols.has("pkg.mod.A.gone") is False
