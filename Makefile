@@ -15,7 +15,7 @@ ifdef UKY_PATCH_CACHE
 export UKY_PATCH_CACHE
 endif
 
-.PHONY: help venv demo golden test test-matrix test-crash runtime test-runtime test-ux test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected clean
+.PHONY: help venv demo golden test test-matrix test-crash runtime test-runtime test-ux test-hosts lint format docs docs-sessions docs-matrix docs-runtime bench bench-accuracy bench-diagnosis bench-injected bench-self-control forks clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,14 @@ bench-diagnosis: $(READY)  ## Root causes, false alarms and lines found by `diag
 
 bench-injected: $(READY)  ## Breaks injected into a release, and whether `check` finds each
 	@$(BIN)/python -m bench.injected $(BENCH_OPTIONS)
+
+bench-self-control: $(READY)  ## Whether `check` calls anything missing that is there: make bench-self-control TRAINING=PYTHON
+	@test -n "$(TRAINING)" || { echo 'Name the interpreter that trains: make bench-self-control TRAINING=PYTHON' >&2; exit 2; }
+	@$(BIN)/python -m bench.self_control --python "$(TRAINING)" $(BENCH_OPTIONS)
+
+forks: $(READY)  ## `check` on clones of public forks: make forks FORKS=DIR; by hand, no lane has the clones
+	@test -n "$(FORKS)" || { echo 'Name the folder with the clones: make forks FORKS=DIR' >&2; exit 2; }
+	@$(BIN)/python -m bench.forks "$(FORKS)" $(BENCH_OPTIONS)
 
 clean:  ## Remove .venv and what tools left behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
