@@ -184,6 +184,8 @@ class Index:
         folders = [link for link in folders if "://" in link or Path(link).exists()]
         if not indexes and not folders:
             return None
+        if not all(map(_is_local, (*indexes, *folders))):
+            _require_plain_netrc()
         self.client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
         return PackageFinder(
             self.client,
@@ -241,6 +243,19 @@ class Index:
 
 def _unanswered(name: str) -> Phrase:
     return phrase("cannot ask for the releases of {name}", name=name)
+
+
+def _require_plain_netrc() -> None:
+    """Raise `ReleaseError` if a pipe or a device stands where the client reads its credentials without any limit."""
+    path = str(expanded(os.environ.get("NETRC") or "~/.netrc"))
+    try:
+        files.read(path, files.SETTINGS_BYTES, follow=True)
+    except (files.IrregularFileError, files.TooLargeError) as error:
+        cause = phrase("{path} is no file that credentials can be read from: {why}", path=path, why=str(error))
+        advice = phrase("Move {path} away, or name another file in NETRC.", path=path)
+        raise ReleaseError("no package index can be asked", cause=cause, advice=advice) from error
+    except OSError:  # It is not there, or is for others to read; the client goes on without it.
+        return
 
 
 def _is_local(url: str) -> bool:

@@ -34,6 +34,17 @@ def test_parts_of_a_wheel_are_enough(server: Server) -> None:
     assert f"/files/{SDIST}" not in server.requests
 
 
+def test_credentials_are_not_read_from_a_device(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").symlink_to("/dev/zero")  # The HTTP client would read it for ever.
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with pytest.raises(ReleaseError) as caught:
+        sources("demo-pkg", "1.1")
+    assert str(tmp_path / "netrc") in str(caught.value.advice)
+    assert server.requests == []
+
+
 def test_without_ranges_the_source_archive_is_taken(server: Server) -> None:
     server.ranges = False
     folder = sources("Demo_Pkg", "1.1")
