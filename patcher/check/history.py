@@ -159,6 +159,8 @@ class History:
     root: Path
     fetch: bool = True
     """False: only releases that are on this machine already."""
+    unreachable: list[str] = field(default_factory=list)
+    """Packages whose releases, or one of them, could not be fetched: what is found later may say more."""
 
 
 def with_since(report: Report, located: Iterable[Located], history: History) -> Report:
@@ -187,7 +189,7 @@ def _of_package(report: Report, about: list[Finding], one: Located, history: His
     live = {_place(finding) for finding in about if finding.severity != "guarded"}
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
-    releases = earlier_releases(one.asked.known_as, target, fetch=history.fetch)
+    releases = earlier_releases(one.asked.known_as, target, fetch=history.fetch, unreachable=history.unreachable)
     earlier = _EarlierReleases(report, one, history, about)
     known = _hints(one, history, releases)
     first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
@@ -217,6 +219,7 @@ class _EarlierReleases:
             release_folder(self.one.asked.known_as, version)
         except ReleaseError:
             self._offline = True
+            self.history.unreachable.append(self.one.asked.known_as)
             return None
         self._fetched += 1
         return self.at_hand(version, wanted)
@@ -279,8 +282,10 @@ def _module(finding: Finding, report: Report) -> str:
     return "vllm" if engine and "vllm" in report.against else ""
 
 
-def earlier_releases(name: str, target: str, *, fetch: bool = True) -> list[str]:
-    """The final releases before a version, oldest first; all of them where the version is not known."""
+def earlier_releases(name: str, target: str, *, fetch: bool = True, unreachable: list[str] | None = None) -> list[str]:
+    """The final releases before a version, oldest first; all of them where the version is not known.
+
+    The name is added to `unreachable` where only what is on this machine could be asked."""
     from packaging.version import InvalidVersion, Version
 
     from patcher.packages.releases import versions
@@ -288,6 +293,8 @@ def earlier_releases(name: str, target: str, *, fetch: bool = True) -> list[str]
     try:
         every = versions(name, offline=not fetch)
     except ReleaseError:
+        if unreachable is not None:
+            unreachable.append(name)
         try:
             every = versions(name, offline=True)
         except ReleaseError:

@@ -1,0 +1,160 @@
+"""What a check found, kept for the next one that asks the same of the same files.
+
+Most checks are run again on what has not changed: by hooks, by CI on a warm machine, by somebody who wants the other
+format. All that a result depends on is hashed: the tree's sources, scripts and settings by content; sources of packages
+that may change in place by size and time; releases by version, as the cache of releases never changes one; the records,
+the settings, the environment, and this tool's own files. A result of another format or owner counts as not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import is_dataclass
+from pathlib import Path, PosixPath
+from typing import TYPE_CHECKING, Any
+
+from patcher import __version__
+from patcher.check.targets import Released, as_installed, locate
+from patcher.data import shipped
+from patcher.git.head import head
+from patcher.packages.releases.cache import cache_root
+from patcher.worktree import files, verl_tree
+from patcher.worktree.path_guard import FOLDER
+
+if TYPE_CHECKING:
+    from patcher.check.checking import CheckRequest
+    from patcher.session.session import Session
+
+_KEPT = 32
+"""Results. One takes about 1 MB, most of it the texts that the records make."""
+_MOST_BYTES = 64 << 20
+_MOST_ENTRIES = 50_000
+"""Files and folders of a tree that are looked at. Checkouts of verl have 1,000 to 5,000; above this nothing is kept."""
+_HASHED = (*verl_tree.TEXT, *verl_tree.SHELL, "version", "METADATA")
+_PASSED_OVER = frozenset({".git", FOLDER, "__pycache__", "node_modules"})
+_CHANGING = ("editable", "folder", "checkout")
+"""Origins of packages whose files change while the version stays."""
+
+
+class ResultCache:
+    """The place of one result. Nothing is kept of a session whose environment or symbols were handed to it."""
+
+    def __init__(self, session: Session, request: CheckRequest) -> None:
+        given = (session.given_lookup, session.given_environment, session.given_delivered)
+        usable = request.drafts is None and all(one is None for one in given)
+        self._session, self._request = session, request
+        self._tree = _tree_digest(session.tree.root) if usable else None
+
+    def read(self) -> Mapping[str, Any] | None:
+        """What was kept; None where there is nothing, or nothing that this user has written."""
+        if self._tree is None:
+            return None
+        place = self._place(self._tree)
+        try:
+            content, found = files.read_and_status(place, _MOST_BYTES)
+        except OSError:
+            return None
+        if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return None
+        try:
+            kept = _Values(io.BytesIO(content)).load()
+        except Exception:  # A damaged file raises whatever it likes; the result is computed anew.
+            return None
+        with suppress(OSError):
+            os.utime(place)
+        return kept if isinstance(kept, dict) else None
+
+    def keep(self, values: Mapping[str, Any]) -> None:
+        """Keep a result, unless the tree was changed while it was made. A cache that cannot be written is no error."""
+        if self._tree is None or _tree_digest(self._session.tree.root) != self._tree:
+            return
+        place = self._place(self._tree)
+        with suppress(OSError, pickle.PicklingError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            files.replace(place, pickle.dumps(dict(values), protocol=5), mode=0o600, durable=False)
+            known = sorted(place.parent.glob("*.pickle"), key=lambda path: path.stat().st_mtime, reverse=True)
+            for path in known[_KEPT:]:
+                path.unlink()
+
+    def _place(self, tree: str) -> Path:
+        # What a check fetches is at hand for the next one, so this is asked after it again.
+        known = "\n".join([tree, *map(repr, self._around())])
+        return cache_root(None) / "checks" / f"{hashlib.sha256(known.encode(errors='replace')).hexdigest()[:32]}.pickle"
+
+    def _around(self) -> Iterator[object]:
+        """What the result depends on beside the tree."""
+        from patcher.records.load import digest
+
+        session, request = self._session, self._request
+        yield __version__, sys.version_info, _stamps(Path(__file__).parents[1]), _stamps(shipped("docs"), "matrix.md")
+        yield request, session.config, sorted(session.assume.items()), digest(session.record_files)
+        yield session.environment, session.tree.root, head(session.tree.root), session.tree.ledger()
+        for one in (*(request.against or as_installed(session)), *request.baseline):
+            located = locate(one, session)
+            yield located, _stamps(located.package) if located.package and not isinstance(one.source, Released) else []
+        for name, item in session.environment.packages.items():
+            if item.location is not None and item.origin in _CHANGING and name != "verl":
+                yield name, _stamps(item.location)
+
+
+class _Values(pickle.Unpickler):
+    """Reads back values alone: classes of this tool that only hold fields, and paths."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("pathlib", "PosixPath"):
+            return PosixPath
+        if module.partition(".")[0] == "patcher" and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and is_dataclass(found):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def _tree_digest(root: Path) -> str | None:
+    """A hash of all sources, scripts and settings of a tree; None where there is too much in it."""
+    found = hashlib.sha256()
+    entries = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = () if "pyvenv.cfg" in names else sorted(set(folders) - _PASSED_OVER)
+        entries += len(folders) + len(names)
+        if entries > _MOST_ENTRIES:
+            return None
+        for name in sorted(names):
+            if name.endswith(_HASHED):
+                place = f"{folder}/{name}"
+                content = _link(place) if Path(place).is_symlink() else _content(place)
+                found.update(f"{place}\0{len(content)}\0".encode(errors="surrogateescape"))
+                found.update(content)
+    return found.hexdigest()
+
+
+def _content(place: str) -> bytes:
+    try:
+        return files.read(place, files.DATA_BYTES)
+    except OSError as error:
+        return type(error).__name__.encode()
+
+
+def _link(place: str) -> bytes:
+    """Where it leads, and whether that has changed."""
+    try:
+        return f"{Path(place).readlink()} {Path(place).stat()[6:9]}".encode(errors="surrogateescape")
+    except OSError as error:
+        return type(error).__name__.encode()
+
+
+def _stamps(folder: Path, pattern: str = "**/*.py") -> list[tuple[str, int, int]]:
+    """Path, size and time of each file, to see that one has changed without reading it."""
+    found = []
+    for path in sorted(folder.glob(pattern)):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((str(path), status.st_size, status.st_mtime_ns))
+    return found
