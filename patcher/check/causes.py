@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -30,6 +32,7 @@ from patcher.worktree.python import UnreadableError, parse
 if TYPE_CHECKING:
     from patcher.analysis.meaning.program import Target
     from patcher.analysis.project import Project
+    from patcher.analysis.uses import Use
     from patcher.packages import Environment
     from patcher.records.model import Record
 
@@ -46,26 +49,32 @@ class Causes:
     def remaining(self, record: Record) -> tuple[Remaining, ...] | None:
         """Where the tree has what the record repairs; None where that is not known."""
         names = {pattern.partition(".")[0] for pattern in record.repairs}
-        opened = self._opened
-        if not record.repairs or opened is None or not names <= opened[1].packages.keys():
+        opened = self._opened if names else None
+        if opened is None or not names <= opened[1].packages.keys():
             return None
         project, target = opened
-        words = _words(record.repairs)
-        files = tuple(project.files(sorted(words)))
-        report = self._checked(files, severity_in_place)
+        subjects, parameters = _words(record.repairs)
+        files = tuple(project.files(sorted(subjects)))
+        places = [_Places(project, target, file, subjects | parameters) for file in files]
+        uses = [use for place in places for use in place.uses]
+        report = self._checked(uses, severity_in_place)
         if _live(report, record):
             # What stands around a use may leave it live though no branch of this release leads there.
-            report = self._checked(files, severity_of)
+            report = self._checked(uses, severity_of)
         if live := _live(report, record):
             return live
         if any(_is_meant(one.symbol, record) for one in report.unresolved):
             return None
-        return () if all(_all_judged(project, target, file, words) for file in files) else None
+        if not all(place.all_judged() for place in places):
+            return None
+        # `getattr(engine, name)(**{"level": 3})` gives the parameter to what nobody names.
+        others = set(project.files(sorted(parameters))) - set(files) if parameters else set()
+        return None if any(_gives(project.content(file), parameters) for file in sorted(others)) else ()
 
-    def _checked(self, files: Collection[str], weigh: RateSeverity) -> Report:
+    def _checked(self, uses: Iterable[Use], weigh: RateSeverity) -> Report:
         assert self._opened is not None
         project, target = self._opened
-        return check_pair(project, target, verl="", files=files, weigh=weigh)
+        return check_pair(project, target, verl="", files=(), further=uses, weigh=weigh)
 
     @cached_property
     def _opened(self) -> tuple[Project, Target] | None:
@@ -103,37 +112,63 @@ def _live(report: Report, record: Record) -> tuple[Remaining, ...]:
     )
 
 
-def _words(patterns: Collection[str]) -> frozenset[str]:
-    """The names that code cannot do without that has what is meant: of `a.C.f(x)` both `f` and `x`."""
-    found = set()
+def _words(patterns: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The names without which no code has what is meant: of `a.C.f(x)` the subject `f`, and the parameter `x`."""
+    subjects, parameters = set(), set()
     for pattern in patterns:
         dotted, _, parameter = pattern.rstrip(")").partition("(")
-        names = [name for name in dotted.split(".") if "*" not in name]
-        found.update({names[-1], parameter or names[-1]} - {"*"})
-    return frozenset(found)
+        subjects.add([name for name in dotted.split(".") if "*" not in name][-1])
+        parameters.add(parameter)
+    return frozenset(subjects), frozenset(parameters - {"", "*"})
 
 
-def _all_judged(project: Project, target: Target, file: str, words: Collection[str]) -> bool:
-    """Whether every statement of a file that has one of the names has a use of it that is decided."""
-    from patcher.analysis.meaning import Program
+class _Places:
+    """The statements of one file that have one of some names, and the uses in them."""
 
-    content, facts = project.content(file), project.facts(file)
-    if content is None or facts is None or facts.problem:
+    def __init__(self, project: Project, target: Target, file: str, words: AbstractSet[str]) -> None:
+        self._project, self._target, self._words = project, target, words
+        content, facts = project.content(file), project.facts(file)
+        self._spans: list[tuple[int, int]] | None = None
+        """First and last line of each; None for a file that cannot be read."""
+        self.uses: tuple[Use, ...] = ()
+        if content is None or facts is None or facts.problem:
+            return
+        with suppress(UnreadableError):
+            self._spans = list(_statements_with(parse(content.decode("utf-8", "replace")), words))
+            self.uses = tuple(use for use in facts.uses if any(a <= use.line <= b for a, b in self._spans))
+
+    def all_judged(self) -> bool:
+        """Whether each of the statements has a use of one of the names that is decided."""
+        from patcher.analysis.meaning import Program
+
+        if self._spans is None:
+            return False
+        program = Program(self._project, self._target, judge)
+        decided = set()
+        for use in self.uses:
+            match judge(use, program):
+                case Fine(symbol=symbol) if self._is_about(symbol):
+                    decided.add(use.line)
+                case Broken(problems=problems) if any(self._is_about(one.symbol) for one in problems):
+                    decided.add(use.line)
+        return all(any(first <= line <= last for line in decided) for first, last in self._spans)
+
+    def _is_about(self, symbol: str) -> bool:
+        subjects, parameters = _words((symbol,)) if symbol else (frozenset(), frozenset())
+        return bool((subjects | parameters) & self._words)
+
+
+def _gives(content: bytes | None, parameters: AbstractSet[str]) -> bool:
+    """Whether one of the names is written as an argument's name or as a text: `f(level=3)`, `{"level": 3}`."""
+    either = "|".join(map(re.escape, sorted(parameters)))
+    if content is None or not re.search(rf"\b(?:{either})\b[\s]*=|[\"'](?:{either})[\"']".encode(), content):
         return False
-    text = content.decode("utf-8", "replace")
-    program = Program(project, target, judge)
-    decided = set()
-    for use in facts.uses:
-        match judge(use, program):
-            case Fine(symbol=symbol) if _words((symbol,)) & set(words):
-                decided.add(use.line)
-            case Broken(problems=problems) if any(_words((one.symbol,)) & set(words) for one in problems):
-                decided.add(use.line)
     try:
-        spans = list(_statements_with(parse(text), words))
+        tree = parse(content.decode("utf-8", "replace"))
     except UnreadableError:
-        return False
-    return all(any(first <= line <= last for line in decided) for first, last in spans)
+        return True
+    given = (node.arg if isinstance(node, ast.keyword) else getattr(node, "value", None) for node in ast.walk(tree))
+    return any(isinstance(name, str) and name in parameters for name in given)
 
 
 def _statements_with(tree: ast.Module, words: Collection[str]) -> Iterator[tuple[int, int]]:
