@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +13,10 @@ from pathlib import Path
 
 from bench.clock import Times, Trial, in_turn, once, peak
 from bench.matrix import RELEASES, timeline
-from bench.trees import BIN, UKY_PATCH, VERL, VLLM, command, fresh, patched, release
+from bench.trees import BIN, UKY_PATCH, VERL, VLLM, command, fresh, patched, release, renamed
 from patcher.packages.releases.cache import cache_root
+
+TRANSFORMERS = "4.57.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
 
     yield from watching(folder)
     yield from checks(folder, rounds)
+    yield from growth(folder, rounds)
     yield from matrix(RELEASES if runner else RELEASES[:1])
     if runner:
         codemod = [sys.executable, "-m", "libcst.tool", "codemod", "--no-format", "--hide-progress"]
@@ -124,6 +129,30 @@ def checks(folder: Path, rounds: int) -> Iterator[Figure]:
         yield Figure(f"check verl {verl} against vLLM {vllm} / ty check", check, checked, 1.2, ceiling=3)
         again, checked = in_turn([Trial(asked, exits=found), Trial(types)], max(rounds // 2, 3))
         yield Figure("the same, a second time / ty check", again, checked, 0.5)
+    asked += ["--against", f"transformers=={TRANSFORMERS}"]
+    types += ["--extra-search-path", str(sources("transformers", TRANSFORMERS))]
+    both, checked = in_turn([Trial(asked, exits=found, prepare=_forget_results), Trial(types)], max(rounds // 2, 3))
+    yield Figure(f"the same against transformers {TRANSFORMERS} too / ty check", both, checked, 2, ceiling=4)
+
+
+def growth(folder: Path, rounds: int) -> Iterator[Figure]:
+    """What one use costs on a checkout with 2 and 4 times the files: the package, and renamed copies beside it."""
+    from patcher.packages.releases import wheel
+
+    seconds: dict[int, tuple[float, ...]] = {}
+    for times in (1, 2, 4):
+        tree = folder / f"verl-{times}-times"
+        fresh(tree, wheel("verl", "0.9.1"))
+        for number in range(1, times):
+            renamed(tree / "verl", tree / f"copy{number}")
+        asked = [UKY_PATCH, "--root", str(tree), "--format", "json", "check", "--against", "vllm==0.24.0", "--no-since"]
+        answer = subprocess.run(asked, stdout=subprocess.PIPE, check=False).stdout
+        uses = json.loads(answer)["uses"]
+        anew = Trial(asked, exits=frozenset({0, 1}), prepare=_forget_results)
+        seconds[times] = tuple(once(anew) / uses for _ in range(max(rounds // 2, 3)))
+    for times in (2, 4):
+        name = f"check of {times} times the files, for each use / of the package alone"
+        yield Figure(name, Times(seconds[times]), Times(seconds[1]), 1.2)
 
 
 def _forget_results() -> None:

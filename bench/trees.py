@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,14 @@ def fresh(folder: Path, source: Path) -> None:
     """Make `folder` a new copy of the release."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source / "verl", folder / "verl", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def renamed(package: Path, place: Path) -> None:
+    """Make `place` a copy of a package that imports itself by its new name."""
+    shutil.copytree(package, place)
+    name = re.compile(rf"(?<![\w.]){package.name}(?=[.\s])")
+    for file in place.rglob("*.py"):
+        file.write_text(name.sub(place.name, file.read_text()))
 
 
 def release() -> Path:
