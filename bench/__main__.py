@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.figures import Amount, Figure, Unmeasured, figures
+from bench.figures import figures
+from bench.measures import Amount, Figure, Unmeasured
 
 
 def main() -> int:

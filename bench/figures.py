@@ -7,56 +7,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from bench.clock import Times, Trial, in_turn, once, peak
 from bench.matrix import RELEASES, timeline
+from bench.measures import Amount, Figure, Unmeasured
 from bench.trees import BIN, UKY_PATCH, VERL, VLLM, command, fresh, patched, release, renamed
 from patcher.packages.releases.cache import cache_root
 
 TRANSFORMERS = "4.57.6"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What `ours` takes in terms of what `theirs` takes."""
-
-    name: str
-    ours: Times
-    theirs: Times
-    limit: float
-    ceiling: float = 0
-    """Where the limit is not met yet: what a run may come to before it counts as a step back. 0: the limit."""
-
-    @property
-    def ratio(self) -> float:
-        return self.ours.median / self.theirs.median
-
-    @property
-    def value(self) -> float:
-        """What is held to the limit."""
-        return self.ratio
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """Seconds or megabytes, held to a limit of their own."""
-
-    name: str
-    value: float
-    unit: str
-    limit: float
-    ceiling: float = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
-    """What could not be measured on this machine, and why."""
-
-    name: str
-    reason: str
 
 
 def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amount | Unmeasured]:

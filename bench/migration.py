@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.clock import Times
-from bench.figures import Amount, Figure, Unmeasured
+from bench.measures import Amount, Figure, Unmeasured
 from tests import forks, machines
 from tests.machines import Machine
 from tests.migrate.moving import packages

@@ -12,8 +12,8 @@ from typing import BinaryIO
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from bench.clock import Times
-from bench.figures import Amount, Figure
 from bench.logs import begun, steps, write
+from bench.measures import Amount, Figure
 from bench.trees import UKY_PATCH
 from patcher.diagnose.scanner import Scanner
 from patcher.records.symptom_parse import load_symptoms

@@ -14,7 +14,7 @@ from statistics import median
 from typing import TextIO
 
 from bench.clock import Times
-from bench.figures import Amount, Figure
+from bench.measures import Amount, Figure
 
 WATCHED = 12.0
 """Seconds for which the processor is measured, once a command has started."""

@@ -21,8 +21,8 @@ from typing import Any
 
 from patcher.analysis.findings import Finding as _Finding
 from patcher.analysis.findings import FindingKind, Severity
-from patcher.check.checking import CheckRequest as _CheckRequest
 from patcher.check.checking import check as _check
+from patcher.check.result import CheckRequest as _CheckRequest
 from patcher.check.targets import parse_all
 from patcher.errors import UkyError
 from patcher.patching.applying import Order as _ApplyOrder

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
-from patcher.check.checking import Check, CheckRequest, check
+from patcher.check.checking import check
 from patcher.check.repairs import planned
+from patcher.check.result import Check, CheckRequest
 from patcher.check.rules.members import JUDGED_WHOLE
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from patcher.check.untried import newest_tried
+from patcher.check.tried import newest_tried
 from patcher.plan.planning import plan_apply
 
 if TYPE_CHECKING:

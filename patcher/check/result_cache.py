@@ -24,17 +24,18 @@ from patcher import __version__
 from patcher.check.targets import Released, as_installed, locate
 from patcher.data import shipped
 from patcher.git.head import head
-from patcher.packages.releases.cache import cache_root
+from patcher.packages.releases.cache import cache_root, stamps
 from patcher.worktree import files, verl_tree
 from patcher.worktree.path_guard import FOLDER
 
 if TYPE_CHECKING:
-    from patcher.check.checking import CheckRequest
+    from patcher.check.result import CheckRequest
     from patcher.session.session import Session
 
 _KEPT = 32
 """Results. One takes about 1 MB, most of it the texts that the records make."""
 _MOST_BYTES = 64 << 20
+"""Of one result, a guess far above all that were seen."""
 _MOST_ENTRIES = 50_000
 """Files and folders of a tree that are looked at. Checkouts of verl have 1,000 to 5,000; above this nothing is kept."""
 _HASHED = (*verl_tree.TEXT, *verl_tree.SHELL, "version", "METADATA")
@@ -93,15 +94,15 @@ class ResultCache:
         from patcher.records.load import digest
 
         session, request = self._session, self._request
-        yield __version__, sys.version_info, _stamps(Path(__file__).parents[1]), _stamps(shipped("docs"), "matrix.md")
+        yield __version__, sys.version_info, stamps(Path(__file__).parents[1]), stamps(shipped("docs"), "matrix.md")
         yield request, session.config, sorted(session.assume.items()), digest(session.record_files)
         yield session.environment, session.tree.root, head(session.tree.root), session.tree.ledger()
         for one in (*(request.against or as_installed(session)), *request.baseline):
             located = locate(one, session)
-            yield located, _stamps(located.package) if located.package and not isinstance(one.source, Released) else []
+            yield located, stamps(located.package) if located.package and not isinstance(one.source, Released) else []
         for name, item in session.environment.packages.items():
             if item.location is not None and item.origin in _CHANGING and name != "verl":
-                yield name, _stamps(item.location)
+                yield name, stamps(item.location)
 
 
 class _Values(pickle.Unpickler):
@@ -136,8 +137,9 @@ def _tree_digest(root: Path) -> str | None:
 
 
 def _content(place: str) -> bytes:
+    """What a check may read of a file: of one that is too large to be a source, nothing."""
     try:
-        return files.read(place, files.DATA_BYTES)
+        return files.read(place, verl_tree.MAX_BYTES)
     except OSError as error:
         return type(error).__name__.encode()
 
@@ -148,13 +150,3 @@ def _link(place: str) -> bytes:
         return f"{Path(place).readlink()} {Path(place).stat()[6:9]}".encode(errors="surrogateescape")
     except OSError as error:
         return type(error).__name__.encode()
-
-
-def _stamps(folder: Path, pattern: str = "**/*.py") -> list[tuple[str, int, int]]:
-    """Path, size and time of each file, to see that one has changed without reading it."""
-    found = []
-    for path in sorted(folder.glob(pattern)):
-        with suppress(OSError):
-            status = path.stat()
-            found.append((str(path), status.st_size, status.st_mtime_ns))
-    return found

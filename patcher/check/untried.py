@@ -6,18 +6,15 @@ is docs/matrix.md, the table that `make docs-matrix` writes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.check.tried import Tried, matrix_document, tried
 from patcher.data import shipped
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.versions import Yes, satisfies
-from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Severity
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session.session import Session
 
-_VERSION = re.compile(r"\d+(?:\.\w+)+")
 _COUNTED: Mapping[Severity, str] = {
     "break": "{count} that check calls breaks",
     "optional": "{count} within features",
@@ -68,17 +64,6 @@ class Untried:
         return phrase("{why}; on vllm {vllm} they leave: {what}", why=self.why, vllm=self.vllm, what=what)
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """The matrix, with the records applied: releases of verl, and spans of releases of vLLM that come to the same."""
-
-    verl: tuple[str, ...]
-    spans: tuple[tuple[str, str], ...]
-    """The first and the last release of each."""
-    works: Mapping[tuple[str, str], bool]
-    """Whether nothing is left broken, by release of verl and first release of the span."""
-
-
 def untried(session: Session) -> Untried | None:
     """None where the records are known to leave nothing broken, or where nobody knows which environment is meant.
 
@@ -86,7 +71,7 @@ def untried(session: Session) -> Untried | None:
     fetching anything. Raises RecordError for records that cannot be read.
     """
     environment = session.environment
-    if not environment.known or not _matrix().is_file():  # A node of a cluster gets no documents.
+    if not environment.known or not matrix_document().is_file():  # A node of a cluster gets no documents.
         return None
     verl, vllm = environment.version("verl"), environment.version("vllm")
     if (why := _why(tried(), verl, vllm)) is None:
@@ -105,7 +90,8 @@ def untried(session: Session) -> Untried | None:
 
 
 def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
-    from patcher.check.checking import CheckRequest, check
+    from patcher.check.checking import check
+    from patcher.check.result import CheckRequest
 
     if vllm is None:
         newest = tried().spans[-1][1]
@@ -185,35 +171,3 @@ def _is_at_hand(vllm: Installed | None) -> bool:
     from patcher.packages.releases import is_cached
 
     return vllm is not None and (vllm.location is not None or is_cached("vllm", vllm.version))
-
-
-def _matrix() -> Path:
-    return shipped("docs") / "matrix.md"
-
-
-@lru_cache(maxsize=1)
-def tried() -> Tried:
-    """The first table of docs/matrix.md: `| 0.10.1 – 0.10.2 | ×1 | ✓ | +4 | – |`, a column for each verl."""
-    text = files.read_text(_matrix(), files.SETTINGS_BYTES, follow=True)
-    lines = text.partition("\n| vllm |")[2].split("\n\n", 1)[0].splitlines()
-    head, rows = lines[0], [_cells(line) for line in lines[2:]]
-    verl = tuple(_VERSION.findall(head))
-    spans = tuple((found[0], found[-1]) for found in (_VERSION.findall(row[0]) for row in rows))
-    works = {
-        (release, first): mark == "✓" or mark.startswith("+")
-        for (first, _), row in zip(spans, rows, strict=True)
-        for release, mark in zip(verl, row[1:], strict=True)
-    }
-    return Tried(verl, spans, works)
-
-
-def newest_tried() -> Mapping[str, str]:
-    """The newest releases of verl and vLLM in the matrix; nothing where it is not there, as on a cluster's node."""
-    if not _matrix().is_file():
-        return {}
-    known = tried()
-    return {"verl": known.verl[-1], "vllm": known.spans[-1][1]}
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]

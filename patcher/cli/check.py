@@ -71,7 +71,8 @@ def command(
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
         return _matrix(session, verl, against, place)
-    from patcher.check.checking import CheckRequest, check
+    from patcher.check.checking import check
+    from patcher.check.result import CheckRequest
     from patcher.check.targets import parse_all
     from patcher.report.check import check_report
     from patcher.terminal.document import print_report

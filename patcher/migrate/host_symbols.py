@@ -18,7 +18,7 @@ from patcher.packages.agent.folders import MODULES
 from patcher.packages.agent.installed import Installed
 from patcher.packages.environment import Environment
 from patcher.packages.releases import sources
-from patcher.packages.releases.cache import cache_root
+from patcher.packages.releases.cache import cache_root, stamps
 from patcher.packages.versions import is_prerelease
 from patcher.plan.applicability import SymbolLookup
 from patcher.remote.connection import Connection
@@ -172,5 +172,4 @@ class _KeptAnswers:
 
 def _reader_stamp() -> str:
     """What answers depend on besides the sources: this version of the reading code."""
-    modules = sorted(Path(patcher.analysis.symbols.__file__).parent.glob("*.py"))
-    return json.dumps([(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in modules])
+    return json.dumps(stamps(Path(patcher.analysis.symbols.__file__).parent))

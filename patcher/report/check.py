@@ -15,8 +15,8 @@ from patcher.terminal.printing import style
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Report, Severity
-    from patcher.check.checking import Check
     from patcher.check.drafts.drafting import Drafted
+    from patcher.check.result import Check
 
 By = Literal["file", "cause"]
 _COLUMNS = 100

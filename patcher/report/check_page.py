@@ -19,7 +19,7 @@ from patcher.report.page import Both, both, diff_lines
 from patcher.report.records import conditions, text_of
 
 if TYPE_CHECKING:
-    from patcher.check.checking import Check, CheckRequest
+    from patcher.check.result import Check, CheckRequest
     from patcher.session.session import Session
 
 _MEANINGS: Mapping[Severity, Phrase] = {

@@ -15,7 +15,7 @@ from patcher.homes import expanded
 from patcher.i18n import Language, phrase, show
 
 if TYPE_CHECKING:
-    from patcher.check.checking import CheckRequest
+    from patcher.check.result import CheckRequest
     from patcher.patching.next_step import NextStep
     from patcher.session.session import Session
 

@@ -13,7 +13,7 @@ from patcher.analysis.findings import FindingKind
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Severity
-    from patcher.check.checking import Check
+    from patcher.check.result import Check
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, str] = {"break": "error", "optional": "warning", "inert": "note", "guarded": "note"}

@@ -11,7 +11,7 @@ import pytest
 
 from bench import __main__ as main
 from bench.clock import Times, Trial, in_turn, once
-from bench.figures import Figure, Unmeasured
+from bench.measures import Figure, Unmeasured
 
 
 def test_commands_take_turns_and_every_other_round_goes_backwards() -> None:

@@ -118,6 +118,18 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Sources of a vLLM 2.1 that has moved Parser."""
+    package = tmp_path / "sources/vllm"
+    (package / "utils").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "version.py").write_text('__version__ = "2.1"\n')
+    (package / "utils/__init__.py").write_text("def get_uri(host, port): ...\n")
+    (package / "utils/parsers.py").write_text("class Parser: ...\n")
+    return package.parent
+
+
+@pytest.fixture
 def trainer(tree: Path) -> None:
     """The trainer's entry imports the server, so that what breaks there breaks every run."""
     (tree / "verl/trainer").mkdir()

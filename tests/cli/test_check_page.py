@@ -19,18 +19,6 @@ UPSTREAM = 'upstream = "https://github.com/volcengine/verl/pull/1"\n'
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> Path:
-    """Sources of a vLLM 2.1 that has moved Parser, and has no Gone any more."""
-    package = tmp_path / "sources/vllm"
-    (package / "utils").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "version.py").write_text('__version__ = "2.1"\n')
-    (package / "utils/__init__.py").write_text("def get_uri(host, port): ...\n")
-    (package / "utils/parsers.py").write_text("class Parser: ...\n")
-    return package.parent
-
-
-@pytest.fixture
 def page_of(uky: Uky, sources: Path, trainer: None, tmp_path: Path) -> Callable[..., tuple[Answer, str]]:
     """Check the tree, and give the answer with the page's text."""
 

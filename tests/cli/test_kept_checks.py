@@ -24,16 +24,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def vllm(tmp_path: Path) -> Path:
-    package = tmp_path / "sources/vllm"
-    (package / "utils").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "version.py").write_text('__version__ = "2.1"\n')
-    (package / "utils/__init__.py").write_text("def get_uri(host, port): ...\n")
-    return package.parent
-
-
-@pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An entry for each check that is computed."""
     found: list[int] = []
@@ -51,11 +41,11 @@ Check = Callable[..., Any]
 
 
 @pytest.fixture
-def check(uky: Uky, vllm: Path, cache: Path) -> Check:
+def check(uky: Uky, sources: Path, cache: Path) -> Check:
     def call(*more: str, json: bool = True, since: bool = False) -> Any:
         # Earlier releases are fetched to find out since when.
         asked = () if since else ("--no-since",)
-        return uky("check", "--against", f"vllm={vllm}", *asked, *more, json=json)
+        return uky("check", "--against", f"vllm={sources}", *asked, *more, json=json)
 
     return call
 
@@ -77,8 +67,8 @@ def test_the_second_check_says_the_same_in_every_form(
 
 
 def _edit(path: str, text: str) -> Callable[[Path, Path, Path], object]:
-    def edit(tree: Path, vllm: Path, records: Path) -> None:
-        folder = {"tree": tree, "vllm": vllm, "records": records}[path.partition("/")[0]]
+    def edit(tree: Path, sources: Path, records: Path) -> None:
+        folder = {"tree": tree, "vllm": sources, "records": records}[path.partition("/")[0]]
         place = folder / path.partition("/")[2]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -114,20 +104,22 @@ def test_what_a_result_depends_on_makes_it_anew(
     check: Check,
     computed: list[int],
     tree: Path,
-    vllm: Path,
+    sources: Path,
     records: Path,
     change: Callable[[Path, Path, Path], object],
 ) -> None:
     check()
-    change(tree, vllm, records)
+    change(tree, sources, records)
     check()
     assert len(computed) == 2
 
 
-def test_what_is_asked_makes_it_anew(check: Check, computed: list[int], uky: Uky, vllm: Path, tmp_path: Path) -> None:
+def test_what_is_asked_makes_it_anew(
+    check: Check, computed: list[int], uky: Uky, sources: Path, tmp_path: Path
+) -> None:
     check()
     check("--scripts", "*.sh")
-    uky("check", "--against", f"vllm={vllm}", "--no-since", vllm="2.2")
+    uky("check", "--against", f"vllm={sources}", "--no-since", vllm="2.2")
     assert len(computed) == 3
     check("--draft", str(tmp_path / "one"))
     check("--draft", str(tmp_path / "two"))

@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from patcher.cli.app import run
 from tests.cli.conftest import Uky
 
-
-@pytest.fixture
-def vllm(tmp_path: Path) -> Path:
-    package = tmp_path / "sources/vllm"
-    (package / "utils").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "version.py").write_text('__version__ = "2.1"\n')
-    (package / "utils/__init__.py").write_text("def get_uri(host, port): ...\n")
-    (package / "utils/parsers.py").write_text("class Parser: ...\n")
-    return package.parent
+if TYPE_CHECKING:
+    import pytest
 
 
-def test_the_program_that_runs_into_a_finding_is_named(uky: Uky, tree: Path, vllm: Path) -> None:
+def test_the_program_that_runs_into_a_finding_is_named(uky: Uky, tree: Path, sources: Path) -> None:
     (tree / "recipe/x").mkdir(parents=True)
     (tree / "recipe/x/main.py").write_text("from vllm.utils import Parser\n")
     (tree / "recipe/x/run.sh").write_text("python3 -m recipe.x.main\n")
-    answer = uky("check", "--against", f"vllm={vllm}", "--no-since")
+    answer = uky("check", "--against", f"vllm={sources}", "--no-since")
     found = {one["file"]: one for one in answer.json["findings"]}
     assert found["recipe/x/main.py"]["entry"] == "recipe/x/main.py (recipe/x/run.sh)"
     assert "entry" not in found["verl/server.py"]
-    text = uky("check", "--against", f"vllm={vllm}", "--no-since", json=False).out
+    text = uky("check", "--against", f"vllm={sources}", "--no-since", json=False).out
     assert "run by recipe/x/main.py (recipe/x/run.sh)" in text
 
 
-def test_copies_of_other_packages_are_named(uky: Uky, tree: Path, vllm: Path) -> None:
+def test_copies_of_other_packages_are_named(uky: Uky, tree: Path, sources: Path) -> None:
     for folder in ("transformers", "third_party/sglang"):
         (tree / folder).mkdir(parents=True)
         (tree / folder / "__init__.py").touch()
-    notes = uky("check", "--against", f"vllm={vllm}", "--no-since").json["notes"]
+    notes = uky("check", "--against", f"vllm={sources}", "--no-since").json["notes"]
     assert "third_party/sglang: a copy of another package, not checked" in notes
     assert "transformers: this copy is imported in place of the installed package, and not checked" in notes
 

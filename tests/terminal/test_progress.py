@@ -10,7 +10,7 @@ import pytest
 
 from patcher.terminal.progress import progress
 
-MESSAGE = "fetching vllm 0.20.2 for Python 3.12 from https://pypi.org/simple/vllm"
+MESSAGE = "fetching vllm 0.20.2 for Python 3.12 from https://packages.example/simple/vllm"
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,6 +45,16 @@ def cache_root(given: Path | None) -> Path:
     if named := os.environ.get("UKY_PATCH_CACHE"):
         return expanded(named)
     return cache_folder()
+
+
+def stamps(folder: Path, pattern: str = "**/*.py") -> list[tuple[str, int, int]]:
+    """Path, size and time of each file, to see that one has changed without reading it."""
+    found = []
+    for path in sorted(folder.glob(pattern)):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((str(path), status.st_size, status.st_mtime_ns))
+    return found
 
 
 def whole(place: Path) -> bool:
