@@ -86,13 +86,13 @@ def checks(folder: Path, rounds: int) -> Iterator[Figure]:
         found = frozenset({0, 1})
         anew = Trial(asked, exits=found, prepare=_forget_results)
         check, checked = in_turn([anew, Trial(types)], max(rounds // 2, 3))
-        yield Figure(f"check verl {verl} against vLLM {vllm} / ty check", check, checked, 1.2, ceiling=3)
+        yield Figure(f"check verl {verl} against vLLM {vllm} / ty check", check, checked, 1.2, ceiling=6)
         again, checked = in_turn([Trial(asked, exits=found), Trial(types)], max(rounds // 2, 3))
         yield Figure("the same, a second time / ty check", again, checked, 0.5)
     asked += ["--against", f"transformers=={TRANSFORMERS}"]
     types += ["--extra-search-path", str(sources("transformers", TRANSFORMERS))]
     both, checked = in_turn([Trial(asked, exits=found, prepare=_forget_results), Trial(types)], max(rounds // 2, 3))
-    yield Figure(f"the same against transformers {TRANSFORMERS} too / ty check", both, checked, 2, ceiling=4)
+    yield Figure(f"the same against transformers {TRANSFORMERS} too / ty check", both, checked, 2, ceiling=5)
 
 
 def growth(folder: Path, rounds: int) -> Iterator[Figure]:

@@ -14,8 +14,8 @@ from patcher.analysis.findings import Finding, Report
 from patcher.check.entries import open_project
 from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair, judge
-from patcher.check.repairs import Repaired, repair
-from patcher.check.result import Accepted, Check, CheckRequest, Unreadable
+from patcher.check.repairs import repair
+from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable
 from patcher.check.scripts import uses_of_scripts
 from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 from patcher.errors import ReleaseError, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +14,7 @@ from patcher.analysis.findings import Finding, Report
 from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.check.pair import RateSeverity, check_pair
+from patcher.check.result import Repaired, Repairs, Step, Texts
 from patcher.packages import Environment, Installed
 from patcher.plan.applicability import SymbolLookup, applicability
 from patcher.plan.inputs import Request, belongs
@@ -25,20 +26,8 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 
-Texts: TypeAlias = Mapping[str, str]
-Step: TypeAlias = tuple[str, Texts]
-"""A record's id, and the texts of the files that it changes, right after it."""
 Recheck: TypeAlias = Callable[[Texts, Collection[str]], Report]
 """Check some files of the tree again, with other texts in the place of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Repairs:
-    """The report with `repaired_by`, what is left once all steps are made, and what single records bring in."""
-
-    before: Report
-    after: Report
-    introduced: tuple[tuple[str, Finding], ...] = ()
 
 
 def attribute(
@@ -217,20 +206,6 @@ def _replacing_lines(before: str, after: str, *, finding_line: int) -> set[int]:
     start = max((new + size for old, new, size in blocks if old < finding_line), default=0)
     end = min((new for old, new, _ in blocks if old >= finding_line), default=start)
     return set(range(start + 1, end + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """What the records repair of a report."""
-
-    repairs: Repairs
-    plan: Plan
-    off_by_default: frozenset[str] = frozenset()
-    """Records named in `repaired_by` that apply makes only when asked for by id."""
-    base: Texts = field(default_factory=dict)
-    """The texts of the records' files before all of `steps`."""
-    steps: tuple[Step, ...] = ()
-    """The edits in order, with those of records that are off by default and would repair something."""
 
 
 def repair(session: Session, project: Project, target: Target, report: Report, baseline: Target | None) -> Repaired:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.check.targets import Against
 
@@ -12,9 +13,37 @@ from patcher.check.targets import Against
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Report
     from patcher.check.drafts.drafting import Drafted
-    from patcher.check.repairs import Repaired
     from patcher.i18n import Phrase, Phrases
+    from patcher.plan.outcome import Plan
     from patcher.session.session import Session
+
+
+Texts: TypeAlias = Mapping[str, str]
+Step: TypeAlias = tuple[str, Texts]
+"""A record's id, and the texts of the files that it changes, right after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """The report with `repaired_by`, what is left once all steps are made, and what single records bring in."""
+
+    before: Report
+    after: Report
+    introduced: tuple[tuple[str, Finding], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What the records repair of a report."""
+
+    repairs: Repairs
+    plan: Plan
+    off_by_default: frozenset[str] = frozenset()
+    """Records named in `repaired_by` that apply makes only when asked for by id."""
+    base: Texts = field(default_factory=dict)
+    """The texts of the records' files before all of `steps`."""
+    steps: tuple[Step, ...] = ()
+    """The edits in order, with those of records that are off by default and would repair something."""
 
 
 @dataclass(frozen=True, slots=True)
