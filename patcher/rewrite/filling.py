@@ -287,9 +287,10 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
     if appended and (gone or not given.args):  # `f(a)` to `f(b=1)`: there is no style of the call's own to keep.
         return None
     items = commas.of_call(given)
+    # What takes an argument's place goes in first: taking others out gives those beside them other commas.
+    items = commas.Items(tuple(made.get(id(item), item) for item in items.items), items.before, items.behind)  # type: ignore[misc]
     for index in sorted(gone, reverse=True):
         items = commas.without(items, index)
-    items = commas.Items(tuple(made.get(id(item), item) for item in items.items), items.before, items.behind)  # type: ignore[misc]
     return commas.to_call(given.with_changes(func=func), commas.with_appended(items, appended))
 
 

@@ -295,3 +295,9 @@ def test_a_run_of_parameters_goes_where_the_template_has_it(
     edit = replace(f"def f({pattern}):\n    $$$BODY", f"def g({template}):\n    $$$BODY")
     result = made(f"def f({before}):\n    return 1\n", edit, style="clean")
     assert result == f"def g({after}):  # Uky[rec]\n    return 1\n"
+
+
+def test_an_argument_in_the_place_of_several_takes_the_place_of_the_first() -> None:
+    edit = Replace(file=FILE, pattern="f(a=1, b=2, c=3, d=4, e=5)", replacement="f(a=1, size=9, e=5)")
+    before = "f(\n    a=1,\n    b=2,\n    c=3,\n    d=4,\n    e=5,\n)\n"
+    assert made(before, edit, style="clean") == ("f(\n    a=1,\n    size=9,  # Uky[rec]\n    e=5,\n)\n")
