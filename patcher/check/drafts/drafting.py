@@ -14,15 +14,17 @@ from patcher.check.drafts.arguments import argument_repairs
 from patcher.check.drafts.imports import import_repairs
 from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
-from patcher.check.drafts.proof import Prover, conflicting_record, examples, replayed
-from patcher.check.drafts.writing import Written, write_drafts, written
+from patcher.check.drafts.proof import Prover, conflicting_record, replayed
+from patcher.check.drafts.writing import Written, write_drafts
 from patcher.check.history import History, cached_folder, earlier_releases
 from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.agent.folders import package_in
+from patcher.plan.examples import examples
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.rules import DISTRIBUTIONS
+from patcher.records.writing import written
 from patcher.rewrite import matches
 from patcher.rewrite.edits import Edit, MoveImport
 
