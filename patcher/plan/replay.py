@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import
 from patcher.records.model import Record
 from patcher.rewrite import markers, matches, rewrite
-from patcher.rewrite.edits import Edit, Mark, Style
+from patcher.rewrite.edits import Edit, Mark, MarkStyle
 from patcher.rewrite.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
@@ -77,7 +77,7 @@ class Workspace:
     texts: dict[str, str]
     problems: Mapping[str, Unparseable]
     word: str
-    style: Style
+    style: MarkStyle
     unused: Unused = lambda _text, _edit, _but: False
     tree_has: TreeLookup = lambda _name: None
     order: dict[str, list[str]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Workspace:
         texts: Mapping[str, str],
         problems: Mapping[str, Unparseable],
         word: str,
-        style: Style,
+        style: MarkStyle,
         *,
         shown: Mapping[str, str] | None = None,
         unused: Unused | None = None,

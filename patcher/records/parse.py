@@ -21,8 +21,9 @@ from patcher.records.rules import (
     is_specifier,
     is_symbol,
     is_symbol_pattern,
+    is_tree_path,
 )
-from patcher.rewrite import check_code, check_pattern, check_value, metavariables
+from patcher.rewrite import check_code, check_hunk, check_pattern, check_value, metavariables
 from patcher.rewrite.edits import (
     AddArgument,
     Edit,
@@ -32,6 +33,7 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceLines,
     Style,
     Where,
 )
@@ -125,6 +127,15 @@ EDIT = OneOf(
             where=choice(get_args(Where)),
             anchor=text(check_pattern, default=None),
             code=text(check_code),
+        ),
+        "diff": Shape(
+            ReplaceLines,
+            {
+                "file": text(is_tree_path),
+                "verl": text(is_specifier, default=None),
+                "kind": READ_ELSEWHERE,
+                "hunk": text(check_hunk),
+            },
         ),
     },
 )

@@ -51,14 +51,19 @@ def is_specifier(value: str) -> None:
 
 
 def is_source_path(value: str) -> None:
-    """`verl/workers/actor.py`: a Python file below the tree's root, spelled in the one way that names it."""
+    """`verl/workers/actor.py`: a Python file below the tree's root."""
+    is_tree_path(value)
+    if not value.endswith(".py"):
+        raise ValueError(phrase("{value!r} must be a .py file", value=value))
+
+
+def is_tree_path(value: str) -> None:
+    """`examples/run.sh`: a file below the tree's root, spelled in the one way that names it."""
     plain = PurePosixPath(value)
     outside = value.startswith(("/", "~")) or ".." in plain.parts
     if "\0" in value or "\\" in value or outside or str(plain) != value:
         rule = "{value!r} must be a plain path below the tree's root, with forward slashes"
         raise ValueError(phrase(rule, value=value))
-    if not value.endswith(".py"):
-        raise ValueError(phrase("{value!r} must be a .py file", value=value))
 
 
 def is_name(value: str) -> None:

@@ -21,6 +21,7 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceLines,
 )
 from patcher.terminal.document import Diff, Json, Lines, Part, unified
 from patcher.terminal.table import Cell, Row
@@ -114,6 +115,18 @@ def _what(edit: Edit) -> Phrase:
             return phrase("put {new} in place of {pattern}", **_codes(new=replacement, pattern=pattern))
         case Insert():
             return _inserted(edit)
+        case ReplaceLines(hunk=hunk):
+            return _of_lines(hunk)
+
+
+def _of_lines(hunk: str) -> Phrase:
+    lines = [(line[:1], line[1:].strip()) for line in hunk.splitlines()]
+    old, new = ("\n".join(text for sign, text in lines if sign == wanted and text) for wanted in "-+")
+    if not old:
+        return phrase("add the line {new}", new=_code(new))
+    if not new:
+        return phrase("remove the line {old}", old=_code(old))
+    return phrase("put the line {new} in place of {old}", new=_code(new), old=_code(old))
 
 
 def _inserted(edit: Insert) -> Phrase:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from patcher.rewrite.hunk import check_hunk
 from patcher.rewrite.marker import Marker, markers
 from patcher.rewrite.pattern import check_code, check_pattern, check_value, metavariables
 
@@ -57,6 +58,7 @@ def forget() -> None:
 __all__ = [
     "Marker",
     "check_code",
+    "check_hunk",
     "check_pattern",
     "check_value",
     "forget",

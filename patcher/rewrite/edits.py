@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 Style = Literal["comment", "clean"]
 """Whether the old lines are kept above the new ones as comments, or dropped."""
+MarkStyle = Literal["comment", "clean", "unmarked"]
+"""`unmarked`: the new lines as they are, for a text that is compared and not written."""
 Where = Literal["prologue", "start", "before", "after", "end"]
 
 
@@ -16,7 +18,7 @@ class Mark:
 
     record: str
     word: str = "Uky"
-    style: Style = "comment"
+    style: MarkStyle = "comment"
 
     @property
     def text(self) -> str:
@@ -93,4 +95,16 @@ class Insert(Place):
     anchor: str | None = None
 
 
-Edit: TypeAlias = MoveImport | RenameArgument | RemoveArgument | AddArgument | RenameAttribute | Replace | Insert
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceLines(Place):
+    """Put lines in the place of lines, in a text of any kind: what no other edit can say.
+
+    `hunk` is one hunk of a unified diff without its `@@` line: each line begins with a space, `-` or `+`.
+    """
+
+    hunk: str
+
+
+Edit: TypeAlias = (
+    MoveImport | RenameArgument | RemoveArgument | AddArgument | RenameAttribute | Replace | Insert | ReplaceLines
+)

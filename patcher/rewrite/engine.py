@@ -19,9 +19,11 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceLines,
 )
 from patcher.rewrite.hand_made import markers_of_effect
 from patcher.rewrite.imports import move_import
+from patcher.rewrite.lines import rewrite_hunk
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.nearest import nearest
@@ -41,6 +43,8 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
 
     `may_touch` names the records whose marked lines may be edited.
     """
+    if isinstance(edit, ReplaceLines):
+        return rewrite_hunk(source, edit, mark, may_touch)
     code = parse(source)
     if isinstance(code, Unparseable):
         return code
@@ -109,3 +113,5 @@ def locate(code: Source, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sit
             return replace(code, scopes, edit, mark)
         case Insert():
             return insert(code, scopes, edit)
+        case ReplaceLines():
+            return Sites((), ())  # It is about lines, and not about nodes.

@@ -31,7 +31,9 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceLines,
 )
+from patcher.rewrite.lines import markers_of_hunk
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.outcome import Unparseable
@@ -52,6 +54,8 @@ _ANYWHERE = frozenset({*keyword.kwlist, "self", "cls", "args", "kwargs", "config
 
 def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
+    if isinstance(edit, ReplaceLines):
+        return markers_of_hunk(source, edit, word)
     code = parse(source)
     if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
         return frozenset()
@@ -211,5 +215,5 @@ def _texts(edit: Edit) -> Sequence[str]:
             return [old.rpartition(".")[2], new.rpartition(".")[2]]
         case Replace(pattern=wanted, replacement=replacement):
             return [wanted, replacement]
-        case Insert(code=text):
+        case Insert(code=text) | ReplaceLines(hunk=text):
             return [text]

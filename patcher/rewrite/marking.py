@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.outcome import EOL, Overlap
-from patcher.rewrite.source import Trace
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import Mark
+    from patcher.rewrite.source import Trace
 
 
 @dataclass(slots=True)
@@ -28,8 +28,17 @@ class _Change:
 class Lines:
     """The lines of some statements, and where comments may stand between and behind them."""
 
+    @classmethod
+    def of_text(cls, text: str) -> Lines:
+        """The lines of a text that is no Python: a comment may stand behind each of them."""
+        lines = cls.__new__(cls)
+        lines.texts, lines.ends = split_lines(text)
+        lines.behind = [True] * len(lines.texts)
+        lines.logical = [(index, index) for index in range(len(lines.texts))]
+        return lines
+
     def __init__(self, trace: Trace) -> None:
-        self.texts, self.ends = _split(trace.text)
+        self.texts, self.ends = split_lines(trace.text)
         self.behind: list[bool] = []
         self.logical: list[tuple[int, int]] = []
         at = first = 0
@@ -45,7 +54,7 @@ class Lines:
 
         libcst has dropped white space from it where the two are not the same. False: it has dropped whole lines.
         """
-        texts, ends = _split(text)
+        texts, ends = split_lines(text)
         if texts == before.texts:
             return True
         if len(texts) != len(before.texts) or any(
@@ -61,7 +70,7 @@ class Lines:
         return index == 0 or self.behind[index - 1]
 
 
-def _split(text: str) -> tuple[list[str], list[str]]:
+def split_lines(text: str) -> tuple[list[str], list[str]]:
     """The lines of a text and their ends; no last line where the text ends in a newline."""
     lines, ends = EOL.split(text), EOL.findall(text)
     return (lines[:-1], ends) if lines[-1] == "" else (lines, [*ends, ""])
@@ -93,7 +102,8 @@ def marked(
         for index in range(*change.new):
             if not change.changed or index in change.changed:
                 made.append(len(lines))
-            text = _marked(new[index], mark, others) if _wants(change, index, after) else new[index]
+            wanted = mark.style != "unmarked" and _wants(change, index, after)
+            text = _marked(new[index], mark, others) if wanted else new[index]
             lines.append(text + (after.ends[index] or newline))
         if change.new[0] == change.new[1]:
             made += range(len(lines) - len(kept), len(lines)) if kept else [max(len(lines) - 1, 0)]

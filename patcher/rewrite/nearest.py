@@ -21,6 +21,7 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceLines,
 )
 from patcher.rewrite.outcome import Candidate
 from patcher.rewrite.pattern import PLACE, pattern
@@ -79,6 +80,8 @@ def _nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> CSTNode | N
             return _like(source, nodes, edit.pattern)
         case Insert(anchor=anchor):
             return _like(source, nodes, anchor) if anchor else None
+        case ReplaceLines():
+            return None  # `patcher.rewrite.lines` tells it, as a text that is no Python has lines alone.
 
 
 def _ratio(one: str, two: str) -> float:

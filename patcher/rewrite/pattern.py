@@ -50,6 +50,12 @@ class Pattern:
         self.names = frozenset(name for name in names if name.isascii() and meta_name(name) is None)
 
     @cached_property
+    def comments(self) -> bool:
+        """Whether comments stand above the first statement."""
+        lead = getattr(self.module.body[0], "leading_lines", ()) if self.module.body else ()
+        return any(line.comment for line in (*self.module.header, *lead))
+
+    @cached_property
     def expression(self) -> cst.BaseExpression | None:
         """The expression that the pattern is, where it is one."""
         import libcst as cst

@@ -82,7 +82,8 @@ def _part_of(source: Source, one: Match, effect: Match) -> bool:
 
 def _steps(source: Source, one: Match, wanted: Pattern, template: Pattern) -> list[Step]:
     first, fill = one.nodes[0], Filler(source, one.bindings)
-    if template.body and len(one.nodes) == len(wanted.body) == len(template.body):
+    # A template with comments above its code is written as it is: what only changes a name in a call has none to put.
+    if template.body and len(one.nodes) == len(wanted.body) == len(template.body) and not template.comments:
         small = _reshaped(source, fill, one, wanted, template)
         if small is not None:
             return small

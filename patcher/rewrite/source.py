@@ -79,15 +79,27 @@ class Trace(CodegenState):
         """Where a newline stands that a comment may be put before."""
         self.closing = {at[index] for index, ends in self._newlines if ends}
         """Those of them that end a logical line."""
+        for collected in (self.tokens, self._newlines, self._begun, self._ended):  # Traces are kept; these are not.
+            collected.clear()
         return self
 
 
 class Source:
     """One text and its tree. Never changed."""
 
-    def __init__(self, text: str, module: cst.Module, spans: dict[int, tuple[int, int]]) -> None:
+    def __init__(
+        self, text: str, module: cst.Module, spans: dict[int, tuple[int, int]], trace: Trace | None = None
+    ) -> None:
         self.text, self.module, self.spans = text, module, spans
         self.newline = module.default_newline
+        self._trace = trace
+
+    @property
+    def trace(self) -> Trace:
+        """The whole text as libcst generates it."""
+        if self._trace is None:
+            self._trace = Trace(self.module).run([self.module])
+        return self._trace
 
     @cached_property
     def _ends(self) -> list[tuple[int, int]]:
@@ -249,7 +261,7 @@ def _parsed(text: str) -> Source | Unparseable:
             return Unparseable(1, "libcst does not give this file back as it is written")
         end = len(trace.text)
         spans = {key: (places[a], places[b - 1] + 1 if b < end else len(text)) for key, (a, b) in spans.items()}
-    return Source(text, module, spans)
+    return Source(text, module, spans, trace)
 
 
 def aligned(shorter: str, text: str) -> list[int] | None:

@@ -139,3 +139,20 @@ def bare(node: CSTNode) -> CSTNode:
     if isinstance(node, cst.BaseExpression) and node.lpar and not isinstance(node, (cst.Tuple, cst.GeneratorExp)):
         return node.with_changes(lpar=[], rpar=[])
     return node
+
+
+def equal(one: CSTNode, two: CSTNode) -> bool:
+    """Whether two nodes say the same, white space and comments left out."""
+    if type(one) is not type(two):
+        return False
+    for name in parts(type(one)):
+        a, b = getattr(one, name), getattr(two, name)
+        if isinstance(a, CSTNode) and isinstance(b, CSTNode):
+            if not equal(a, b):
+                return False
+        elif isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            if len(a) != len(b) or not all(map(equal, a, b)):
+                return False
+        elif a != b:
+            return False
+    return True
