@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patcher.check.planning import plan_on_tree
@@ -52,6 +52,8 @@ class Order:
     """Take changes over that people made in patched files since."""
     remember: bool = False
     """Leave out what is skipped from now on."""
+    pre_images: Mapping[str, bytes] = field(default_factory=dict)
+    """For `adopt`: what files would be without the edits that a hand has made, by path."""
 
     @property
     def tampering(self) -> Tampering:
@@ -68,11 +70,16 @@ def preview_with_snapshot(session: Session, order: Order) -> tuple[ApplyResult, 
     """The same, and the snapshot of the tree that it was planned on."""
 
     def work(reading: Reading) -> tuple[ApplyResult, TreeSnapshot]:
-        found = read_snapshot(session, reading.ledger, record_file_names(session), tampering=order.tampering)
+        found = _snapshot(session, order, reading.ledger)
         planned = plan_on_tree(session, order.request, found.situation)
         return apply_result(planned, found, changes(planned, found), reading.account), found
 
     return read_consistently(session.tree, work)
+
+
+def _snapshot(session: Session, order: Order, ledger: Ledger) -> TreeSnapshot:
+    names, pre_images = record_file_names(session), order.pre_images
+    return read_snapshot(session, ledger, names, tampering=order.tampering, pre_images=pre_images)
 
 
 def apply(session: Session, order: Order) -> ApplyResult:
@@ -91,7 +98,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
         return replace(first, seconds=time.monotonic() - started, commits=commits)
     with session.tree.transaction("apply", wait=lock_timeout(), on_wait=report_lock_owner) as transaction:
         report_recovery(transaction.recovered)
-        found = read_snapshot(session, transaction.ledger, record_file_names(session), tampering=order.tampering)
+        found = _snapshot(session, order, transaction.ledger)
         # Between the first look and the lock somebody may have saved a file, or another uky-patch may have run.
         same = found.sources == seen.sources and found.ledger == seen.ledger
         planned = first.plan if same else plan_on_tree(session, order.request, found.situation)
@@ -210,8 +217,9 @@ def apply_result(
     changed = frozenset(outcome.id for outcome in planned.pending)
     paths = tuple(change.path for change in todo)
     about = PreImages(account or Account(), found.replaced)
+    changed_since = tuple(path for path in found.merged if path in found.tampered)
     return ApplyResult(
-        planned, before, paths, changed=changed, taken_over=(*found.merged, *found.gone), pre_images=about
+        planned, before, paths, changed=changed, taken_over=(*changed_since, *found.gone), pre_images=about
     )
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from patcher.errors import TreeError
@@ -68,8 +69,11 @@ def read_snapshot(
     *,
     tampering: Tampering = "refuse",
     target: PlanTarget | None = None,
+    pre_images: Mapping[str, bytes] = MappingProxyType({}),
 ) -> TreeSnapshot:
     """Read `files` and the ledger's files, for a plan for `target` (None: this machine).
+
+    `pre_images` are what files would be without the edits that a hand has made and records are to take over.
 
     An unreadable file becomes a state that says so. What becomes of a file that was changed since it was patched:
     "refuse" says so in its state; "restore" takes its pre-image for a base all the same; "merge" takes the change over
@@ -84,9 +88,9 @@ def read_snapshot(
     gone: list[str] = []
     other = find_replaced(session, ledger)
     whole, ledger = ledger, ledger.without(other.anew)
-    merged = {}
+    merged = dict(pre_images)
     if tampering == "merge":
-        merged = merge_without_records(session, whole, _changed(session, ledger), replaced=other.mixed)
+        merged |= merge_without_records(session, whole, _changed(session, ledger), replaced=other.mixed)
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         if source is None:
