@@ -58,6 +58,9 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
     from bench.watching import watching
 
     yield from watching(folder)
+    from bench.recording import recording
+
+    yield from recording(folder)
     yield from checks(folder, rounds)
     yield from growth(folder, rounds)
     yield from matrix(RELEASES if runner else RELEASES[:1])

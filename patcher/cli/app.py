@@ -31,6 +31,9 @@ COMMANDS = {
     "apply": "make the edits that are needed here, all or none",
     "revert": "take edits out again, byte for byte",
     "verify": "prove that the edits hold",
+    "record": "edits made by hand into records, proven before they are written",
+    "new": "a record to begin with, for a place in the tree",
+    "adopt": "edits made by hand that a record describes, taken over as if apply had made them",
     "check": "before an upgrade: what a release no longer offers that the tree uses",
     "pins": "what other versions would mean: records needed, no longer needed, drifted; breaks left",
     "migrate": "the fork running on another machine",
@@ -52,7 +55,7 @@ COMMANDS = {
 
 HEADINGS = {
     "To try it": ("demo",),
-    "Records and the tree": ("list", "explain", "status", "apply", "revert", "verify"),
+    "Records and the tree": ("list", "explain", "status", "apply", "revert", "verify", "record", "new", "adopt"),
     "Before an upgrade": ("check", "pins"),
     "Hosts and jobs": ("migrate", "render", "data", "model", "run", "job"),
     "When a run fails or hangs": ("diagnose", "watch", "probe", "bundle", "clean", "symptoms"),

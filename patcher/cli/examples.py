@@ -43,6 +43,21 @@ EXAMPLES: Mapping[str, Examples] = {
         ("uky-patch verify", "Do the edits hold? It takes less than a second."),
         ("uky-patch verify --level env", "Do torch, vLLM, verl and Ray load as well?"),
     ),
+    "record": (
+        ("uky-patch record", "Records for what is edited here since the last commit."),
+        (
+            "uky-patch record --from upstream --against vllm==0.20.2",
+            "Records for all edits of this fork, and from which vLLM on each is needed.",
+        ),
+    ),
+    "new": (
+        ("uky-patch new our-port --at verl/trainer/main_ppo.py:42", "Begin a record for the statement at this line."),
+        ("uky-patch new our-port --at verl/trainer/main_ppo.py:42 --dry-run", "Print it; nothing is written."),
+    ),
+    "adopt": (
+        ("uky-patch adopt --all --dry-run", "What would be taken over; nothing is written."),
+        ("uky-patch adopt vllm-log-requests", "This edit, made by hand, as if apply had made it."),
+    ),
     "check": (
         ("uky-patch check --against vllm==0.20.2", "What this fork loses with vLLM 0.20.2."),
         ("uky-patch check --verl 0.7.0 --against vllm==0.20.2", "The same for a verl release instead of a fork."),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from patcher.cli.completing import record_ids
 from patcher.cli.help import Command
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.errors import ExitCode
 from patcher.session.session import Session
 
@@ -21,9 +22,17 @@ if TYPE_CHECKING:
 
 @click.command("explain", cls=Command)
 @click.argument("record_id", metavar="ID", shell_complete=record_ids)
+@click.option(
+    "--try", "file", metavar="FILE", type=GivenPath(dir_okay=False), help="Show what the record would do to this file."
+)
 @with_session
-def command(session: Session, record_id: str) -> int:
-    """Say what a record does and why, where it stands on this tree, and show its change or the nearest candidate."""
+def command(session: Session, record_id: str, file: Path | None) -> int:
+    """Say what a record does and why, where it stands on this tree, and show its change or the nearest candidate.
+
+    With --try, its edits are made on a file of any tree, whatever the versions; nothing is written.
+    """
+    if file is not None:
+        return _try(session, record_id, file)
     from patcher.check.planning import plan_on_tree
     from patcher.plan.inputs import Request
     from patcher.plan.outcome import SETTLED
@@ -39,6 +48,20 @@ def command(session: Session, record_id: str) -> int:
     changes = tuple(_own_changes(record.id, planned, found))
     print_report(explanation_report(Explained(record, outcome, changes), session))
     return ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
+
+
+def _try(session: Session, record_id: str, file: Path) -> int:
+    from patcher.recording.trial import try_on
+    from patcher.report.trial import trial_report
+    from patcher.rewrite.outcome import AlreadyDone, Rewritten
+    from patcher.terminal.document import print_report
+
+    record = session.record(record_id)
+    found = try_on(record, file, word=session.config.marker, style=session.config.style)
+    print_report(trial_report(record, found, session))
+    if not all(isinstance(outcome, Rewritten | AlreadyDone) for _, outcome in found.edits):
+        return ExitCode.NOT_APPLIED
+    return ExitCode.FINDINGS if found.before != found.after else ExitCode.CLEAN
 
 
 def _own_changes(name: str, planned: Plan, found: TreeSnapshot) -> Iterator[tuple[str, str, str]]:

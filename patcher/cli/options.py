@@ -20,8 +20,8 @@ T = TypeVar("T")
 class GivenPath(click.Path):
     """A path that was given. An empty one is a mistake (`--root "$UNSET"`) and not the current folder."""
 
-    def __init__(self, *, dir_okay: bool = True) -> None:
-        super().__init__(path_type=Path, dir_okay=dir_okay)
+    def __init__(self, *, dir_okay: bool = True, file_okay: bool = True) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay, file_okay=file_okay)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":

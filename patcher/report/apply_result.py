@@ -28,7 +28,7 @@ def apply_report(
     done: ApplyResult,
     session: Session,
     *,
-    verb: Literal["apply", "revert"],
+    verb: Literal["apply", "revert", "adopt"],
     diff: bool,
     dry_run: bool,
     order: Order | None = None,

@@ -23,7 +23,21 @@ from tests.packages.venvs import Venv
 LOG = Path(__file__).parents[1] / "data/train-0.8.0.log"
 PATHS = [path for path, _ in commands()]
 LOCALES: dict[Language, str] = {"en": "en_US.UTF-8", "zh": "zh_CN.UTF-8"}
-NEEDS_MORE = ("demo", "check", "pins", "migrate", "run", "job", "model", "watch", "probe backtrace", "bundle trainer")
+NEEDS_MORE = (
+    "demo",
+    "check",
+    "pins",
+    "migrate",
+    "run",
+    "job",
+    "model",
+    "watch",
+    "probe backtrace",
+    "bundle trainer",
+    "record",
+    "adopt",
+    "new",
+)
 NEEDS_MORE_YET = ("clean", "data", "verify --level", "render")
 """Examples that need a host, a network, a process or data that a test has not; their command lines are parsed alone."""
 

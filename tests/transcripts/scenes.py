@@ -14,6 +14,7 @@ from typing import Literal
 
 from tests import machines
 from tests.conftest import require
+from tests.forks import commit, edit, git
 from tests.journeys import trees
 from tests.journeys.environments import activated, environment, freeze
 from tests.journeys.journey import Stranger
@@ -49,6 +50,33 @@ class Scene:
 
 def _stale_fork(home: Path, _: ExitStack) -> Place:
     return Place(trees.released(home / "verl_fork", "0.6.1"))
+
+
+_EDITS = (
+    (
+        "verl/workers/rollout/vllm_rollout/vllm_async_server.py",
+        "from vllm.utils import FlexibleArgumentParser, get_tcp_uri\n",
+        "from vllm.utils.argparse_utils import FlexibleArgumentParser\n"
+        "from vllm.utils.network_utils import get_tcp_uri\n",
+    ),
+    ("verl/utils/vllm/utils.py", "from vllm.lora.models import", "from vllm.lora.lora_model import"),
+    (
+        "verl/utils/reward_score/gsm8k.py",
+        "def compute_score(",
+        'def _site_bonus(text):\n    return 0.1 if "####" in text else 0.0\n\n\ndef compute_score(',
+    ),
+    ("verl/trainer/config/ppo_trainer.yaml", "total_epochs: 30", "total_epochs: 3  # Uky: our debug runs are short"),
+)
+
+
+def _edited_fork(home: Path, after: ExitStack) -> Place:
+    """The same checkout with four edits of a hand, in a commit."""
+    fork = _stale_fork(home, after).folder
+    git(fork, "tag", "v0.6.1")
+    for file, old, new in _EDITS:
+        edit(fork / file, lambda text, old=old, new=new: text.replace(old, new, 1))  # type: ignore[misc]
+    commit(fork, "Our own edits")
+    return Place(fork)
 
 
 def _host(home: Path, after: ExitStack) -> Place:
@@ -103,15 +131,17 @@ def _hang(home: Path, after: ExitStack) -> Place:
 
 SCENES: Mapping[str, Scene] = {
     "stale-fork": Scene(_stale_fork),
+    "edited-fork": Scene(_edited_fork, lane="slow", vllm="0.12.0"),
     "releases": Scene(lambda home, _: Place(home), lane="slow"),
     "log": Scene(_log, vllm="0.12.0"),
     "hang": Scene(_hang, lane="slow"),
     "host": Scene(_host, lane="hosts"),
     "repository": Scene(lambda _home, _after: Place(ROOT)),
 }
-"""`stale-fork`: a checkout of verl 0.6.1; `releases`: an empty folder, and whole releases are read; `log`: `train.log`
-of the corpus; `hang`: processes of `hang.py` that wait for each other; `host`: `stale-fork` and a second account;
-`repository`: a checkout of this repository. Each with the environment of a freeze list."""
+"""`stale-fork`: a checkout of verl 0.6.1; `edited-fork`: the same, edited by hand; `releases`: an empty folder, and
+whole releases are read; `log`: `train.log` of the corpus; `hang`: processes of `hang.py` that wait for each other;
+`host`: `stale-fork` and a second account; `repository`: a checkout of this repository. Each with the environment of a
+freeze list."""
 
 
 @contextmanager

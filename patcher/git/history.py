@@ -1,0 +1,90 @@
+"""What a checkout's commits hold: which files differ from one, and their bytes there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from patcher.errors import TreeError, UsageError
+from patcher.git.checkout import listed, names
+from patcher.git.running import refuse_pipes
+from patcher.i18n import phrase
+
+if TYPE_CHECKING:
+    from patcher.git.checkout import Checkout
+
+_UPSTREAM = re.compile(r"[:/](?:volcengine|verl-project)/verl(?:\.git)?/?$")
+
+
+def commit_of(place: Checkout, name: str) -> str:
+    """The full hash of the commit that a name stands for: a branch, a tag, a hash, `HEAD~2`.
+
+    Raises UsageError where there is none.
+    """
+    try:
+        found = place.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except TreeError as error:
+        raise UsageError(
+            phrase("{name!r} is no commit of this checkout", name=name),
+            advice=phrase("Name a commit, a tag or a branch; git log shows them."),
+        ) from error
+    return found.decode().strip()
+
+
+def changed_files(place: Checkout, since: str, until: str | None = None) -> dict[str, str]:
+    """The files below the tree's root that differ between two commits: `A` added, `D` deleted, `M` changed.
+
+    Without `until`, the files on disk count, those that git does not know yet among them.
+    """
+    if until is None:
+        refuse_pipes(place.head.top, [place.prefix])  # Git would wait for one to be written to.
+    form = ("--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+    commits = [since] if until is None else [since, until]
+    parts = names(place.git.run("diff", *form, *commits, "--", place.prefix or "."))
+    found = dict(zip(parts[1::2], parts[::2], strict=True))
+    if until is None:
+        others = names(place.git.run("ls-files", "-o", "-z", "--exclude-standard", "--", place.prefix or "."))
+        found |= dict.fromkeys(others, "A")
+    return {path.removeprefix(place.prefix): status[:1] for path, status in sorted(found.items())}
+
+
+def contents(place: Checkout, commit: str, paths: Iterable[str]) -> Mapping[str, bytes]:
+    """The bytes of files in a commit, by path below the tree's root; none of those that it does not have."""
+    wanted = [path for path in paths if "\n" not in path]
+    asked = listed(f"{commit}:{place.prefix}{path}" for path in wanted).replace(b"\0", b"\n")
+    answer = place.git.run("cat-file", "--batch", given=asked)
+    found: dict[str, bytes] = {}
+    at = 0
+    for path in wanted:
+        end = answer.index(b"\n", at)
+        words = answer[at:end].split(b" ")
+        at = end + 1
+        if words[-1] == b"missing" or len(words) != 3:
+            continue
+        size = int(words[2])
+        if words[1] == b"blob":
+            found[path] = answer[at : at + size]
+        at += size + 1
+    return found
+
+
+def upstream_commit(place: Checkout) -> tuple[str, str] | None:
+    """The last commit that the branch shares with verl's own, and what that is called; None where nothing tells.
+
+    A remote of verl itself tells it, else the latest tag of a verl release that the branch has.
+    """
+    for name, address in place.remotes().items():
+        if not _UPSTREAM.search(address):
+            continue
+        for branch in ("main", "master"):
+            try:
+                found = place.git.run("merge-base", "HEAD", f"refs/remotes/{name}/{branch}").decode().strip()
+            except TreeError:
+                continue
+            return found, f"{name}/{branch}"
+    try:
+        tag = place.git.run("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD").decode().strip()
+    except TreeError:
+        return None
+    return commit_of(place, tag), tag

@@ -1,0 +1,1 @@
+"""A fork's own edits, made by hand, into records."""

@@ -1,0 +1,185 @@
+"""What a fork's edits are measured against: a commit of its own, or the verl that it was made from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.errors import UsageError, message_of
+from patcher.git.checkout import Checkout, checkout
+from patcher.git.history import changed_files, commit_of, contents, upstream_commit
+from patcher.i18n import Phrase, phrase
+from patcher.packages.releases import versions, wheel
+from patcher.packages.releases.fetch import nearest
+from patcher.session.pre_images import release_of
+from patcher.session.snapshot import merge_without_records
+from patcher.terminal.progress import progress
+from patcher.worktree import files, verl_tree
+from patcher.worktree.hashing import digest_of
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
+UPSTREAM = "upstream"
+_CANDIDATES = 4
+"""Releases of verl that are compared with a tree whose base nothing tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The files that differ, as they were and as they are; None for one that is not there."""
+
+    name: Phrase
+    """What they are compared with: `HEAD (869d31b)`, `verl 0.7.0`."""
+    verl: str
+    """The verl version of the base; "" where it states none."""
+    before: Mapping[str, bytes | None]
+    after: Mapping[str, bytes | None]
+    subject: str = ""
+    """What the author said of it, where it is one commit."""
+    unreadable: Mapping[str, Phrase] = field(default_factory=dict)
+    """Why files cannot be read: a symlink that leads out of the tree, a folder in the place of a file."""
+
+
+def find_base(session: Session, named: str) -> Base:
+    """`named`: a commit, a range `A..B`, `verl==VERSION`, or `upstream`, which is found.
+
+    Raises:
+        UsageError: there is no such commit or release, or no checkout to find it in.
+        ReleaseError: the release cannot be had.
+        TreeError: a file cannot be read, or git refuses.
+    """
+    place = checkout(session.tree.root)
+    if named.startswith("verl=="):
+        return _of_release(session, named.removeprefix("verl=="))
+    if named == UPSTREAM:
+        found = upstream_commit(place) if place is not None else None
+        if place is None or found is None:
+            return _of_release(session, _closest_release(session))
+        return _of_commit(session, place, found[0], phrase("{name} ({commit})", name=found[1], commit=found[0][:9]))
+    if place is None:
+        raise UsageError(
+            phrase("{root} is no git checkout, so that it has no commit to compare with", root=session.tree.root),
+            advice=phrase("Compare it with a release: --from verl==VERSION, or --from upstream."),
+        )
+    first, separator, last = named.partition("..")
+    if separator:
+        return _of_range(session, place, first, last.removeprefix(".") or "HEAD")
+    commit = commit_of(place, named)
+    return _of_commit(session, place, commit, phrase("{name} ({commit})", name=named, commit=commit[:9]))
+
+
+def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase) -> Base:
+    paths = {path: status for path, status in changed_files(place, commit).items() if _is_wanted(path, session)}
+    before = contents(place, commit, (path for path, status in paths.items() if status != "A"))
+    return _without_records(session, name, {path: before.get(path) for path in paths})
+
+
+def _of_range(session: Session, place: Checkout, first: str, last: str) -> Base:
+    since, until = commit_of(place, first), commit_of(place, last)
+    paths = {path: status for path, status in changed_files(place, since, until).items() if _is_wanted(path, session)}
+    before, after = contents(place, since, paths), contents(place, until, paths)
+    log = place.git.run("log", "--format=%s", "--no-show-signature", f"{since}..{until}").decode("utf-8", "replace")
+    subjects = log.splitlines()
+    return Base(
+        phrase("{name} ({commit})", name=first, commit=since[:9]),
+        release_of(session),
+        {path: before.get(path) for path in paths},
+        {path: after.get(path) for path in paths},
+        subjects[0] if len(subjects) == 1 else "",
+    )
+
+
+def _of_release(session: Session, version: str) -> Base:
+    """Against a release of verl: the package alone is in it, and nothing that lies beside it."""
+    folder = wheel("verl", version, progress=progress)
+    root = session.tree.root
+    before: dict[str, bytes | None] = {}
+    for path in sorted({*_listed(root), *_listed(folder)}):
+        if not _is_wanted(path, session):
+            continue
+        there = _content(folder, path)
+        with suppress(OSError, ValueError):  # Then the file is told as one that cannot be read.
+            if _content(root, path) == there:
+                continue
+        before[path] = there
+    return _without_records(session, phrase("verl {version}", version=version), before, verl=version)
+
+
+def _closest_release(session: Session) -> str:
+    """The release that has the most files just as the tree has them."""
+    stated = release_of(session)
+    known = versions("verl")
+    if not known:
+        raise UsageError(
+            phrase("it is not known which verl this fork was made from"),
+            advice=phrase("Name it: --from verl==VERSION, or --from COMMIT."),
+        )
+    root = session.tree.root
+    alike: dict[str, int] = {}
+    for version in dict.fromkeys([*(one for one in known if one == stated), *nearest(stated or known[-1], known)]):
+        if len(alike) == _CANDIDATES:
+            break
+        folder = wheel("verl", version, progress=progress)
+        alike[version] = sum(_same(folder, root, path) for path in _listed(folder))
+    return max(alike, key=lambda version: alike[version])
+
+
+def _without_records(session: Session, name: Phrase, before: Mapping[str, bytes | None], *, verl: str = "") -> Base:
+    """Both sides without what uky-patch has made: that is recorded already."""
+    ledger = session.tree.ledger()
+    after: dict[str, bytes | None] = {}
+    kept: dict[str, bytes | None] = {}
+    unreadable: dict[str, Phrase] = {}
+    for path, content in before.items():
+        try:
+            found = _content(session.tree.root, path)
+        except (OSError, ValueError) as error:
+            unreadable[path] = phrase("it cannot be read: {why}", why=message_of(error))
+            continue
+        known = ledger.files.get(path)
+        if known is not None and found is not None:
+            pre_image = session.tree.pre_image(known.original)
+            if digest_of(found) == known.patched:
+                found = pre_image
+            elif digest_of(found) != known.original:
+                found = merge_without_records(session, ledger, (path,))[path]
+            if content is not None and digest_of(content) == known.patched:
+                content = pre_image
+        if found != content:
+            kept[path], after[path] = content, found
+    return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)
+
+
+def _is_wanted(path: str, session: Session) -> bool:
+    """Whether a path is one of code, a script or settings, and none of the tool's own, such as a record."""
+    own = [folder.relative_to(session.tree.root).as_posix() for folder in session.config.patches]
+    if path.startswith((".uky-patch", "uky-patch.toml", *(f"{folder}/" for folder in own))):
+        return False
+    return path.endswith(verl_tree.TEXT)
+
+
+def _listed(root: Path) -> Iterable[str]:
+    """The files of the package in a folder."""
+    for folder, folders, names in os.walk(root / verl_tree.PACKAGE):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        below = Path(folder).relative_to(root).as_posix()
+        yield from (f"{below}/{name}" for name in names)
+
+
+def _content(root: Path, path: str) -> bytes | None:
+    """A file's bytes; None where there is none. Raises OSError, or ValueError for a path that leads out of the tree."""
+    try:
+        return files.read(files.inside(root, root / path), verl_tree.MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _same(one: Path, two: Path, path: str) -> bool:
+    with suppress(OSError, ValueError):
+        return _content(one, path) == _content(two, path)
+    return False

@@ -1,0 +1,95 @@
+"""What a recorded edit is called: an id, a title and a reason, in words that its author may change."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.recording.grouping import Piece
+from patcher.rewrite.edits import AddArgument, Edit, Insert, MoveImport, RemoveArgument, RenameArgument, RenameAttribute
+
+_LONGEST_ID = 48
+_DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
+
+
+def identifier(group: Sequence[Piece], subject: str, taken: Collection[str]) -> str:
+    """`fork-launch-server-port`: of the commit's subject, or of the place and the name that is new there."""
+    first = group[0]
+    if subject:
+        words = [subject]
+    elif first.made.comments_alone:
+        words = ["fork", _stem(first.file), "comments"]
+    else:
+        counted = Counter(name for piece in group for name in piece.names)
+        named = min(counted, key=lambda name: (-counted[name], len(name), name)) if counted else ""
+        scope = (first.made.within or "").rpartition(".")[2].strip("_")
+        words = ["fork", _stem(first.file), named or scope or _moved(first.made.edits[0])]
+    parts = re.findall(r"[a-z0-9]+", " ".join(words).replace("_", " ").lower())
+    made = ""
+    for part in parts:
+        if len(made) + len(part) < _LONGEST_ID:
+            made = f"{made}-{part}" if made else part
+    number, free = 2, made or "fork-edit"
+    while free in taken:
+        free, number = f"{made or 'fork-edit'}-{number}", number + 1
+    return free
+
+
+def title(group: Sequence[Piece], subject: str) -> Phrase | Phrases:
+    """One line: the commit's subject, or what the first edit does and how many more there are."""
+    if subject:
+        return phrase("{subject}", subject=subject)
+    first = group[0]
+    what = _of_edit(first.made.edits[0]) or _of_place(first)
+    others = len({(piece.file, piece.made.within) for piece in group}) - 1
+    if others <= 0:
+        return what
+    return phrase("{what}, and {count} more {count:place|places}", what=what, count=others)
+
+
+def reason(base: Phrase, remarks: Sequence[str]) -> Phrase | Phrases:
+    """What the author wrote beside the markers; without it, that nobody has said why."""
+    if remarks:
+        return phrase("{text}", text=". ".join(dict.fromkeys(remarks)))
+    return phrase("Edited by hand in this fork, compared with {base}. Write here why it is needed.", base=base)
+
+
+def _stem(file: str) -> str:
+    return file.rpartition("/")[2].partition(".")[0]
+
+
+def _moved(edit: Edit) -> str:
+    match edit:
+        case MoveImport(new=new):
+            return new.rpartition(".")[2]
+        case _:
+            return ""
+
+
+def _of_edit(edit: Edit) -> Phrase | None:
+    match edit:
+        case MoveImport(old=old, new=new):
+            return phrase("Import {new} in place of {old}", new=new, old=old)
+        case RenameArgument(call=call, old=old, new=new):
+            return phrase("Pass {new} in place of {old} to {call}", new=new, old=old, call=call)
+        case RemoveArgument(call=call, old=old):
+            return phrase("No longer pass {old} to {call}", old=old, call=call)
+        case AddArgument(call=call, new=new):
+            return phrase("Pass {new} to {call}", new=new, call=call)
+        case RenameAttribute(old=old, new=new):
+            return phrase("Use {new} in place of {old}", new=new, old=old)
+        case Insert(file=file, code=code) if names := _DEFINED.findall(code):
+            return phrase("Add {names} to {file}", names=", ".join(names), file=file.rpartition("/")[2])
+        case _:
+            return None
+
+
+def _of_place(piece: Piece) -> Phrase:
+    name = piece.file.rpartition("/")[2]
+    if piece.made.comments_alone:
+        return phrase("Change comments in {file}", file=name)
+    if piece.made.within is None:
+        return phrase("Change {file}", file=name)
+    return phrase("Change {scope} in {file}", scope=piece.made.within, file=name)

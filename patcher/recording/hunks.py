@@ -1,0 +1,335 @@
+"""Two texts of a file -> what differs, as whole statements of one block.
+
+A line that differs may be one of a call of ten. What a record can name is the statement around it, and the block that
+this is in, on both sides:
+
+    base                            fork
+    def launch(self):               def launch(self):
+        start(                          start(                  one hunk: the statement start(...),
+            port=1,                         port=2,             in the body of launch
+        )                               )
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import libcst as cst
+from libcst import CSTNode
+
+from patcher.recording.texts import split
+from patcher.rewrite.source import Source
+from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENTS, equal
+
+Lines = tuple[int, int]
+"""Lines of a text from the first up to before the last, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines of the base, and the fork's in their place. One of the two may be none."""
+
+    old: Lines
+    new: Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Lines of a block's statements that follow one another: `block.body[first:last]`."""
+
+    block: cst.Module | cst.IndentedBlock
+    first: int
+    last: int
+
+    @property
+    def items(self) -> Sequence[CSTNode]:
+        return self.block.body[self.first : self.last]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A hunk as statements. Of an insertion `old` is empty, of a removal `new` is."""
+
+    hunk: Hunk
+    old: Run
+    new: Run
+    within: str | None
+    """The class or function that both are in, as a record names it."""
+
+    @property
+    def comments_alone(self) -> bool:
+        """Whether all statements are the same."""
+        old, new = self.old.items, self.new.items
+        return len(old) == len(new) and all(map(equal, old, new))
+
+
+def line_hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
+    """Where the lines of two texts differ."""
+    head = 0
+    while head < min(len(before), len(after)) and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    matcher = SequenceMatcher(None, before[head : len(before) - tail], after[head : len(after) - tail], autojunk=False)
+    return [
+        Hunk((i1 + head, i2 + head), (j1 + head, j2 + head))
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def changes(base: Source, fork: Source) -> Iterator[Hunk | Change]:
+    """What differs, in order. What is no statement of one block on both sides, such as a comment, stays a hunk."""
+    before, after = split(base.text), split(fork.text)
+    comparison = _Comparison(base, fork, before, after)
+    yield from comparison.changes()
+
+
+class _Comparison:
+    def __init__(self, base: Source, fork: Source, before: Sequence[str], after: Sequence[str]) -> None:
+        self.base, self.fork = base, fork
+        self.before, self.after = before, after
+        self.hunks = [self._slid(hunk) for hunk in line_hunks(before, after)]
+
+    def changes(self) -> Iterator[Hunk | Change]:
+        done: list[Hunk | Change] = []
+        for hunk in self.hunks:
+            last = done[-1] if done else None
+            covered = last.hunk if isinstance(last, Change) else last
+            if covered is not None and covered.old[1] >= hunk.old[1] and covered.new[1] >= hunk.new[1]:
+                continue  # A change before this one has grown over it.
+            found = self._grown(hunk)
+            # One that has grown backwards takes in what it covers now.
+            here = found.hunk if isinstance(found, Change) else found
+            while done and _overlap(done[-1], here):
+                before = done.pop()
+                found = self._grown(joined(before.hunk if isinstance(before, Change) else before, here))
+                here = found.hunk if isinstance(found, Change) else found
+            done.append(found)
+        yield from done
+
+    def _slid(self, hunk: Hunk) -> Hunk:
+        """An insertion or a removal, moved to where its lines are whole statements.
+
+        Of `a`, `b`, `a` both `a, b` and `b, a` can be what was inserted before the last `a`.
+        """
+        (i1, i2), (j1, j2) = hunk.old, hunk.new
+        if i1 != i2 and j1 != j2:
+            return hunk
+        code, lines, (first, last) = (
+            (self.fork, self.after, hunk.new) if i1 == i2 else (self.base, self.before, hunk.old)
+        )
+        ways = [0]
+        step = 0
+        while first + step > 0 and lines[first + step - 1] == lines[last + step - 1]:
+            step -= 1
+            ways.append(step)
+        step = 0
+        while last + step < len(lines) and lines[first + step] == lines[last + step]:
+            step += 1
+            ways.append(step)
+        for way in ways:
+            run = covering(code, (first + way, last + way))
+            if run is not None and lines_of(code, run) == (first + way, last + way):
+                return Hunk((i1 + way, i2 + way), (j1 + way, j2 + way))
+        return hunk
+
+    def _grown(self, hunk: Hunk) -> Hunk | Change:
+        """The hunk with the rest of the statements that its lines are part of."""
+        for _ in range(50):  # Each round grows it by a line at least; blocks do not nest deeper.
+            old = covering(self.base, hunk.old) if hunk.old[0] < hunk.old[1] else None
+            new = covering(self.fork, hunk.new) if hunk.new[0] < hunk.new[1] else None
+            if (old is None and hunk.old[0] < hunk.old[1]) or (new is None and hunk.new[0] < hunk.new[1]):
+                return hunk
+            wider = hunk
+            if old is not None:
+                wider = joined(wider, self._from_old(lines_of(self.base, old)))
+            if new is not None:
+                wider = joined(wider, self._from_new(lines_of(self.fork, new)))
+            if wider == hunk:
+                change = self._change(hunk, old, new)
+                if change is not None:
+                    return change
+                above = self._parent(old, new)
+                if above is None:
+                    return hunk
+                wider = joined(hunk, above)
+            hunk = wider
+        return hunk
+
+    def _change(self, hunk: Hunk, old: Run | None, new: Run | None) -> Change | None:
+        if old is None:
+            assert new is not None
+            old = self._beside(new, self.fork, self.base, self._old_line)
+        elif new is None:
+            new = self._beside(old, self.base, self.fork, self._new_line)
+        if old is None or new is None:
+            return None
+        old, new = self._trimmed(old, new)
+        path = self._path(self.base, old.block)
+        if path != self._path(self.fork, new.block):
+            return None
+        scope = next((node for node in (old.block, *self.base.ancestors(old.block)) if isinstance(node, SCOPES)), None)
+        return Change(hunk, old, new, self.base.qualified_name(scope) if scope is not None else None)
+
+    def _trimmed(self, old: Run, new: Run) -> tuple[Run, Run]:
+        """Both without the statements at their ends that are the same."""
+        first, last = 0, 0
+        one, two = [_written(self.base, item) for item in old.items], [_written(self.fork, item) for item in new.items]
+        while first < min(len(one), len(two)) and one[first] == two[first]:
+            first += 1
+        while last < min(len(one), len(two)) - first and one[-1 - last] == two[-1 - last]:
+            last += 1
+        return Run(old.block, old.first + first, old.last - last), Run(new.block, new.first + first, new.last - last)
+
+    @staticmethod
+    def _path(code: Source, block: CSTNode) -> list[tuple[str, str]]:
+        """The classes, functions and other blocks around a block."""
+        around = (node for node in (block, *code.ancestors(block)) if isinstance(node, cst.BaseCompoundStatement))
+        return [(type(node).__name__, node.name.value if isinstance(node, SCOPES) else "") for node in around]
+
+    def _beside(self, run: Run, code: Source, other: Source, line_of: object) -> Run | None:
+        """Where, on the other side, a run stands that is on one side alone: behind or before the same neighbour."""
+        assert callable(line_of)
+        for index, behind in ((run.first - 1, True), (run.last, False)):
+            if not 0 <= index < len(run.block.body):
+                continue
+            first, last = lines_of(code, Run(run.block, index, index + 1))
+            there = (line_of(first), line_of(last - 1))
+            if there[0] is None or there[1] is None or there[1] - there[0] != last - 1 - first:
+                continue
+            found = covering(other, (there[0], there[1] + 1))
+            if found is not None and found.last - found.first == 1:
+                place = found.last if behind else found.first
+                return Run(found.block, place, place)
+        return None
+
+    def _parent(self, old: Run | None, new: Run | None) -> Hunk | None:
+        """The statements around the blocks of both runs."""
+        found: list[Hunk] = []
+        for run, code, convert in ((old, self.base, self._from_old), (new, self.fork, self._from_new)):
+            if run is None or isinstance(run.block, cst.Module):
+                continue
+            # The block of an `elif` is part of the whole `if`.
+            above = code.whole_lines(next(node for node in code.ancestors(run.block) if isinstance(node, STATEMENTS)))
+            block = code.parents[id(above)]
+            assert isinstance(block, BLOCKS)
+            index = next(i for i, item in enumerate(block.body) if item is above)
+            found.append(convert(lines_of(code, Run(block, index, index + 1))))
+        if not found:
+            return None
+        return found[0] if len(found) == 1 else joined(*found)
+
+    # Lines of one side as lines of the other
+
+    def _from_old(self, lines: Lines) -> Hunk:
+        first = self._boundary(lines[0], 0, start=True)
+        last = self._boundary(lines[1], 0, start=False)
+        return Hunk((first[0], last[0]), (first[1], last[1]))
+
+    def _from_new(self, lines: Lines) -> Hunk:
+        first = self._boundary(lines[0], 1, start=True)
+        last = self._boundary(lines[1], 1, start=False)
+        return Hunk((first[0], last[0]), (first[1], last[1]))
+
+    def _boundary(self, line: int, side: int, *, start: bool) -> tuple[int, int]:
+        """The boundary before a line of one side, on both sides; inside a hunk, the hunk's own."""
+        shift = 0
+        for hunk in self.hunks:
+            mine, other = (hunk.old, hunk.new) if side == 0 else (hunk.new, hunk.old)
+            if mine[1] < line or (mine[1] == line and (start or mine[0] < line)):
+                shift = other[1] - mine[1]
+            elif mine[0] < line:
+                edge = 0 if start else 1
+                return hunk.old[edge], hunk.new[edge]
+            else:
+                break
+        return (line, line + shift) if side == 0 else (line + shift, line)
+
+    def _old_line(self, line: int) -> int | None:
+        return self._line(line, 1)
+
+    def _new_line(self, line: int) -> int | None:
+        return self._line(line, 0)
+
+    def _line(self, line: int, side: int) -> int | None:
+        """The line of the other side that a line is; None where it has none."""
+        shift = 0
+        for hunk in self.hunks:
+            mine, other = (hunk.old, hunk.new) if side == 0 else (hunk.new, hunk.old)
+            if mine[1] <= line:
+                shift = other[1] - mine[1]
+            elif mine[0] <= line:
+                return None
+            else:
+                break
+        return line + shift
+
+
+def joined(one: Hunk, two: Hunk) -> Hunk:
+    return Hunk(
+        (min(one.old[0], two.old[0]), max(one.old[1], two.old[1])),
+        (min(one.new[0], two.new[0]), max(one.new[1], two.new[1])),
+    )
+
+
+def _overlap(one: Hunk | Change, two: Hunk) -> bool:
+    first = one.hunk if isinstance(one, Change) else one
+    return first.old[1] > two.old[0] or first.new[1] > two.new[0]
+
+
+def _written(code: Source, item: CSTNode) -> list[str]:
+    """A statement's lines, blank ones left out."""
+    start, end = code.span(item)
+    return [line.rstrip() for line in split(code.text[start:end]) if line.strip()]
+
+
+def lines_of(code: Source, run: Run) -> Lines:
+    """The lines of a run: with the comments and blank lines above its first statement."""
+    start, end = code.spans[id(run.items[0])][0], code.spans[id(run.items[-1])][1]
+    return bisect_right(code.starts, start) - 1, bisect_left(code.starts, end)
+
+
+def covering(code: Source, lines: Lines) -> Run | None:
+    """The fewest statements of one block that the lines are in; None where some are in none, such as a last comment."""
+    block: cst.Module | cst.IndentedBlock = code.module
+    found: Run | None = None
+    while True:
+        inside = [
+            index
+            for index in range(len(block.body))
+            if (here := lines_of(code, Run(block, index, index + 1)))[0] < lines[1] and here[1] > lines[0]
+        ]
+        if not inside:
+            return found
+        run = Run(block, inside[0], inside[-1] + 1)
+        first, last = lines_of(code, run)
+        if lines[0] < first or lines[1] > last:
+            return found
+        found = run
+        inner = next((one for one in _blocks(block.body[inside[0]]) if _holds(code, one, lines)), None)
+        if len(inside) > 1 or inner is None:
+            return found
+        block = inner
+
+
+def _holds(code: Source, block: cst.IndentedBlock, lines: Lines) -> bool:
+    first, last = lines_of(code, Run(block, 0, len(block.body))) if block.body else (0, 0)
+    return first <= lines[0] and lines[1] <= last
+
+
+def _blocks(statement: CSTNode) -> Iterator[cst.IndentedBlock]:
+    """The blocks right inside a compound statement, those of its `elif`, `else` and handlers too."""
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        below = getattr(statement, name, None)
+        if isinstance(below, cst.IndentedBlock):
+            yield below
+        elif isinstance(below, (list, tuple)) and name != "body":
+            for one in below:
+                yield from _blocks(one)
+        elif isinstance(below, (cst.If, cst.Else, cst.Finally)):
+            yield from _blocks(below)

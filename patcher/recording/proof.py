@@ -1,0 +1,254 @@
+"""Edits that make a file of the base into the fork's: of each change the most specific ones that provably do so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from patcher.i18n import Phrase, phrase
+from patcher.recording.hunks import Change, Hunk, changes, joined, line_hunks
+from patcher.recording.inferring import edits_for
+from patcher.recording.texts import same, split, split_whole
+from patcher.rewrite import rewrite
+from patcher.rewrite.edits import Edit, Mark, ReplaceLines
+from patcher.rewrite.outcome import AlreadyDone, Rewritten, Unparseable
+from patcher.rewrite.source import parse
+
+UNMARKED = Mark("recorded", "UkyRecording", "unmarked")
+"""Makes edits without a marker. Its word is one that no text has, so that no comment of the text counts as a marker."""
+_MOST_JOINED = 3
+_CONTEXT = (3, 6, 12)
+"""Lines of context of a hunk: more where fewer stand in the file twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One change of a file, and the edits that make it."""
+
+    hunk: Hunk
+    within: str | None
+    edits: tuple[Edit, ...]
+    why: Phrase | None = None
+    """Why nothing more specific than lines says it."""
+    comments_alone: bool = False
+
+    @property
+    def specific(self) -> bool:
+        return not any(isinstance(edit, ReplaceLines) for edit in self.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """What was done to one file, and what of it no edit can say."""
+
+    file: str
+    made: tuple[Made, ...] = ()
+    refused: tuple[tuple[Hunk, Phrase], ...] = ()
+
+
+def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
+    """The edits that make `fork` of `base`, both without markers; proven together."""
+    before, after = split(base), split(fork)
+    found = _changes(file, base, fork)
+    made: list[Made] = []
+    refused: list[tuple[Hunk, Phrase]] = []
+    hunks = [one.hunk if isinstance(one, Change) else one for one in found]
+    for one, hunk in zip(found, hunks, strict=True):
+        if not any(line.strip() for line in (*before[slice(*hunk.old)], *after[slice(*hunk.new)])):
+            continue  # Blank lines alone are no change.
+        edits = _proven(file, base, fork, one) if isinstance(one, Change) and not one.comments_alone else None
+        if edits is not None:
+            made.append(Made(hunk, one.within, edits))  # type: ignore[union-attr]
+            continue
+        lines = _in_lines(file, base, fork, one, hunks, made)
+        if lines is None:
+            refused.append((hunk, phrase("no line around it stands in the file once")))
+        else:
+            made.append(lines)
+    return _together(file, base, fork, made, refused, found)
+
+
+def _changes(file: str, base: str, fork: str) -> list[Hunk | Change]:
+    if file.endswith(".py"):
+        one, two = parse(base), parse(fork)
+        if not isinstance(one, Unparseable) and not isinstance(two, Unparseable):
+            return list(changes(one, two))
+    return list(line_hunks(split(base), split(fork)))
+
+
+def _why(file: str, one: Hunk | Change) -> Phrase:
+    if not file.endswith(".py"):
+        return phrase("the file is no Python")
+    if isinstance(one, Hunk) or one.comments_alone:
+        return phrase("it changes comments alone, or what is no whole statement")
+    return phrase("no edit of syntax has its place there once and gives the same")
+
+
+def _in_lines(
+    file: str, base: str, fork: str, one: Hunk | Change, hunks: Sequence[Hunk], made: list[Made]
+) -> Made | None:
+    """The change as lines. Between other changes no line may be left that tells its place: then it goes with those
+    before it, which are taken out of `made`."""
+    before, after = split(base), split(fork)
+    within = one.within if isinstance(one, Change) else None
+    hunk = one.hunk if isinstance(one, Change) else one
+    for count in range(min(len(made), _MOST_JOINED) + 1):
+        with_it = made[len(made) - count :]
+        for other in with_it:
+            hunk = joined(other.hunk, hunk)
+        others = [other for other in hunks if not _inside(other, hunk)]
+        lines = _as_lines(file, base, before, after, hunk, others)
+        if lines is not None:
+            del made[len(made) - count :]
+            why = phrase("no line between it and other changes tells its place") if count else _why(file, one)
+            return Made(hunk, within, (lines,), why, file.endswith(".py") and _of_comments(one, before, after))
+    return None
+
+
+def _inside(one: Hunk, other: Hunk) -> bool:
+    return other.old[0] <= one.old[0] and one.old[1] <= other.old[1] and other.new[0] <= one.new[0] <= other.new[1]
+
+
+def _of_comments(one: Hunk | Change, before: Sequence[str], after: Sequence[str]) -> bool:
+    if isinstance(one, Change):
+        return one.comments_alone
+    lines = [*before[slice(*one.old)], *after[slice(*one.new)]]
+    return all(not line.strip() or line.lstrip().startswith("#") for line in lines)
+
+
+def _proven(file: str, base: str, fork: str, change: Change) -> tuple[Edit, ...] | None:
+    """The first of the possible edits that makes this change and no other."""
+    one, two = parse(base), parse(fork)
+    assert not isinstance(one, Unparseable)
+    assert not isinstance(two, Unparseable)
+    expected = with_hunks(base, fork, [change.hunk])
+    for edits in edits_for(file, one, two, change):
+        made = applied(base, edits)
+        if made is None or not same(made, expected, is_python=True):
+            continue
+        # A record whose work is not recognised would be made again on a tree that has it by hand.
+        if all(_is_done(made, edit) for edit in edits):
+            return edits
+    return None
+
+
+def applied(text: str, edits: Sequence[Edit]) -> str | None:
+    """The text with the edits made; None unless each finds its place."""
+    for edit in edits:
+        try:
+            outcome = rewrite(text, edit, UNMARKED, may_touch=frozenset({UNMARKED.record}))
+        except ValueError:  # Code with a `$NAME` of its own, which a pattern would bind.
+            return None
+        if not isinstance(outcome, Rewritten):
+            return None
+        text = outcome.source
+    return text
+
+
+def _is_done(text: str, edit: Edit) -> bool:
+    return isinstance(rewrite(text, edit, UNMARKED), AlreadyDone)
+
+
+def _as_lines(
+    file: str, base: str, before: Sequence[str], after: Sequence[str], hunk: Hunk, others: Sequence[Hunk]
+) -> ReplaceLines | None:
+    """The change as a hunk of a diff, whose lines of context no other change touches."""
+    hunk = _narrowed(before, after, hunk)
+    least = max((other.old[1] for other in others if other.old[1] <= hunk.old[0] and other != hunk), default=0)
+    most = min((other.old[0] for other in others if other.old[0] >= hunk.old[1] and other != hunk), default=len(before))
+    expected = _joined(after, before, hunk)
+    for context in _CONTEXT:
+        first, last = max(least, hunk.old[0] - context), min(most, hunk.old[1] + context)
+        inside = _compared(before[slice(*hunk.old)], after[slice(*hunk.new)])
+        top, end = before[first : hunk.old[0]], before[hunk.old[1] : last]
+        lines = [*(f" {line}" for line in top), *inside, *(f" {line}" for line in end)]
+        if not any(line[:1] != "+" and line[1:].strip() for line in lines):
+            return None
+        edit = ReplaceLines(file=file, hunk="\n".join(lines) + "\n")
+        made = applied(base, (edit,))
+        if made is not None and split(made) == expected and _is_done(made, edit):
+            return edit
+    return None
+
+
+def _narrowed(before: Sequence[str], after: Sequence[str], hunk: Hunk) -> Hunk:
+    """The hunk without the lines at its ends that are the same: it had grown over whole statements."""
+    inside = line_hunks(before[slice(*hunk.old)], after[slice(*hunk.new)])
+    if not inside:
+        return hunk
+    old, new = hunk.old[0], hunk.new[0]
+    return Hunk(
+        (old + inside[0].old[0], old + inside[-1].old[1]),
+        (new + inside[0].new[0], new + inside[-1].new[1]),
+    )
+
+
+def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Lines as a diff has them: those that stay once, those that change on both sides."""
+    found: list[str] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found += [f" {line}" for line in old[i1:i2]]
+        else:
+            found += [f"-{line}" for line in old[i1:i2]]
+            found += [f"+{line}" for line in new[j1:j2]]
+    return found
+
+
+def _joined(after: Sequence[str], before: Sequence[str], hunk: Hunk) -> list[str]:
+    return [*before[: hunk.old[0]], *after[slice(*hunk.new)], *before[hunk.old[1] :]]
+
+
+def _together(
+    file: str,
+    base: str,
+    fork: str,
+    made: list[Made],
+    refused: list[tuple[Hunk, Phrase]],
+    changes: Sequence[Hunk | Change],
+) -> FileEdits:
+    """The edits one after the other, those of lines last, each held against the fork's file so far.
+
+    In the place of one that others stand in the way of comes another way to say the change."""
+    is_python = file.endswith(".py")
+    text = base
+    kept: list[Made] = []
+    waiting = sorted(made, key=lambda one: not one.specific)
+    while waiting:
+        one = waiting.pop(0)
+        expected = with_hunks(base, fork, [*(other.hunk for other in kept), one.hunk])
+        for way in _ways(file, base, fork, one, changes):
+            following = applied(text, way.edits)
+            if following is not None and same(following, expected, is_python=is_python):
+                text = following
+                kept.append(way)
+                break
+        else:
+            refused.append((one.hunk, phrase("beside the other edits of the file none gives the same")))
+    return FileEdits(file, tuple(sorted(kept, key=lambda one: one.hunk.old)), tuple(refused))
+
+
+def _ways(file: str, base: str, fork: str, one: Made, changes: Sequence[Hunk | Change]) -> Iterator[Made]:
+    yield one
+    if not one.specific:
+        return
+    change = next(change for change in changes if isinstance(change, Change) and change.hunk == one.hunk)
+    code, other = parse(base), parse(fork)
+    assert not isinstance(code, Unparseable)
+    assert not isinstance(other, Unparseable)
+    for edits in edits_for(file, code, other, change):
+        if edits != one.edits and (made := applied(base, edits)) is not None and all(_is_done(made, e) for e in edits):
+            yield Made(one.hunk, one.within, edits)
+    hunks = [change.hunk if isinstance(change, Change) else change for change in changes]
+    lines = _as_lines(file, base, split(base), split(fork), one.hunk, hunks)
+    if lines is not None:
+        yield Made(one.hunk, one.within, (lines,), phrase("beside other edits nothing more specific gives the same"))
+
+
+def with_hunks(base: str, fork: str, hunks: Iterable[Hunk]) -> str:
+    """The base's text with the fork's lines in some places."""
+    lines, others = split_whole(base), split_whole(fork)
+    for hunk in sorted(hunks, key=lambda one: one.old, reverse=True):  # So that the lines before stay where they are.
+        lines[slice(*hunk.old)] = others[slice(*hunk.new)]
+    return "".join(lines)

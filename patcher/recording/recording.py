@@ -1,0 +1,298 @@
+"""From what differs to records: found, grouped, named, and proven before anybody sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.i18n import Phrase, phrase
+from patcher.plan.examples import examples
+from patcher.plan.inputs import belongs
+from patcher.plan.replay import Replayed, Workspace, predecessors
+from patcher.recording import describing
+from patcher.recording.base import Base
+from patcher.recording.grouping import Piece, groups, pieces
+from patcher.recording.known import known_records, relatives, with_all
+from patcher.recording.proof import FileEdits, edits_of_file, with_hunks
+from patcher.recording.texts import remarks, same, shown_line, split, without_ids, without_markers
+from patcher.records.load import in_order
+from patcher.records.model import Example, Record, Text, When
+from patcher.records.parse import parse
+from patcher.records.writing import written
+from patcher.rewrite.outcome import Overlap, Rewritten
+from patcher.tree.source import Source, Undecodable, decode
+
+if TYPE_CHECKING:
+    from patcher.analysis.findings import Finding
+    from patcher.session.session import Session
+
+OnProgress = Callable[[int, int], None]
+"""Called with how many files are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record that is proven, and what of the fork it stands for."""
+
+    record: Record
+    text: str
+    pieces: tuple[Piece, ...]
+    related: tuple[Record, ...] = ()
+    """Records that are off and do the like; their reason says why they are."""
+
+    @property
+    def specific(self) -> bool:
+        """Whether no edit of it is about mere lines."""
+        return all(piece.made.specific for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What differs and is in no record. `line` counts from 1; 0 is the whole file."""
+
+    file: str
+    line: int
+    why: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The texts of the files that differ, without markers, and as the fork has them."""
+
+    base: Mapping[str, str]
+    before: Mapping[str, str]
+    """The base with what records say already."""
+    after: Mapping[str, str]
+    shown: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Changes that are to become one record. `name`: the id that was given to it; "" for one made of the place."""
+
+    pieces: tuple[Piece, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The records that a fork's edits make, and what is in none."""
+
+    base: Base
+    files: Files
+    records: tuple[Recorded, ...] = ()
+    left: tuple[Left, ...] = ()
+    changes: int = 0
+    """Changes in all, those that are left among them."""
+    known: tuple[Record, ...] = ()
+    """Records that the fork has by hand: their edits are no changes."""
+    repaired: tuple[Finding, ...] = ()
+    """What the edits repair for the releases that were asked about."""
+
+
+def propose(
+    session: Session,
+    base: Base,
+    *,
+    only: Collection[str] = (),
+    against: Collection[str] = (),
+    tell: OnProgress | None = None,
+) -> Proposal:
+    """Records for all that differs from the base, or for some files and folders: proven alone, and all together.
+
+    `against`: releases, as `check` takes them; what an edit repairs for them becomes part of its record.
+    """
+    word = session.config.marker
+    texts, left = _read(base, only, word)
+    before, after = ({path: found[index] for path, found in texts.items()} for index in (0, 1))
+    known = known_records(session, before, after, base.verl) if before else []
+    files = Files(before, with_all(known, before, base.verl), after, {path: found[2] for path, found in texts.items()})
+    made: dict[str, FileEdits] = {}
+    for number, path in enumerate(before):
+        if tell is not None:
+            tell(number, len(before))
+        if not same(files.before[path], after[path], is_python=False):
+            made[path] = edits_of_file(path, files.before[path], after[path])
+            for hunk, why in made[path].refused:
+                left.append(Left(path, shown_line(files.shown[path], word, hunk.new[0]), why))
+    found_pieces = pieces({path: edits.made for path, edits in made.items()}, files.before, after)
+    grouped = groups(found_pieces)
+    repaired: tuple[Finding, ...] = ()
+    if against and found_pieces:
+        from patcher.recording.causes import repaired_findings, split_by_release
+
+        repaired = repaired_findings(session, files, base.verl, against)
+        grouped = [part for group in grouped for part in split_by_release(group, repaired)]
+    changes = len(found_pieces) + sum(len(edits.refused) for edits in made.values())
+    proposal = Proposal(base, files, (), tuple(left), changes, tuple(known), repaired)
+    return with_records(session, proposal, [Group(tuple(group)) for group in grouped])
+
+
+def _read(base: Base, only: Collection[str], word: str) -> tuple[dict[str, tuple[str, str, str]], list[Left]]:
+    """The files that differ, as `_texts` gives them, and those that cannot be compared."""
+    texts: dict[str, tuple[str, str, str]] = {}
+
+    def asked(path: str) -> bool:
+        return not only or any(path == one or path.startswith(f"{one.rstrip('/')}/") for one in only)
+
+    left = [Left(path, 0, why) for path, why in base.unreadable.items() if asked(path)]
+    for path in filter(asked, base.after):
+        found = _texts(path, base, word)
+        if isinstance(found, Left):
+            left.append(found)
+        elif found[0] != found[1]:
+            texts[path] = found
+    return texts, left
+
+
+def line_of(piece: Piece, files: Files, word: str) -> int:
+    """Where a change begins in the fork's file, from 1."""
+    return shown_line(files.shown[piece.file], word, piece.made.hunk.new[0])
+
+
+def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) -> Proposal:
+    """The proposal with a record for each group."""
+    base, files, word = proposal.base, proposal.files, session.config.marker
+    taken = {record.id for record in session.records}
+    records: list[Recorded] = []
+    for group in wanted:
+        name = group.name or describing.identifier(group.pieces, base.subject, taken)
+        taken.add(name)
+        told = _remarks(group.pieces, files.shown, word)
+        record = _record(name, group.pieces, base, told)
+        if proposal.repaired:
+            from patcher.recording.causes import with_causes
+
+            record = with_causes(record, group.pieces, proposal.repaired, told=bool(told))
+        records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
+    records, unproven = _proven(records, proposal, word)
+    finished = tuple(_with_examples(one, files.before, base, word) for one in records)
+    return replace(proposal, records=finished, left=(*proposal.left, *unproven))
+
+
+def _texts(path: str, base: Base, word: str) -> Left | tuple[str, str, str]:
+    """A file's text before and after, without markers, and as it is."""
+    old, new = base.before[path], base.after[path]
+    if old is None or new is None:
+        why = phrase("a file of the fork's own") if old is None else phrase("the fork has taken this file away")
+        return Left(path, 0, why)
+    read = [decode(Source(path, content, "", 0)) for content in (old, new)]
+    for one in read:
+        if isinstance(one, Undecodable):
+            return Left(path, one.line, phrase("it cannot be read: {why}", why=one.message))
+    texts = [one[0].replace("\r\n", "\n") for one in read if not isinstance(one, Undecodable)]
+    return without_markers(texts[0], word), without_markers(texts[1], word), texts[1]
+
+
+def _record(name: str, group: Sequence[Piece], base: Base, told: Sequence[str]) -> Record:
+    title = describing.title(group, base.subject)
+    reason = describing.reason(base.name, told)
+    return Record(
+        id=name,
+        title=str(title),
+        reason=str(reason),
+        lifetime="fork-only",
+        when=When(),
+        edits=tuple(edit for piece in group for edit in piece.made.edits),
+        tags=("fork",),
+        zh=Text(title.render("zh"), reason.render("zh")),
+    )
+
+
+def _remarks(group: Sequence[Piece], shown: Mapping[str, str], word: str) -> list[str]:
+    """What a hand wrote behind its markers near the changes."""
+    found: list[str] = []
+    for piece in group:
+        text = shown[piece.file]
+        told = remarks(text, word)
+        if not told:
+            continue
+        # The markers' own lines are not in the text that was compared, so that its lines stand higher up.
+        plain = without_markers(text, word)
+        lines = split(plain)[slice(*piece.made.hunk.new)]
+        near = [
+            index + 1 for index, line in enumerate(split(text)) if any(one.strip() and one in line for one in lines)
+        ]
+        found += [words for line, words in told if any(abs(line - one) <= 2 for one in near)]
+    return found
+
+
+def _proven(records: list[Recorded], proposal: Proposal, word: str) -> tuple[list[Recorded], list[Left]]:
+    """The records that apply on the base one after the other, as `apply` orders them, and together give the fork.
+
+    One that edits lines of another, or needs what another has made, comes after it."""
+    files, left = proposal.files, list[Left]()
+    for _ in range(4 * len(records) + 1):
+        failed, done, texts = _first_failure(records, proposal, word)
+        if failed is None:
+            break
+        other = _in_the_way(done) if done is not None else None
+        mine = set(failed.record.files)
+        before = [other] if other else [one.id for one in proposal.known if mine & set(one.files)]
+        more = [name for name in before if name not in failed.record.after]
+        records = [one for one in records if one is not failed]
+        if more:
+            ordered = replace(failed.record, after=(*failed.record.after, *more))
+            records.append(replace(failed, record=ordered))
+        else:
+            why = phrase("its edits do not find their places beside those of other records")
+            left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
+    wrong = {
+        file
+        for file, text in texts.items()
+        if not same(text, _expected(file, files, records), is_python=file.endswith(".py"))
+    }
+    why = phrase("all records together do not give the fork's file")
+    left += [Left(file, 0, why) for file in sorted(wrong)]
+    return [one for one in records if not wrong & set(one.record.files)], left
+
+
+def _first_failure(
+    records: Sequence[Recorded], proposal: Proposal, word: str
+) -> tuple[Recorded | None, Replayed | None, Mapping[str, str]]:
+    """Make the records, with those that the fork has already, in the order in which `apply` makes them.
+
+    Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
+    by_id = {one.record.id: one for one in records}
+    workspace = Workspace.of(proposal.files.base, {}, word, "clean")
+    ordered = in_order([*(one.record for one in records), *proposal.known])
+    earlier = predecessors(ordered)
+    decide = belongs(proposal.base.verl)
+    for record in ordered:
+        done = workspace.replay(replace(record, style=None), decide, earlier[record.id])
+        if record.id in by_id and not (done.made and all(isinstance(one.outcome, Rewritten) for one in done.results)):
+            return by_id[record.id], done, workspace.texts
+    return None, None, {file: without_ids(text, word) for file, text in workspace.texts.items()}
+
+
+def _expected(file: str, files: Files, kept: Sequence[Recorded]) -> str:
+    """The file with the changes that are recorded."""
+    hunks = [piece.made.hunk for one in kept for piece in one.pieces if piece.file == file]
+    return with_hunks(files.before[file], files.after[file], hunks)
+
+
+def _in_the_way(done: Replayed) -> str | None:
+    return next((result.outcome.record for result in done.results if isinstance(result.outcome, Overlap)), None)
+
+
+def _with_examples(one: Recorded, before: Mapping[str, str], base: Base, word: str) -> Recorded:
+    """The record with the smallest pieces of its files that it works on, and its text, read back."""
+    shown = _examples(one.record, before, base, word)
+    for record in (replace(one.record, examples=shown), one.record):
+        text = written(record)
+        read = parse(text, Path(f"{record.id}.toml"))
+        if isinstance(read, Record) and read.edits == record.edits:
+            return replace(one, record=read, text=text)
+    raise AssertionError(f"a record that was made does not parse: {read}")
+
+
+def _examples(record: Record, before: Mapping[str, str], base: Base, word: str) -> tuple[Example, ...]:
+    found: list[Example] = []
+    several = len(record.files) > 1
+    for file in record.files:
+        alone = replace(record, edits=tuple(edit for edit in record.edits if edit.file == file))
+        made = examples(alone, before, base.verl or str(base.name), word, others=False) or ()
+        found += [replace(example, file=file) if several else example for example in made]
+    return tuple(found)

@@ -1,0 +1,85 @@
+"""Records into a folder of the fork that uky-patch.toml names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patcher.errors import UsageError, message_of
+from patcher.i18n import phrase
+from patcher.recording.recording import Recorded
+from patcher.session.config_edits import with_items
+from patcher.worktree import files
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
+FOLDER = "patches"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Where the records are, and whether uky-patch.toml names their folder only since now."""
+
+    paths: tuple[Path, ...]
+    named_now: bool
+
+
+def folder_for(session: Session, given: Path | None) -> Path:
+    """The folder of the fork's own records: the one given, the first that uky-patch.toml names, or `patches`.
+
+    Raises UsageError for one outside the tree.
+    """
+    root = session.tree.root
+    if given is None:
+        return session.config.patches[0] if session.config.patches else root / FOLDER
+    folder = given if given.is_absolute() else root / given
+    if not files.leads_into(folder, root):
+        raise UsageError(
+            phrase("{folder}: not in the tree {root}", folder=given, root=root),
+            advice=phrase("The fork's records go with the fork: name a folder below its root with --into."),
+        )
+    return folder
+
+
+def save(session: Session, records: Sequence[Recorded], folder: Path) -> Saved:
+    """Write the records as `save_text` does."""
+    return save_text(session, {one.record.id: one.text for one in records}, folder)
+
+
+def save_text(session: Session, texts: Mapping[str, str], folder: Path) -> Saved:
+    """Write records, by id, and name their folder in uky-patch.toml. No file that is there is touched.
+
+    Raises:
+        UsageError: a file of that name is there, or the folder cannot be written to.
+        RecordError: uky-patch.toml cannot be edited safely.
+    """
+    root = session.tree.root
+    inside = folder.relative_to(root).as_posix()
+    known = folder in session.config.patches
+    change = None if known else with_items(root, "patches", [inside])
+    there = [name for name in texts if (folder / f"{name}.toml").exists()]
+    if there:
+        raise UsageError(
+            phrase("{folder} has a record of this name already: {names}", folder=inside, names=", ".join(there)),
+            cause=phrase("nothing was written"),
+            advice=phrase("Move it away, or record into another folder with --into."),
+        )
+    done: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            path = folder / f"{name}.toml"
+            files.create_whole(path, text.encode())
+            done.append(path)
+    except OSError as error:
+        for path in done:
+            path.unlink(missing_ok=True)
+        raise UsageError(
+            phrase("{folder}: the records cannot be written there", folder=folder), cause=message_of(error)
+        ) from error
+    if change is not None:
+        change.write()
+    return Saved(tuple(done), not known)

@@ -1,0 +1,123 @@
+"""Texts as recording compares them: without the markers of a hand, and what counts as the same."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from difflib import SequenceMatcher
+
+from patcher.rewrite import markers
+from patcher.rewrite.marker import marker_pattern
+from patcher.rewrite.outcome import EOL
+from patcher.worktree import python
+
+
+def split(text: str) -> list[str]:
+    """The lines of a text as Python counts them, without their ends."""
+    lines = EOL.split(text)
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def split_whole(text: str) -> list[str]:
+    """The same lines with their ends."""
+    return [line + end for line, end in zip(split(text), [*EOL.findall(text), ""], strict=False)]
+
+
+def without_markers(text: str, word: str) -> str:
+    """The text without the comments that carry the fork's marker; a line that is such a comment goes whole.
+
+    limit = 5  # Uky: was 3          limit = 5
+    # limit = 3  # Uky
+    """
+    found = markers(text, word)
+    if not found:
+        return text
+    pattern = marker_pattern(word)
+    alone = {one.line for one in found if one.alone}
+    behind = {one.line for one in found if not one.alone}
+    lines = []
+    for number, line in enumerate(split_whole(text), start=1):
+        if number in alone:
+            continue
+        if number in behind:
+            body = line.rstrip("\r\n")
+            last = [*pattern.finditer(body)][-1]
+            line = body[: last.start()].rstrip() + line[len(body) :]
+        lines.append(line)
+    return "".join(lines)
+
+
+def shown_line(text: str, word: str, index: int) -> int:
+    """The line, from 1, of a text with its markers that a line of `without_markers` is; `index` counts from 0."""
+    alone = {one.line for one in markers(text, word) if one.alone}
+    lines = [number for number in range(1, len(split(text)) + 1) if number not in alone]
+    return lines[index] if index < len(lines) else len(lines) + len(alone)
+
+
+def without_ids(text: str, word: str) -> str:
+    """The text without the markers behind its lines that name records, as edits in the style `clean` leave them."""
+    return re.sub(rf"[ \t]*# {re.escape(word)}\[[^\]\n]*\]$", "", text, flags=re.MULTILINE)
+
+
+def remarks(text: str, word: str) -> tuple[tuple[int, str], ...]:
+    """What a hand wrote behind its markers, by line from 1: `# Uky: the cluster has no InfiniBand`."""
+    pattern = marker_pattern(word)
+    lines = split(text)
+    told = []
+    for one in markers(text, word):
+        found = pattern.search(lines[one.line - 1]) if one.line <= len(lines) else None
+        words = lines[one.line - 1][found.end() :].lstrip(" \t:-,.，：").strip() if found else ""
+        if words:
+            told.append((one.line, words))
+    return tuple(told)
+
+
+def same(one: str, two: str, *, is_python: bool) -> bool:
+    """Whether two texts are equal but for blank lines, and, of Python, but for its layout."""
+    if _dense(one) == _dense(two):
+        return True
+    if not is_python:
+        return False
+    try:
+        trees = [ast.dump(python.parse(text)) for text in (one, two)]
+        return trees[0] == trees[1] and _comments(one) == _comments(two)
+    except (python.UnreadableError, tokenize.TokenError, RecursionError, IndentationError):
+        return False
+
+
+def with_blank_lines_of(text: str, other: str) -> str:
+    """The text with the other's blank lines between lines that follow one another in both."""
+    mine, theirs = _spaced(text), _spaced(other)
+    lines, others = [line for line, _ in mine], [line for line, _ in theirs]
+    above = [gap for _, gap in mine]
+    for i, j, count in SequenceMatcher(None, lines, others, autojunk=False).get_matching_blocks():
+        for step in range(count):
+            # The gap above a line belongs to it and to the line before, so both must be the same on both sides.
+            if step > 0 or (i == 0 and j == 0):
+                above[i + step] = theirs[j + step][1]
+    made = [part for line, gap in zip(lines, above, strict=True) for part in (*[""] * gap, line)]
+    return "\n".join(made) + "\n" if made else text
+
+
+def _spaced(text: str) -> list[tuple[str, int]]:
+    """The lines that are not blank, each with the number of blank lines above it."""
+    found: list[tuple[str, int]] = []
+    gap = 0
+    for line in split(text):
+        if line.strip():
+            found.append((line, gap))
+            gap = 0
+        else:
+            gap += 1
+    return found
+
+
+def _dense(text: str) -> list[str]:
+    return [line.rstrip() for line in split(text) if line.strip()]
+
+
+def _comments(text: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]

@@ -1,0 +1,155 @@
+"""What `record` proposes or has written, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.recording.recording import line_of
+from patcher.report.commands import command_line
+from patcher.report.records import in_words, text_of
+from patcher.rewrite.edits import ReplaceLines
+from patcher.session.config import NAME
+from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
+from patcher.terminal.table import Cell, Row
+
+if TYPE_CHECKING:
+    from patcher.recording.recording import Left, Proposal, Recorded
+    from patcher.recording.saving import Saved
+    from patcher.session.session import Session
+
+_MOST_LEFT = 12
+
+
+def record_report(found: Proposal, session: Session, saved: Saved | None, *, diff: bool) -> Iterator[Part]:
+    """`saved`: None where nothing was written."""
+    if session.output == "json":
+        yield Json(_json(found, session, saved))
+        return
+    tongue = language()
+    count = phrase(
+        "compared with {base}: {changes} {changes:change|changes} in {files} {files:file|files}",
+        base=found.base.name,
+        changes=found.changes,
+        files=len(found.files.before),
+    )
+    yield Lines(show(count, tongue))
+    if found.known:
+        names = ", ".join(record.id for record in found.known)
+        text = phrase(
+            "{count} {count:record says|records say} already what was done: {names}",
+            count=len(found.known),
+            names=names,
+        )
+        yield Lines(show(text, tongue))
+    yield Lines("")
+    if found.records:
+        yield Table([_row(one, found, session.config.marker, tongue) for one in found.records])
+        yield Lines("")
+    for one in found.records:
+        for other in one.related:
+            reason = text_of(other, tongue).reason
+            text = phrase(
+                "{id} does the like of {other}, which is off: {reason}", id=one.record.id, other=other.id, reason=reason
+            )
+            yield Lines(show(text, tongue), "")
+    if diff:
+        for one in found.records:
+            yield Lines(f"{one.record.id}: {text_of(one.record, tongue).title}")
+            yield from _diff(one, found)
+    if found.left:
+        yield Lines(*_left(found, tongue))
+    yield Lines(*_end(found, session, saved, tongue))
+
+
+def proposed(one: Recorded, found: Proposal, tongue: Language) -> Iterator[Part]:
+    """One record, as somebody is asked about it."""
+    yield Lines("", f"{one.record.id}: {text_of(one.record, tongue).title}", f"  {text_of(one.record, tongue).reason}")
+    for edit in one.record.edits:
+        yield Lines(f"  {edit.file}: {in_words(edit).render(tongue)}")
+    yield from _diff(one, found)
+
+
+def _diff(one: Recorded, found: Proposal) -> Iterator[Part]:
+    from patcher.recording.proof import with_hunks
+
+    for file in one.record.files:
+        before = found.files.before[file]
+        hunks = [piece.made.hunk for piece in one.pieces if piece.file == file]
+        yield Diff(unified(file, before, with_hunks(before, found.files.after[file], hunks)))
+
+
+def _row(one: Recorded, found: Proposal, word: str, tongue: Language) -> Row:
+    first = one.pieces[0]
+    more = len(one.pieces) - 1
+    place = f"{Path(first.file).name}:{line_of(first, found.files, word)}" + (f" (+{more})" if more else "")
+    kind = phrase("syntax") if one.specific else phrase("lines")
+    return (Cell(one.record.id), Cell(show(kind, tongue)), Cell(text_of(one.record, tongue).title), Cell(place))
+
+
+def _left(found: Proposal, tongue: Language) -> Iterator[str]:
+    text = phrase("{count} {count:place is|places are} in no record:", count=len(found.left))
+    yield show(text, tongue)
+    for one in found.left[:_MOST_LEFT]:
+        place = f"{one.file}:{one.line}" if one.line else one.file
+        yield f"  {place}: {show(one.why, tongue)}"
+    if len(found.left) > _MOST_LEFT:
+        yield f"  … (+{len(found.left) - _MOST_LEFT})"
+    yield ""
+
+
+def _end(found: Proposal, session: Session, saved: Saved | None, tongue: Language) -> Iterator[str]:
+    if not found.records:
+        nothing = phrase("nothing differs") if not found.left else phrase("no record can be made of it")
+        yield show(phrase("nothing new to record") if found.known else nothing, tongue)
+        return
+    if saved is None:
+        text = phrase("{count} {count:record|records} proven; nothing was written", count=len(found.records))
+        yield show(text, tongue)
+        return
+    folder = saved.paths[0].parent.relative_to(session.tree.root).as_posix()
+    text = phrase(
+        "{count} {count:record|records} proven and written to {folder}/", count=len(saved.paths), folder=folder
+    )
+    yield show(text, tongue)
+    if saved.named_now:
+        yield show(phrase("{name} names that folder now", name=NAME), tongue)
+    yield show(phrase("Next: {command}", command=command_line(session, "adopt", "--all")), tongue)
+
+
+def _json(found: Proposal, session: Session, saved: Saved | None) -> dict[str, Any]:
+    paths = {path.stem: str(path) for path in saved.paths} if saved is not None else {}
+    return {
+        "root": str(session.tree.root),
+        "base": str(found.base.name),
+        "verl": found.base.verl,
+        "changes": found.changes,
+        "files": len(found.files.before),
+        "records": [_record_json(one, found, session.config.marker, paths) for one in found.records],
+        "known": [record.id for record in found.known],
+        "left": [_left_json(one) for one in found.left],
+        "written": list(paths.values()),
+    }
+
+
+def _record_json(one: Recorded, found: Proposal, word: str, paths: dict[str, str]) -> dict[str, Any]:
+    whys: list[Phrase] = [piece.made.why for piece in one.pieces if piece.made.why is not None]
+    return {
+        "id": one.record.id,
+        "title": one.record.title,
+        "files": list(one.record.files),
+        "specific": one.specific,
+        "edits": len(one.record.edits),
+        "lines": sum(isinstance(edit, ReplaceLines) for edit in one.record.edits),
+        "why": str(whys[0]) if whys else "",
+        "places": [{"file": piece.file, "line": line_of(piece, found.files, word)} for piece in one.pieces],
+        "after": list(one.record.after),
+        "related": [other.id for other in one.related],
+        "path": paths.get(one.record.id),
+    }
+
+
+def _left_json(one: Left) -> dict[str, Any]:
+    return {"file": one.file, "line": one.line, "why": str(one.why)}

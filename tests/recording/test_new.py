@@ -1,0 +1,93 @@
+"""`new`: a record to begin with, from a place in the tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patcher.records.model import Record
+from patcher.records.parse import parse
+from patcher.rewrite.edits import Edit, MoveImport, RenameArgument, Replace
+from tests.cli.conftest import SERVER, Uky, records, tree, uky  # noqa: F401
+
+FILE = "verl/server.py"
+
+
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(SERVER.splitlines(), start=1) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("text", "edit"),
+    [
+        ("import Parser", MoveImport(file=FILE, old="vllm.utils.Parser", new="vllm.utils.Parser")),
+        (
+            "disable_log=",
+            RenameArgument(
+                file=FILE, within="Server.launch", call="Engine.start", old="disable_log", new="new_disable_log"
+            ),
+        ),
+        (
+            "return parser",
+            Replace(
+                file=FILE,
+                within="Server.launch",
+                pattern='return parser, get_uri("h", 1)',
+                replacement='return parser, get_uri("h", 1)',
+            ),
+        ),
+    ],
+)
+def test_the_edit_and_the_example_are_of_the_place(text: str, edit: Edit, tree: Path, uky: Uky) -> None:  # noqa: F811
+    answer = uky("new", "mine", "--at", f"{FILE}:{line_of(text)}")
+    assert answer.code == 0
+    path = tree / "patches/mine.toml"
+    assert answer.json["path"] == str(path)
+    record = parse(path.read_text(), path)
+    assert isinstance(record, Record)
+    assert record.edits == (edit,)
+    assert not record.enabled
+    assert text in record.examples[0].before
+    assert uky("status").outcomes.get("mine") in (None, "not-needed")
+
+
+def test_a_dry_run_prints_it(tree: Path, uky: Uky) -> None:  # noqa: F811
+    answer = uky("new", "mine", "--at", f"{FILE}:{line_of('return parser')}", "--dry-run", json=False)
+    assert "pattern = " in answer.out
+    assert not (tree / "patches").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        (("new", "Mine", "--at", f"{FILE}:3"), "'Mine' is no id of a record"),
+        (("new", "log-flag", "--at", f"{FILE}:3"), "there is a record log-flag already"),
+        (("new", "mine", "--at", FILE), f"'{FILE}' names no place"),
+        (("new", "mine", "--at", f"{FILE}:999"), f"{FILE}:999: no statement stands there"),
+        (("new", "mine", "--at", "verl/none.py:1"), "verl/none.py: no such file in the tree"),
+    ],
+)
+def test_mistakes_are_one_error(arguments: tuple[str, ...], title: str, tree: Path, uky: Uky) -> None:  # noqa: F811
+    answer = uky(*arguments)
+    assert answer.code == 2
+    assert answer.json["error"]["title"] == title
+    assert not (tree / "patches").exists()
+
+
+def test_a_record_is_tried_on_any_file(tree: Path, uky: Uky, tmp_path: Path) -> None:  # noqa: F811
+    other = tmp_path / "elsewhere/server.py"
+    other.parent.mkdir()
+    other.write_text(SERVER)
+    answer = uky("explain", "log-flag", "--try", str(other), vllm="1.0")
+    assert answer.code == 1
+    assert [one["outcome"] for one in answer.json["edits"]] == ["made"]
+    assert "+            enable_log=args.enable_log,  # Uky[log-flag]" in answer.json["diff"]
+    assert other.read_text() == SERVER
+    other.write_text(SERVER.replace("disable_log=args.disable_log", "disable_logs=args.disable_log"))
+    answer = uky("explain", "log-flag", "--try", str(other), json=False)
+    assert answer.code == 3
+    assert "expected 1 place, found 0; nearest is line" in answer.out
+    assert uky("explain", "log-flag", "--try", str(tmp_path / "none.py")).code == 2
+    (tmp_path / "client.py").write_text("x = 1\n")
+    assert "edits no file" in uky("explain", "log-flag", "--try", str(tmp_path / "client.py")).json["error"]["title"]

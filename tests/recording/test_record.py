@@ -1,0 +1,252 @@
+"""The commands `record` and `adopt` on a checkout: from a hand edit to a record that is ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tomllib
+
+from patcher.cli.app import run
+from tests.cli.conftest import SERVER, Answer, write_tree
+
+FILE = "verl/server.py"
+SETTINGS = "trainer:\n  nodes: 1\n  epochs: 30  # many\n  seed: 7\n"
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+def commit(root: Path, subject: str) -> None:
+    git(root, "add", ".")
+    git(root, "-c", "user.name=A User", "-c", "user.email=user@example.invalid", "commit", "-q", "-m", subject)
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+
+@pytest.fixture
+def fork(tmp_path: Path) -> Path:
+    root = write_tree(tmp_path / "fork", "server")
+    (root / "verl/settings.yaml").write_text(SETTINGS)
+    (root / ".gitignore").write_text(".uky-patch*\n")
+    git(root, "init", "-q", "-b", "fork")
+    commit(root, "verl 99.1")
+    return root
+
+
+Call = Callable[..., Answer]
+
+
+@pytest.fixture
+def call(fork: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    def made(*arguments: str, as_json: bool = True) -> Answer:
+        shared = ["--root", str(fork), "--assume", "vllm==2.1", *(["--format", "json"] if as_json else [])]
+        code = run([*shared, *arguments])
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return made
+
+
+def edit(root: Path, file: str, old: str, new: str) -> None:
+    text = (root / file).read_text()
+    assert text.count(old) == 1
+    (root / file).write_text(text.replace(old, new))
+
+
+@pytest.fixture
+def edited(fork: Path) -> Path:
+    """A marked edit, one without a mark, and one of settings."""
+    edit(
+        fork,
+        FILE,
+        "            disable_log=args.disable_log,\n",
+        "            # disable_log=args.disable_log,  # uky\n"
+        "            enable_log=args.enable_log,  # Uky: the sense is inverted\n",
+    )
+    edit(fork, FILE, 'get_uri("h", 1)', 'get_uri("h", 2)')
+    edit(fork, "verl/settings.yaml", "epochs: 30  # many", "epochs: 3")
+    return fork
+
+
+def status(call: Call) -> dict[str, str]:
+    return {
+        one["id"]: one["outcome"] for one in call("status", "--all").json["records"] if one["id"].startswith("fork-")
+    }
+
+
+def test_from_a_hand_edit_to_a_record_in_one_command(edited: Path, call: Call) -> None:
+    before = (edited / FILE).read_bytes()
+    answer = call("record", "--yes")
+    assert answer.code == 0
+    report = answer.json
+    assert report["changes"] == 3
+    assert report["left"] == []
+    places = {(one["file"], one["line"]) for record in report["records"] for one in record["places"]}
+    text = (edited / FILE).read_text().splitlines()
+    assert any("enable_log=args.enable_log" in "".join(text[line - 4 : line + 3]) for _, line in places)
+    assert (FILE, 1 + next(i for i, line in enumerate(text) if 'get_uri("h", 2)' in line)) in places
+    assert [one["specific"] for one in report["records"]].count(True) == len(report["records"]) - 1
+    assert {Path(path).parent for path in report["written"]} == {edited / "patches"}
+    assert tomllib.loads((edited / "uky-patch.toml").read_text()) == {"patches": ["patches"]}
+    assert (edited / FILE).read_bytes() == before
+    assert set(status(call).values()) == {"adopted"}
+    reasons = [tomllib.loads(Path(path).read_text())["reason"] for path in report["written"]]
+    assert any("the sense is inverted" in reason for reason in reasons)
+
+
+def test_a_second_run_finds_nothing_new(edited: Path, call: Call) -> None:
+    call("record", "--yes")
+    again = call("record", "--yes").json
+    assert again["records"] == []
+    assert len(again["known"]) >= 2
+
+
+def test_adopted_edits_can_be_reverted_and_made_again(edited: Path, call: Call, fork: Path) -> None:
+    call("record", "--yes")
+    answer = call("adopt", "--all")
+    assert answer.code == 0
+    assert set(answer.json["adopted"]) == set(status(call))
+    assert set(status(call).values()) == {"applied"}
+    text = (edited / FILE).read_text()
+    assert "enable_log=args.enable_log,  # Uky[" in text
+    assert "# disable_log=args.disable_log,  # Uky[" in text
+    assert len(answer.json["kept"]) == 2  # Copies of both files, whose edits were in no commit.
+    assert call("revert").code == 0
+    assert git(fork, "status", "--porcelain", "--", "verl") == ""
+    assert set(call("apply", "--allow-dirty").json["written"]) == {FILE, "verl/settings.yaml"}
+    assert (edited / FILE).read_text() == text
+
+
+def test_edits_that_no_record_has_stay_when_others_are_adopted(edited: Path, call: Call) -> None:
+    call("record", "--yes")
+    edit(edited, FILE, "        parser = Parser()", "        parser = Parser(strict=True)")
+    assert call("adopt", "--all").code == 0
+    assert "Parser(strict=True)" in (edited / FILE).read_text()
+    assert call("revert").code == 0
+    assert (edited / FILE).read_text() == SERVER.replace("Parser()", "Parser(strict=True)")
+
+
+def test_of_committed_edits_the_base_is_named(edited: Path, call: Call) -> None:
+    git(edited, "tag", "v99.1")
+    commit(edited, "Our cluster")
+    assert call("record", "--yes").json["records"] == []
+    found = call("record", "--from", "upstream", "--dry-run")
+    assert found.code == 1
+    assert found.json["base"].startswith("v99.1 (")
+    assert len(found.json["records"]) >= 2
+    assert not (edited / "patches").exists()
+
+
+def test_a_commit_gives_its_records_its_subject(edited: Path, call: Call) -> None:
+    commit(edited, "[rollout] feat: log again")
+    records = call("record", "--from", "HEAD~1..HEAD", "--yes").json["records"]
+    assert all(one["title"] == "[rollout] feat: log again" for one in records)
+    assert all(one["id"].startswith("rollout-feat-log-again") for one in records)
+
+
+def test_only_the_files_that_are_named(edited: Path, call: Call) -> None:
+    found = call("record", "verl/settings.yaml", "--dry-run").json
+    assert [one["files"] for one in found["records"]] == [["verl/settings.yaml"]]
+
+
+def test_new_and_removed_files_are_named_and_not_lost(edited: Path, call: Call) -> None:
+    (edited / "verl/own.py").write_text("x = 1\n")
+    (edited / "verl/__init__.py").unlink()
+    left = {one["file"]: one["why"] for one in call("record", "--dry-run").json["left"]}
+    assert left == {"verl/own.py": "a file of the fork's own", "verl/__init__.py": "the fork has taken this file away"}
+
+
+def test_what_does_the_like_of_a_record_that_is_off_is_told_why(fork: Path, call: Call) -> None:
+    stubs = 'import os\nos.environ["LD_LIBRARY_PATH"] = "/usr/local/cuda/lib64/stubs"\n'
+    edit(fork, FILE, "\n\nclass Server:", f"\n{stubs}\n\nclass Server:")
+    (record,) = call("record", "--dry-run").json["records"]
+    assert record["related"] == ["triton-libcuda-stubs"]
+    assert "ld ignores LD_LIBRARY_PATH" in call("record", "--dry-run", as_json=False).out
+
+
+def test_a_link_out_of_the_tree_stops_nothing(edited: Path, call: Call) -> None:
+    (edited / "verl/outside.py").symlink_to("/etc/passwd")
+    (edited / "verl/folder.py").mkdir()
+    found = call("record", "--dry-run").json
+    assert found["changes"] == 3
+    assert {one["file"] for one in found["left"]} == {"verl/outside.py"}
+    assert "leads out of the tree" in found["left"][0]["why"]
+
+
+def test_what_is_applied_already_is_no_edit_of_a_hand(edited: Path, call: Call) -> None:
+    call("record", "--yes")
+    call("adopt", "--all")
+    edit(edited, FILE, "        parser = Parser()", "        parser = Parser(strict=True)")
+    found = call("record", "--dry-run").json
+    assert found["changes"] == 1
+    assert len(found["records"]) == 1
+
+
+def test_blank_lines_around_a_new_function_are_no_edit(fork: Path, call: Call) -> None:
+    edit(fork, FILE, "\n\nclass Server:", "\n\ndef own():\n    return 1\n\n\nclass Server:")
+    assert len(call("record", "--yes").json["records"]) == 1
+    assert call("record", "--dry-run").json["records"] == []
+    assert call("adopt", "--all").json["refused"] == []
+    assert call("revert").code == 0
+    assert git(fork, "status", "--porcelain", "--", "verl") == ""
+
+
+def test_the_records_themselves_are_no_edits(edited: Path, call: Call) -> None:
+    call("record", "--yes")
+    assert call("record", "--dry-run").json["left"] == []
+
+
+def test_a_record_that_is_there_is_not_overwritten(edited: Path, call: Call) -> None:
+    name = Path(call("record", "--yes").json["written"][0]).name
+    shutil.copytree(edited / "patches", edited / "kept")
+    text = (edited / "kept" / name).read_text()
+    (edited / "uky-patch.toml").unlink()
+    answer = call("record", "--yes")
+    assert answer.code == 2
+    assert json.loads(answer.out)["error"]["cause"] == "nothing was written"
+    assert (edited / "patches" / name).read_text() == text
+    assert not (edited / "uky-patch.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        (("record", "--from", "nowhere"), "'nowhere' is no commit of this checkout"),
+        (("record", "--into", "../elsewhere"), "../elsewhere: not in the tree"),
+        (("adopt",), "it is not said what is to be adopted"),
+        (("adopt", "vllm-log-requests"), "vllm-log-requests: not made by hand here"),
+    ],
+)
+def test_mistakes_are_one_error(edited: Path, call: Call, arguments: tuple[str, ...], title: str) -> None:
+    answer = call(*arguments)
+    assert answer.code == 2
+    assert answer.json["error"]["title"].startswith(title)
+
+
+def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
+    shutil.rmtree(edited / ".git")
+    answer = call("record")
+    assert answer.code == 2
+    assert "--from verl==VERSION" in answer.json["error"]["advice"]
+
+
+def test_a_pipe_is_not_asked(edited: Path, call: Call) -> None:
+    answer = call("record", as_json=False)
+    assert answer.code == 0
+    assert "keep, name, split" not in answer.out + answer.err
+    assert "proven and written to patches/" in answer.out
+    assert "uky-patch adopt --all" in answer.out
