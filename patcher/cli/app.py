@@ -34,6 +34,7 @@ COMMANDS = {
     "record": "edits made by hand into records, proven before they are written",
     "new": "a record to begin with, for a place in the tree",
     "adopt": "edits made by hand that a record describes, taken over as if apply had made them",
+    "rebase": "the fork's own records onto another verl, as a git branch",
     "check": "before an upgrade: what a release no longer offers that the tree uses",
     "pins": "what other versions would mean: records needed, no longer needed, drifted; breaks left",
     "migrate": "the fork running on another machine",
@@ -55,7 +56,18 @@ COMMANDS = {
 
 HEADINGS = {
     "To try it": ("demo",),
-    "Records and the tree": ("list", "explain", "status", "apply", "revert", "verify", "record", "new", "adopt"),
+    "Records and the tree": (
+        "list",
+        "explain",
+        "status",
+        "apply",
+        "revert",
+        "verify",
+        "record",
+        "new",
+        "adopt",
+        "rebase",
+    ),
     "Before an upgrade": ("check", "pins"),
     "Hosts and jobs": ("migrate", "render", "data", "model", "run", "job"),
     "When a run fails or hangs": ("diagnose", "watch", "probe", "bundle", "clean", "symptoms"),

@@ -58,6 +58,10 @@ EXAMPLES: Mapping[str, Examples] = {
         ("uky-patch adopt --all --dry-run", "What would be taken over; nothing is written."),
         ("uky-patch adopt vllm-log-requests", "This edit, made by hand, as if apply had made it."),
     ),
+    "rebase": (
+        ("uky-patch rebase 0.7.1 --dry-run", "What becomes of each of this fork's records on verl 0.7.1."),
+        ("uky-patch rebase upstream/main --branch onto-main", "The same onto a commit, as a branch of this name."),
+    ),
     "check": (
         ("uky-patch check --against vllm==0.20.2", "What this fork loses with vLLM 0.20.2."),
         ("uky-patch check --verl 0.7.0 --against vllm==0.20.2", "The same for a verl release instead of a fork."),

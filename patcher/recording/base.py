@@ -59,7 +59,7 @@ def find_base(session: Session, named: str) -> Base:
     if named == UPSTREAM:
         found = upstream_commit(place) if place is not None else None
         if place is None or found is None:
-            return _of_release(session, _closest_release(session))
+            return _of_release(session, closest_release(session))
         return _of_commit(session, place, found[0], phrase("{name} ({commit})", name=found[1], commit=found[0][:9]))
     if place is None:
         raise UsageError(
@@ -110,7 +110,7 @@ def _of_release(session: Session, version: str) -> Base:
     return _without_records(session, phrase("verl {version}", version=version), before, verl=version)
 
 
-def _closest_release(session: Session) -> str:
+def closest_release(session: Session) -> str:
     """The release that has the most files just as the tree has them."""
     stated = release_of(session)
     known = versions("verl")

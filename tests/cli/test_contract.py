@@ -37,6 +37,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "record": ("record", "--dry-run"),
     "new": ("new", "mine", "--at", "verl/server.py:3", "--dry-run"),
     "adopt": ("adopt", "--all", "--dry-run"),
+    "rebase": ("rebase", "HEAD", "--dry-run"),
     "check": ("check", "--against", "vllm==none"),
     "pins": ("pins",),
     "migrate": ("migrate", "-no-host"),

@@ -37,6 +37,7 @@ NEEDS_MORE = (
     "record",
     "adopt",
     "new",
+    "rebase",
 )
 NEEDS_MORE_YET = ("clean", "data", "verify --level", "render")
 """Examples that need a host, a network, a process or data that a test has not; their command lines are parsed alone."""

@@ -1,0 +1,227 @@
+"""A fork's records onto another verl: what becomes of each, and a branch with one commit for each that is needed there.
+
+```
+base of the fork ──┐
+the record's edits ├─▶ replay on the other verl ─▶ applies | not needed | resolved | drifted
+the other verl   ──┘                                                                   └▶ merge ─▶ new edits, proven
+```
+
+The working copy is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from merge3 import Merge3
+
+from patcher.check.tried import newest_tried
+from patcher.errors import UsageError
+from patcher.git.branches import Commit, branch, require_new
+from patcher.git.checkout import Checkout, checkout
+from patcher.git.history import commit_of
+from patcher.i18n import Phrase, Phrases, phrase
+from patcher.packages import Installed
+from patcher.plan.inputs import PlanInputs, Request, belongs
+from patcher.plan.outcome import FAILED, FileState, RecordOutcome
+from patcher.plan.planning import plan_apply
+from patcher.plan.replay import Workspace, predecessors
+from patcher.recording.known import texts_with
+from patcher.recording.proof import edits_of_file
+from patcher.recording.texts import split_whole, without_markers
+from patcher.recording.verls import Verl, find_verl, upstream_verl
+from patcher.records.load import in_order
+from patcher.records.model import Record
+from patcher.records.writing import written
+from patcher.worktree import verl_tree
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
+Fate = Literal["applies", "moved", "not-needed", "resolved", "drifted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """What becomes of one record on the other verl. `text`: its TOML there, where its edits are others."""
+
+    record: Record
+    fate: Fate
+    detail: Phrase | Phrases
+    files: Mapping[str, str]
+    """The files that it changes, as they are right after it."""
+    text: str = ""
+
+
+def rebase_records(
+    session: Session, records: Sequence[Record], before: Mapping[str, str], after: Mapping[str, str], verl: str
+) -> list[Rebased]:
+    """`before` and `after`: the texts of the records' files in the verl that the fork is of, and in the other one."""
+    outcomes = _outcomes(session, records, after, verl)
+    texts = dict(after)
+    done: list[Rebased] = []
+    decide = belongs(verl)
+    ordered = in_order(records)
+    earlier = predecessors(ordered)
+    for record in ordered:
+        outcome = outcomes[record.id]
+        if outcome.kind in ("not-needed", "resolved", "adopted"):
+            fate: Fate = "not-needed" if outcome.kind == "not-needed" else "resolved"
+            done.append(Rebased(record, fate, outcome.detail, {}))
+            continue
+        current = record
+        moved = outcome.kind in FAILED
+        if moved:
+            found = _moved(record, before, texts, verl)
+            if found is None:
+                done.append(Rebased(record, "drifted", outcome.detail, {}))
+                continue
+            current = found
+        workspace = Workspace.of(texts, {}, session.config.marker, session.config.style)
+        replayed = workspace.replay(current, decide, earlier[record.id])
+        if not replayed.made:
+            done.append(Rebased(record, "drifted", outcome.detail, {}))
+            continue
+        files = {file: workspace.texts[file] for file in replayed.files}
+        texts |= files
+        why = phrase("its edits have other anchors there") if moved else outcome.detail
+        done.append(Rebased(current, "moved" if moved else "applies", why, files, written(current) if moved else ""))
+    return done
+
+
+def _outcomes(
+    session: Session, records: Sequence[Record], texts: Mapping[str, str], verl: str
+) -> dict[str, RecordOutcome]:
+    """What a plan for the other verl says of each record."""
+    packages = dict(session.environment.packages)
+    packages["verl"] = Installed("verl", verl, origin="assumed")
+    environment = replace(session.environment, packages=packages)
+    names = {file for record in records for file in record.files}
+    states = {file: FileState(file, texts.get(file), texts.get(file)) for file in names}
+    inputs = PlanInputs(
+        environment, session.lookup, states, {}, session.config.marker, session.config.style, newest=newest_tried()
+    )
+    plan = plan_apply(in_order(records), Request(ids=frozenset(record.id for record in records)), inputs)
+    return {outcome.id: outcome for outcome in plan.outcomes}
+
+
+def _moved(record: Record, before: Mapping[str, str], texts: Mapping[str, str], verl: str) -> Record | None:
+    """The record with edits that make its change on the other verl, where a three-way merge carries that over.
+
+    What was inferred anew is proven: see `patcher.recording.proof`."""
+    made = texts_with(record, before, verl)
+    if not made or any(file not in texts for file in made):
+        return None
+    edits = []
+    for file, text in made.items():
+        current = without_markers(texts[file], "\0")
+        merged = _merged(before[file], current, text)
+        if merged is None or merged == current:
+            return None
+        found = edits_of_file(file, current, merged)
+        if found.refused:
+            return None
+        edits += [edit for one in found.made for edit in one.edits]
+    return replace(record, edits=tuple(edits), examples=(), resolved=())
+
+
+def _merged(base: str, other: str, mine: str) -> str | None:
+    lines: list[str] = []
+    for group in Merge3(split_whole(base), split_whole(other), split_whole(mine)).merge_groups():
+        if group[0] == "conflict":
+            return None
+        lines += group[1]
+    return "".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """What a rebase came to, or would."""
+
+    base: Verl
+    target: Verl
+    branch: str
+    records: tuple[Rebased, ...]
+    own: tuple[str, ...]
+    """Files of the fork's own, which go along."""
+    commits: tuple[str, ...] = ()
+
+
+def rebase(session: Session, named: str, base_named: str, branch_name: str, *, dry_run: bool) -> Rebase:
+    """The fork's own records onto another verl, as a branch.
+
+    Raises:
+        UsageError: there is no checkout, no such verl, no record of the fork's own, or such a branch already.
+        ReleaseError: a release cannot be had.
+        TreeError: git refuses.
+    """
+    place = checkout(session.tree.root)
+    if place is None:
+        raise UsageError(
+            phrase("{root} is no git checkout, so that it can have no branch", root=session.tree.root),
+            advice=phrase("See what a release would do to the records with --assume verl==VERSION: uky-patch status."),
+        )
+    records = _own_records(session)
+    target = find_verl(place, named)
+    base = find_verl(place, base_named) if base_named else upstream_verl(session, place)
+    name = branch_name or f"uky-patch/verl-{target.version or named}"
+    require_new(place, name)
+    files = sorted({file for record in records for file in record.files})
+    done = rebase_records(session, records, base.texts(files), target.texts(files), target.version)
+    own = _own_files(place, base)
+    found = Rebase(base, target, name, tuple(done), tuple(own))
+    if dry_run:
+        return found
+    start, commits = _commits(session, place, found, own)
+    return replace(found, commits=branch(place, name, start, commits))
+
+
+def _own_records(session: Session) -> list[Record]:
+    folders = session.config.patches
+    own = [one for one in session.records if one.path is not None and any(f in one.path.parents for f in folders)]
+    if not own:
+        raise UsageError(
+            phrase("this fork has no records of its own"),
+            advice=phrase("Make records of its edits first: uky-patch record --from upstream."),
+        )
+    return own
+
+
+def _own_files(place: Checkout, base: Verl) -> dict[str, bytes]:
+    """Files of the last commit that the base does not have: the fork's own, its records and settings among them.
+
+    Where the base is a release, what lies beside its package is the fork's own as well."""
+    head = Verl(phrase("HEAD"), "", place, commit_of(place, "HEAD"))
+    known = set(base.everything())
+    mine = [path for path in head.everything() if path not in known]
+    if base.checkout is None:
+        mine = [path for path in mine if path.startswith(f"{verl_tree.PACKAGE}/")]
+    return dict(head.contents(mine))
+
+
+def _commits(session: Session, place: Checkout, found: Rebase, own: Mapping[str, bytes]) -> tuple[str, list[Commit]]:
+    """Where the branch begins, and its commits: the other verl, the fork's own files, and one for each record."""
+    target = found.target
+    folder = session.config.patches[0].relative_to(session.tree.root).as_posix()
+    commits: list[Commit] = []
+    start = target.commit
+    if target.checkout is None:
+        # A release is no commit: the branch begins with one that puts its package in the place of the fork's.
+        start = commit_of(place, "HEAD")
+        head = Verl(phrase("HEAD"), "", place, start)
+        files: dict[str, bytes | None] = dict.fromkeys((p for p in head.package() if p not in own), None)
+        files |= target.contents(target.package())
+        commits.append(Commit(f"verl {target.version}", files))
+    elif own:
+        commits.append(Commit("Files of the fork's own", own))
+    for one in found.records:
+        if one.files:
+            changed: dict[str, bytes | None] = {path: text.encode() for path, text in one.files.items()}
+            if one.text:
+                changed[f"{folder}/{one.record.id}.toml"] = one.text.encode()
+            commits.append(
+                Commit(f"{one.record.title}\n\n{one.record.reason}\n\nuky-patch: {one.record.id}\n", changed)
+            )
+    return start, commits

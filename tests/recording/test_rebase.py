@@ -1,0 +1,105 @@
+"""`rebase`: a fork's records onto another verl, as a branch; the working copy stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SERVER
+from tests.recording.test_record import FILE, Call, _plain, call, commit, edit, fork, git  # noqa: F401
+
+
+@pytest.fixture
+def recorded(fork: Path, call: Call) -> Path:  # noqa: F811
+    """A fork with three edits of its own and a file, all recorded and in commits; and a newer verl as a tag."""
+    git(fork, "config", "user.name", "A User")
+    git(fork, "config", "user.email", "user@example.invalid")
+    git(fork, "tag", "v99.1")
+    server = SERVER.replace("import Parser, get_uri", "import Parser, get_uri, other").replace('"h", 1', '"host", 1')
+    (fork / FILE).write_text(server.replace("            config=args.config,\n", "            settings=args.config,\n"))
+    (fork / "verl/version/version").write_text("99.2\n")
+    (fork / "verl/more.py").write_text("more = 1\n")
+    commit(fork, "verl 99.2")
+    git(fork, "tag", "v99.2")
+    git(fork, "reset", "-q", "--hard", "v99.1")
+    edit(fork, FILE, "disable_log=args.disable_log", "enable_log=args.enable_log")
+    edit(fork, FILE, 'get_uri("h", 1)', 'get_uri("h", 2)')
+    edit(fork, "verl/settings.yaml", "epochs: 30  # many", "epochs: 3")
+    (fork / "verl/own.py").write_text("own = 1\n")
+    commit(fork, "Ours")
+    assert call("record", "--from", "v99.1", "--yes").code == 0
+    commit(fork, "Records")
+    return fork
+
+
+def fates(call: Call, *arguments: str) -> dict[str, str]:  # noqa: F811
+    return {one["id"]: one["fate"] for one in call("rebase", *arguments).json["records"]}
+
+
+def test_each_record_has_a_fate_and_nothing_is_written(recorded: Path, call: Call) -> None:  # noqa: F811
+    before = git(recorded, "for-each-ref")
+    found = fates(call, "99.2", "--from", "99.1", "--dry-run")
+    assert set(found.values()) == {"applies", "drifted"}
+    assert git(recorded, "for-each-ref") == before
+    assert git(recorded, "status", "--porcelain") == ""
+
+
+def test_the_branch_has_the_other_verl_and_a_commit_a_record(recorded: Path, call: Call) -> None:  # noqa: F811
+    head = git(recorded, "rev-parse", "HEAD")
+    answer = call("rebase", "99.2", "--from", "99.1", "--branch", "newer")
+    made = [one for one in answer.json["records"] if one["files"]]
+    assert answer.code == (1 if len(made) < len(answer.json["records"]) else 0)
+    assert git(recorded, "rev-parse", "HEAD") == head
+    assert git(recorded, "status", "--porcelain") == ""
+    subjects = git(recorded, "log", "--format=%s", "v99.2..newer").splitlines()
+    assert len(subjects) == len(made) + 1
+    assert subjects[-1] == "Files of the fork's own"
+    assert "epochs: 3  # Uky[" in git(recorded, "show", "newer:verl/settings.yaml")
+    assert git(recorded, "show", "newer:verl/own.py") == "own = 1\n"
+    assert git(recorded, "show", "newer:verl/more.py") == "more = 1\n"
+    assert "settings=args.config" in git(recorded, "show", f"newer:{FILE}")
+
+
+def test_what_upstream_has_taken_over_is_resolved(recorded: Path, call: Call) -> None:  # noqa: F811
+    git(recorded, "checkout", "-q", "v99.2")
+    edit(recorded, "verl/settings.yaml", "epochs: 30  # many", "epochs: 3")
+    commit(recorded, "verl 99.3")
+    git(recorded, "tag", "v99.3")
+    git(recorded, "checkout", "-q", "fork")
+    found = fates(call, "99.3", "--from", "99.1", "--dry-run")
+    assert [fate for name, fate in found.items() if "settings" in name] == ["resolved"]
+
+
+def test_an_anchor_that_moved_is_proposed_anew(recorded: Path, call: Call) -> None:  # noqa: F811
+    git(recorded, "checkout", "-q", "v99.1")
+    edit(recorded, FILE, "    def launch(self, args):", "    def launch_all(self, args):")
+    commit(recorded, "verl 99.4")
+    git(recorded, "tag", "v99.4")
+    git(recorded, "checkout", "-q", "fork")
+    answer = call("rebase", "99.4", "--from", "99.1", "--branch", "renamed")
+    moved = [one for one in answer.json["records"] if one["fate"] == "moved"]
+    assert moved
+    for one in moved:
+        assert "launch_all" in git(recorded, "show", f"renamed:patches/{one['id']}.toml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        (("nowhere",), "'nowhere' is no commit of this checkout"),
+        (("v99.2", "--branch", "a..b"), "'a..b' is no name of a branch"),
+        (("v99.2", "--branch", "fork"), "there is a branch fork already"),
+    ],
+)
+def test_mistakes_are_one_error(recorded: Path, call: Call, arguments: tuple[str, ...], title: str) -> None:  # noqa: F811
+    answer = call("rebase", *arguments, "--from", "99.1")
+    assert answer.code == 2
+    assert answer.json["error"]["title"] == title
+
+
+def test_without_records_of_its_own_record_comes_first(fork: Path, call: Call) -> None:  # noqa: F811
+    git(fork, "tag", "v99.1")
+    answer = call("rebase", "99.1")
+    assert answer.code == 2
+    assert "uky-patch record" in answer.json["error"]["advice"]
