@@ -15,7 +15,7 @@ from patcher.i18n import language, phrase, show
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.recording.recording import Group, Proposal, Recorded
+    from patcher.recording.proposal import Group, Proposal, Recorded
 
 
 @click.command("record", cls=Command)
@@ -106,14 +106,14 @@ def _asked(session: Session, found: Proposal) -> Proposal:
 
 
 def _as_group(one: Recorded, name: str = "") -> Group:
-    from patcher.recording.recording import Group
+    from patcher.recording.proposal import Group
 
     return Group(one.pieces, name or one.record.id)
 
 
 def _ask_about(one: Recorded, found: Proposal, more: int) -> tuple[list[Group], list[Group] | None]:
     """What is kept of a record, and what is to be asked about next; None: all others stay as they are."""
-    from patcher.recording.recording import Group
+    from patcher.recording.proposal import Group
     from patcher.report.record import proposed
     from patcher.terminal.document import print_report
 

@@ -23,7 +23,7 @@ from patcher.records.model import Record, Text, When
 from patcher.records.rules import DISTRIBUTIONS
 
 if TYPE_CHECKING:
-    from patcher.recording.recording import Files
+    from patcher.recording.proposal import Files
     from patcher.session.session import Session
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.i18n import Phrase, phrase
+from patcher.i18n import phrase
 from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
 from patcher.plan.replay import Replayed, Workspace, predecessors
@@ -16,6 +16,7 @@ from patcher.recording.base import Base
 from patcher.recording.grouping import Piece, groups, pieces
 from patcher.recording.known import known_records, relatives, with_all
 from patcher.recording.proof import FileEdits, edits_of_file, with_hunks
+from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
 from patcher.recording.texts import remarks, same, shown_line, split, without_ids, without_markers
 from patcher.records.load import in_order
 from patcher.records.model import Example, Record, Text, When
@@ -30,66 +31,6 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A record that is proven, and what of the fork it stands for."""
-
-    record: Record
-    text: str
-    pieces: tuple[Piece, ...]
-    related: tuple[Record, ...] = ()
-    """Records that are off and do the like; their reason says why they are."""
-
-    @property
-    def specific(self) -> bool:
-        """Whether no edit of it is about mere lines."""
-        return all(piece.made.specific for piece in self.pieces)
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What differs and is in no record. `line` counts from 1; 0 is the whole file."""
-
-    file: str
-    line: int
-    why: Phrase
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The texts of the files that differ, without markers, and as the fork has them."""
-
-    base: Mapping[str, str]
-    before: Mapping[str, str]
-    """The base with what records say already."""
-    after: Mapping[str, str]
-    shown: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Changes that are to become one record. `name`: the id that was given to it; "" for one made of the place."""
-
-    pieces: tuple[Piece, ...]
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """The records that a fork's edits make, and what is in none."""
-
-    base: Base
-    files: Files
-    records: tuple[Recorded, ...] = ()
-    left: tuple[Left, ...] = ()
-    changes: int = 0
-    """Changes in all, those that are left among them."""
-    known: tuple[Record, ...] = ()
-    """Records that the fork has by hand: their edits are no changes."""
-    repaired: tuple[Finding, ...] = ()
-    """What the edits repair for the releases that were asked about."""
 
 
 def propose(
@@ -145,11 +86,6 @@ def _read(base: Base, only: Collection[str], word: str) -> tuple[dict[str, tuple
         elif found[0] != found[1]:
             texts[path] = found
     return texts, left
-
-
-def line_of(piece: Piece, files: Files, word: str) -> int:
-    """Where a change begins in the fork's file, from 1."""
-    return shown_line(files.shown[piece.file], word, piece.made.hunk.new[0])
 
 
 def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) -> Proposal:

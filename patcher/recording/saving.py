@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError, message_of
 from patcher.i18n import phrase
-from patcher.recording.recording import Recorded
+from patcher.recording.proposal import Recorded
 from patcher.session.config_edits import with_items
 from patcher.worktree import files
 

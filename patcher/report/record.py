@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, Phrase, language, phrase, show
-from patcher.recording.recording import line_of
+from patcher.recording.proposal import line_of
 from patcher.report.commands import command_line
 from patcher.report.records import in_words, text_of
 from patcher.rewrite.edits import ReplaceLines
@@ -16,7 +16,7 @@ from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
 from patcher.terminal.table import Cell, Row
 
 if TYPE_CHECKING:
-    from patcher.recording.recording import Left, Proposal, Recorded
+    from patcher.recording.proposal import Left, Proposal, Recorded
     from patcher.recording.saving import Saved
     from patcher.session.session import Session
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -250,3 +254,30 @@ def test_a_pipe_is_not_asked(edited: Path, call: Call) -> None:
     assert "keep, name, split" not in answer.out + answer.err
     assert "proven and written to patches/" in answer.out
     assert "uky-patch adopt --all" in answer.out
+
+
+def asked(root: Path, *answers: str) -> str:
+    """What a terminal shows while `record` asks and gets these answers."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(
+            sys.executable, [sys.executable, "-m", "patcher", "--root", str(root), "--assume", "vllm==2.1", "record"]
+        )
+    shown, waiting = "", list(answers)
+    with contextlib.suppress(OSError):  # The terminal is closed when the program has ended.
+        while chunk := os.read(terminal, 65536):
+            shown += chunk.decode(errors="replace")
+            if waiting and re.search(r"\[keep\]: $|its id: $", shown):
+                os.write(terminal, f"{waiting.pop(0)}\n".encode())
+                shown += "\n"
+    os.waitpid(pid, 0)
+    return shown
+
+
+def test_on_a_terminal_each_record_may_be_named_split_or_skipped(edited: Path, call: Call) -> None:
+    shown = asked(edited, "name", "our-flag", "skip", "all")
+    assert "+            enable_log=args.enable_log," in shown.replace("\r", "").replace("\x1b[32m", "")
+    names = {path.stem for path in (edited / "patches").glob("*.toml")}
+    assert len(names) == len(call("record", "--from", "HEAD", "--dry-run").json["known"])
+    assert "our-flag" in names
+    assert len(call("record", "--dry-run").json["records"]) == 1  # What was skipped.

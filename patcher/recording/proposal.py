@@ -1,0 +1,81 @@
+"""What `record` proposes: records that are proven, the changes that they stand for, and what is in none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from patcher.i18n import Phrase
+from patcher.recording.base import Base
+from patcher.recording.grouping import Piece
+from patcher.recording.texts import shown_line
+from patcher.records.model import Record
+
+if TYPE_CHECKING:
+    from patcher.analysis.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record that is proven, and what of the fork it stands for."""
+
+    record: Record
+    text: str
+    pieces: tuple[Piece, ...]
+    related: tuple[Record, ...] = ()
+    """Records that are off and do the like; their reason says why they are."""
+
+    @property
+    def specific(self) -> bool:
+        """Whether no edit of it is about mere lines."""
+        return all(piece.made.specific for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What differs and is in no record. `line` counts from 1; 0 is the whole file."""
+
+    file: str
+    line: int
+    why: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The texts of the files that differ, without markers, and as the fork has them."""
+
+    base: Mapping[str, str]
+    before: Mapping[str, str]
+    """The base with what records say already."""
+    after: Mapping[str, str]
+    shown: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Changes that are to become one record. `name`: the id that was given to it; "" for one made of the place."""
+
+    pieces: tuple[Piece, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The records that a fork's edits make, and what is in none."""
+
+    base: Base
+    files: Files
+    records: tuple[Recorded, ...] = ()
+    left: tuple[Left, ...] = ()
+    changes: int = 0
+    """Changes in all, those that are left among them."""
+    known: tuple[Record, ...] = ()
+    """Records that the fork has by hand: their edits are no changes."""
+    repaired: tuple[Finding, ...] = ()
+    """What the edits repair for the releases that were asked about."""
+
+
+def line_of(piece: Piece, files: Files, word: str) -> int:
+    """Where a change begins in the fork's file, from 1."""
+    return shown_line(files.shown[piece.file], word, piece.made.hunk.new[0])
