@@ -54,8 +54,14 @@ def calls(table: dict[str, list[list[str]]]) -> list[list[str]]:
 FIRST = [["run", "debug"], *([name, *LOOKING[name][0]] for name in HERE)]
 
 
-@pytest.mark.parametrize("words", calls(LOOKING), ids=" ".join)
-@pytest.mark.parametrize("module", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["script", "module"])
+# By `python -m patcher` the way in is another one, and what follows is the same: one call of each command.
+BY_MODULE = [
+    pytest.param([name, *each[0]], True, id=f"module-{name}", marks=pytest.mark.slow) for name, each in LOOKING.items()
+]
+BY_SCRIPT = [pytest.param(words, False, id=f"script-{' '.join(words)}") for words in calls(LOOKING)]
+
+
+@pytest.mark.parametrize(("words", "module"), [*BY_SCRIPT, *BY_MODULE])
 def test_no_program_and_no_module_of_a_tree_is_run(tmp_path: Path, words: list[str], module: bool) -> None:
     planted = Planted(tmp_path).with_modules()
     done = planted.run(*[word.replace("{pid}", "1") for word in words], module=module)
