@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from merge3 import Merge3
-
 from patcher.errors import TreeError, UsageError
 from patcher.git.checkout import checkout
 from patcher.i18n import Phrase, phrase
@@ -22,6 +20,7 @@ from patcher.recording.base import UPSTREAM, Base, find_base
 from patcher.recording.known import with_all
 from patcher.recording.texts import same, split_whole, with_blank_lines_of, without_markers
 from patcher.records.model import Record
+from patcher.rewrite.merging import three_way
 from patcher.tree.source import Codec, Source, Undecodable, decode, encode
 
 if TYPE_CHECKING:
@@ -178,12 +177,8 @@ def _merged(made: str, after: str, before: str) -> str | None:
     made = with_blank_lines_of(made, after)  # A record writes blank lines in its own way.
     if made == after:
         return before
-    lines: list[str] = []
-    for group in Merge3(split_whole(made), split_whole(after), split_whole(before)).merge_groups():
-        if group[0] == "conflict":
-            return None
-        lines += group[1]
-    return "".join(lines)
+    lines = three_way(split_whole(made), split_whole(after), split_whole(before))
+    return None if lines is None else "".join(lines)
 
 
 def _keep_uncommitted(session: Session, paths: Collection[str]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def _of_release(session: Session, version: str) -> Base:
     folder = wheel("verl", version, progress=progress)
     root = session.tree.root
     before: dict[str, bytes | None] = {}
-    for path in sorted({*_listed(root), *_listed(folder)}):
+    for path in sorted({*package_files(root), *package_files(folder)}):
         if not _is_wanted(path, session):
             continue
         there = _content(folder, path)
@@ -125,7 +125,7 @@ def closest_release(session: Session) -> str:
         if len(alike) == _CANDIDATES:
             break
         folder = wheel("verl", version, progress=progress)
-        alike[version] = sum(_same(folder, root, path) for path in _listed(folder))
+        alike[version] = sum(_same(folder, root, path) for path in package_files(folder))
     return max(alike, key=lambda version: alike[version])
 
 
@@ -163,12 +163,12 @@ def _is_wanted(path: str, session: Session) -> bool:
     return path.endswith(verl_tree.TEXT)
 
 
-def _listed(root: Path) -> Iterable[str]:
+def package_files(root: Path) -> Iterable[str]:
     """The files of the package in a folder."""
     for folder, folders, names in os.walk(root / verl_tree.PACKAGE):
         folders[:] = [name for name in folders if name != "__pycache__"]
         below = Path(folder).relative_to(root).as_posix()
-        yield from (f"{below}/{name}" for name in names)
+        yield from sorted(f"{below}/{name}" for name in names)
 
 
 def _content(root: Path, path: str) -> bytes | None:

@@ -15,12 +15,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 import libcst as cst
 from libcst import CSTNode
 
 from patcher.recording.texts import split
+from patcher.rewrite.merging import differing
 from patcher.rewrite.source import Source
 from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENTS, equal
 
@@ -68,18 +68,7 @@ class Change:
 
 def line_hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
     """Where the lines of two texts differ."""
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    matcher = SequenceMatcher(None, before[head : len(before) - tail], after[head : len(after) - tail], autojunk=False)
-    return [
-        Hunk((i1 + head, i2 + head), (j1 + head, j2 + head))
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+    return [Hunk(*spans) for spans in differing(before, after)]
 
 
 def changes(base: Source, fork: Source) -> Iterator[Hunk | Change]:

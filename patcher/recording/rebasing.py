@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from merge3 import Merge3
-
 from patcher.check.tried import newest_tried
 from patcher.errors import UsageError
 from patcher.git.branches import Commit, branch, require_new
@@ -35,6 +33,7 @@ from patcher.recording.verls import Verl, find_verl, upstream_verl
 from patcher.records.load import in_order
 from patcher.records.model import Record
 from patcher.records.writing import written
+from patcher.rewrite.merging import three_way
 from patcher.worktree import verl_tree
 
 if TYPE_CHECKING:
@@ -117,23 +116,15 @@ def _moved(record: Record, before: Mapping[str, str], texts: Mapping[str, str], 
     edits = []
     for file, text in made.items():
         current = without_markers(texts[file], "\0")
-        merged = _merged(before[file], current, text)
-        if merged is None or merged == current:
+        lines = three_way(split_whole(before[file]), split_whole(current), split_whole(text))
+        merged = "".join(lines) if lines is not None else current
+        if merged == current:
             return None
         found = edits_of_file(file, current, merged)
         if found.refused:
             return None
         edits += [edit for one in found.made for edit in one.edits]
     return replace(record, edits=tuple(edits), examples=(), resolved=())
-
-
-def _merged(base: str, other: str, mine: str) -> str | None:
-    lines: list[str] = []
-    for group in Merge3(split_whole(base), split_whole(other), split_whole(mine)).merge_groups():
-        if group[0] == "conflict":
-            return None
-        lines += group[1]
-    return "".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

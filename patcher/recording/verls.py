@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from patcher.git.checkout import Checkout, names
 from patcher.git.history import commit_of, contents, upstream_commit
 from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import wheel
-from patcher.recording.base import closest_release
+from patcher.recording.base import closest_release, package_files
 from patcher.terminal.progress import progress
 from patcher.tree.source import Source, Undecodable, decode
 from patcher.worktree import verl_tree
@@ -60,12 +59,7 @@ class Verl:
             )
             return [path.removeprefix(self.checkout.prefix) for path in names(listing)]
         assert self.folder is not None
-        found = []
-        for folder, folders, inside in os.walk(self.folder / verl_tree.PACKAGE):
-            folders[:] = sorted(name for name in folders if name != "__pycache__")
-            below = Path(folder).relative_to(self.folder).as_posix()
-            found += [f"{below}/{name}" for name in sorted(inside)]
-        return found
+        return list(package_files(self.folder))
 
 
 def find_verl(checkout: Checkout, named: str) -> Verl:

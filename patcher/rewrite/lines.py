@@ -20,6 +20,7 @@ from patcher.rewrite.edits import Mark, ReplaceLines
 from patcher.rewrite.hunk import Sides, sides
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.marking import Lines, marked, split_lines
+from patcher.rewrite.merging import differing, three_way
 from patcher.rewrite.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
@@ -149,8 +150,6 @@ def _merged(view: _View, hunk: Sides) -> _Found | None:
     """What the three-way merge of the hunk and of what became of its lines gives, between lines of context."""
     if hunk.head < _FEWEST or hunk.tail < _FEWEST:
         return None
-    from merge3 import Merge3  # Only where a text has drifted.
-
     tops = view.find(hunk.old[:_FEWEST])
     if len(tops) != 1:
         return None
@@ -160,12 +159,8 @@ def _merged(view: _View, hunk: Sides) -> _Found | None:
         return None
     place = tuple(index for index in range(top, ends[0]) if not view.kept[index])
     here = [view.lines[index] for index in place]
-    lines: list[str] = []
-    for group in Merge3([line.rstrip() for line in hunk.old], here, list(hunk.new)).merge_groups():
-        if group[0] == "conflict":
-            return None
-        lines += group[1]
-    return _Found(place, here, lines) if lines != here else None
+    lines = three_way([line.rstrip() for line in hunk.old], here, hunk.new)
+    return _Found(place, here, lines) if lines is not None and lines != here else None
 
 
 def _nearest(view: _View, hunk: Sides) -> Candidate | None:
@@ -239,16 +234,8 @@ def _marked(text: str, made: str, edit: ReplaceLines, mark: Mark, may_touch: fro
 
 def _differing(before: Sequence[str], after: Sequence[str]) -> tuple[int, ...]:
     """The lines of the new text, from 1, that are not as before; of lines that are gone, the one before them."""
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    matcher = SequenceMatcher(None, before[head:], after[head:], autojunk=False)
-    return tuple(
-        head + number + 1
-        for tag, _, _, j1, j2 in matcher.get_opcodes()
-        for number in (range(j1, j2) if j2 > j1 else (max(j1 - 1, 0),))
-        if tag != "equal"
-    )
+    spans = (new for _, new in differing(before, after))
+    return tuple(number + 1 for first, last in spans for number in range(min(first, max(last - 1, 0)), last or 1))
 
 
 def _python_lines(text: str) -> Lines | Unparseable:

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from patcher.rewrite.marker import line_markers, marker_pattern
+from patcher.rewrite.merging import differing
 from patcher.rewrite.outcome import EOL, Overlap
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def marked(
 ) -> tuple[list[str], list[int]] | Overlap:
     """The new lines marked, and the indexes of those that the edit made. An overlap's line is an index too."""
     old, new = before.texts, after.texts
-    changes = _changes(old, new)
+    changes = [_Change(*spans) for spans in differing(old, new)]
     for change in changes:
         for index in range(*change.old):
             for record in line_markers(old[index], mark.word):
@@ -109,21 +110,6 @@ def marked(
             made += range(len(lines) - len(kept), len(lines)) if kept else [max(len(lines) - 1, 0)]
         done = change.new[1]
     return [*lines, *(new[index] + after.ends[index] for index in range(done, len(new)))], made
-
-
-def _changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
-    return [
-        _Change((i1 + head, i2 + head), (j1 + head, j2 + head))
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
-    ]
 
 
 def _widen(changes: list[_Change], before: Lines, after: Lines) -> list[_Change]:

@@ -1,0 +1,38 @@
+"""Where the lines of two texts differ, and what three of them come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import TypeAlias
+
+Span: TypeAlias = tuple[int, int]
+"""Lines from the first up to before the last, counted from 0."""
+
+
+def differing(old: Sequence[str], new: Sequence[str]) -> list[tuple[Span, Span]]:
+    """The lines of both that are not the same, in order."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    return [
+        ((i1 + head, i2 + head), (j1 + head, j2 + head))
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def three_way(base: Sequence[str], one: Sequence[str], two: Sequence[str]) -> list[str] | None:
+    """The lines with what both sides changed; None where the changes meet."""
+    from merge3 import Merge3  # Seldom needed.
+
+    lines: list[str] = []
+    for group in Merge3(list(base), list(one), list(two)).merge_groups():
+        if group[0] == "conflict":
+            return None
+        lines += group[1]
+    return lines
