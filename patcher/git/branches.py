@@ -59,7 +59,7 @@ def branch(checkout: Checkout, name: str, start: str, commits: Sequence[Commit])
                 parent = _word(git.run("commit-tree", tree, "-p", parent, "-F", "-", given=message))
                 made.append(parent)
                 before = tree
-    git.run("update-ref", "-m", "uky-patch rebase", f"refs/heads/{name}", parent, _NOTHING)
+    git.run("update-ref", "-m", "rebase: a branch made by uky-patch", f"refs/heads/{name}", parent, _NOTHING)
     return tuple(made)
 
 
