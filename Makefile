@@ -75,9 +75,10 @@ format: $(READY)  ## Put the code in order
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md, docs/quick-fixes.md and their Chinese twins, and the picture of the rooms
+docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md, docs/quick-fixes.md and their Chinese twins, the picture of the rooms, and the schemas
 	$(BIN)/python -m bench.documents records
 	$(BIN)/python -m bench.rooms
+	$(BIN)/python -m bench.schemas
 
 docs-sessions: $(READY)  ## The sessions in docs/ and the READMEs' pictures anew, by running their commands; tests compare them
 	$(BIN)/python -m tests.transcripts --write

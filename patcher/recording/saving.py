@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.data import shipped
 from patcher.errors import UsageError, message_of
 from patcher.i18n import phrase
 from patcher.recording.proposal import Recorded
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 FOLDER = "patches"
+SCHEMA = "record.schema.json"
+"""By it editors complete and check the records; it goes with the fork, so that it is there on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ def save(session: Session, records: Sequence[Recorded], folder: Path) -> Saved:
 
 
 def save_text(session: Session, texts: Mapping[str, str], folder: Path) -> Saved:
-    """Write records, by id, and name their folder in uky-patch.toml. No file that is there is touched.
+    """Write records, by id, with the schema beside them, and name their folder in uky-patch.toml.
+
+    No file that is there is touched.
 
     Raises:
         UsageError: a file of that name is there, or the folder cannot be written to.
@@ -72,8 +77,10 @@ def save_text(session: Session, texts: Mapping[str, str], folder: Path) -> Saved
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             path = folder / f"{name}.toml"
-            files.create_whole(path, text.encode())
+            files.create_whole(path, f"#:schema ./{SCHEMA}\n{text}".encode())
             done.append(path)
+        if not (folder / SCHEMA).exists():
+            files.create_whole(folder / SCHEMA, (shipped("docs") / "schemas" / SCHEMA).read_bytes())
     except OSError as error:
         for path in done:
             path.unlink(missing_ok=True)

@@ -59,7 +59,7 @@ from patcher.tables.shapes import (
 
 def parse(source: str, path: Path) -> Record | list[Mistake]:
     """Parse one record. `path` names it in messages, and its stem must be the record's id."""
-    found = read_file(source, path, _RECORD)
+    found = read_file(source, path, RECORD)
     return replace(found, source=source, path=path) if isinstance(found, Record) else found
 
 
@@ -206,7 +206,7 @@ def _check_record(mistakes: Mistakes, _: KeyPath, record: Record, written: Mappi
         mistakes.note(("after",), "a record cannot come after itself")
 
 
-_RECORD = Shape(
+RECORD = Shape(
     Record,
     {
         "id": identifier(is_id),

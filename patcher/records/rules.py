@@ -13,7 +13,7 @@ from typing import Any
 
 from patcher.i18n import phrase
 from patcher.tables.mistakes import KeyPath
-from patcher.tables.shapes import Field, Mistakes, Rule, Shape, matching, text
+from patcher.tables.shapes import Field, Matching, Mistakes, Rule, Shape, text
 
 DISTRIBUTIONS: tuple[str, ...] = (
     *("verl", "vllm", "torch", "transformers", "triton", "ray", "flash-attn", "tensordict", "numpy", "python", "cuda"),
@@ -21,21 +21,21 @@ DISTRIBUTIONS: tuple[str, ...] = (
 """What `[when]` can ask about."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
-is_id = matching(
+is_id = Matching(
     re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*"), "{value!r} must be lower-case letters, digits and single hyphens", "value"
 )
-is_symbol = matching(
+is_symbol = Matching(
     re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+(?:\([^\W\d]\w*\))?"),
     "{symbol!r} must be a full dotted name, or one with (parameter)",
     "symbol",
 )
-is_symbol_pattern = matching(
+is_symbol_pattern = Matching(
     re.compile(r"[^\W\d]\w*(?:\.[\w*]+)+(?:\([\w*]+\))?"),
     "{symbol!r} must be a full dotted name, or one with (parameter), in which * stands for anything",
     "symbol",
 )
-is_dotted_name = matching(_DOTTED, "{value!r} must be a dotted name", "value")
-is_variable = matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
+is_dotted_name = Matching(_DOTTED, "{value!r} must be a dotted name", "value")
+is_variable = Matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
 
 
 @lru_cache(maxsize=256)
@@ -83,7 +83,7 @@ def identifier(*rules: Rule) -> Field:
             mistakes.note(path, phrase("{id!r} must be the file's name, {stem!r}", id=name, stem=stem))
         return name
 
-    return Field(read, "")
+    return Field(read, "", schema=text(*rules).schema)
 
 
 VERSION_FIELDS: Mapping[str, Field] = {name: text(is_specifier, default=None) for name in DISTRIBUTIONS}

@@ -16,11 +16,11 @@ from patcher.i18n import phrase
 from patcher.records.rules import VERSION_FIELDS, VERSIONS, given_versions, identifier, is_variable
 from patcher.tables.mistakes import KeyPath, Mistake, mistakes_error
 from patcher.tables.shapes import (
+    Matching,
     Mistakes,
     Shape,
     choice,
     flag,
-    matching,
     one_of,
     read_file,
     table,
@@ -102,7 +102,7 @@ def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
 
 def parse_setting(source: str, path: Path) -> Setting | list[Mistake]:
     """One file's setting, or all of its mistakes."""
-    found = read_file(source, path, _SETTING)
+    found = read_file(source, path, SETTING)
     return replace(found, path=path) if isinstance(found, Setting) else found
 
 
@@ -140,7 +140,7 @@ def _check_setting(mistakes: Mistakes, _: KeyPath, setting: Setting, written: Ma
 
 _PROFILES = texts(one_of(get_args(Profile)))
 _REASON = {"reason": text(), "instead": text(default="")}
-_IS_KEY = matching(re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII), "{name!r} is no key of a config", "name")
+_IS_KEY = Matching(re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII), "{name!r} is no key of a config", "name")
 _WHERE = Shape(lambda absent, **versions: (given_versions(**versions), absent), {**VERSION_FIELDS, "absent": texts()})
 _OVERRIDE = Shape(
     _make_override,
@@ -153,7 +153,7 @@ _OVERRIDE = Shape(
     },
     _check_override,
 )
-_SETTING = Shape(
+SETTING = Shape(
     _make_setting,
     {
         "id": identifier(),

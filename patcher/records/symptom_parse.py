@@ -29,12 +29,12 @@ from patcher.records.symptoms import (
 )
 from patcher.tables.mistakes import KeyPath, Mistake, mistakes_error
 from patcher.tables.shapes import (
+    Matching,
     Mistakes,
     Shape,
     choice,
     flag,
     mapping,
-    matching,
     number,
     one_of,
     read_file,
@@ -77,7 +77,7 @@ def load_symptoms(folders: Sequence[Path] = ()) -> tuple[Symptom, ...]:
 
 def parse_symptom(source: str, path: Path) -> Symptom | list[Mistake]:
     """One file's symptom, or all of its mistakes."""
-    found = read_file(source, path, _SYMPTOM)
+    found = read_file(source, path, SYMPTOM)
     return replace(found, path=path) if isinstance(found, Symptom) else found
 
 
@@ -148,7 +148,7 @@ _TREND = Shape(
     _check_trend,
 )
 _STACK = Shape(Stack, {"frames": texts(_is_pattern), "main": flag(True), "stopped": flag(False)}, _check_stack)
-_IS_OVERRIDE = matching(
+_IS_OVERRIDE = Matching(
     re.compile(r"\+{0,2}[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII), "{name!r} is no key of a config", "name"
 )
 _FIX = Shape(
@@ -166,7 +166,7 @@ _FIX = Shape(
 )
 _EXAMPLE = Shape(SymptomExample, {"name": text(), "log": text(), "line": whole(1)})
 _NEAR_MISS = Shape(SymptomExample, {"name": text(), "log": text()})
-_SYMPTOM = Shape(
+SYMPTOM = Shape(
     _make_symptom,
     {
         "id": identifier(is_id),

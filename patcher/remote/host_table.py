@@ -15,7 +15,7 @@ from patcher.remote.host import HERE, Profile, parse_target
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
 from patcher.tables.mistakes import KeyPath
-from patcher.tables.shapes import Field, Mistakes, Shape, choice, mapping, matching, text, texts, whole
+from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapping, text, texts, whole
 from patcher.worktree import places
 
 TEXTS = ("python", "data", "models", "output")
@@ -36,10 +36,10 @@ def check_host(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> N
     """Note every mistake in the table of the host that `path` ends in."""
     name = str(path[-1])
     if name == HERE:
-        _THIS_MACHINE.read(mistakes, path, table)
+        THIS_MACHINE.read(mistakes, path, table)
     else:
         mistakes.hold_to((_is_target,), path, name)
-        _HOST.read(mistakes, path, table)
+        HOST.read(mistakes, path, table)
 
 
 def check_path(path: str) -> None:
@@ -97,8 +97,8 @@ def _not_here(mistakes: Mistakes, path: KeyPath, _: object) -> None:
     mistakes.note(path, "does not go with this machine, which is reached without ssh")
 
 
-_IS_VARIABLE = matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
-_IS_CONSTANT = matching(
+_IS_VARIABLE = Matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no name of a variable", "name")
+_IS_CONSTANT = Matching(
     re.compile(r"[A-Z][A-Z0-9_]*"), "{name!r} is no name of a constant: capitals, digits and '_'", "name"
 )
 _FIELDS = {
@@ -113,7 +113,7 @@ _FIELDS = {
     "secrets": texts(_IS_VARIABLE),
     "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),
 }
-_HOST: Shape[dict[str, Any]] = Shape(dict, _FIELDS)
-_THIS_MACHINE: Shape[dict[str, Any]] = Shape(
+HOST: Shape[dict[str, Any]] = Shape(dict, _FIELDS)
+THIS_MACHINE: Shape[dict[str, Any]] = Shape(
     dict, {**_FIELDS, **dict.fromkeys(("ssh", "port"), Field(_not_here, None, None))}
 )

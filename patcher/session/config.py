@@ -105,7 +105,7 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     from patcher.tables.mistakes import mistakes_error
     from patcher.tables.shapes import read_file
 
-    found = read_file(text, path, _shape(root))
+    found = read_file(text, path, file_shape(root))
     if isinstance(found, Config):
         return found
     if [mistake.key for mistake in found] == [""]:
@@ -113,9 +113,9 @@ def _parse(text: str, path: Path, root: Path) -> Config:
     raise mistakes_error(phrase("mistakes in {name}: {count}", count=len(found), name=path.name), found)
 
 
-def _shape(root: Path) -> Shape[Config]:
+def file_shape(root: Path) -> Shape[Config]:
     """What `root`/uky-patch.toml may hold."""
-    from patcher.tables.shapes import Field, Shape, choice, mapping, matching, tables, text, texts
+    from patcher.tables.shapes import Field, Matching, Shape, choice, mapping, tables, text, texts
 
     def lies_in_tree(folder: str) -> None:
         """By no `..` and no link does it lead out of it: the tree names no other data."""
@@ -127,13 +127,13 @@ def _shape(root: Path) -> Shape[Config]:
         return Config(patches=below[0], symptoms=below[1], **others, root=root)
 
     acceptance = Shape(Acceptance, {"symbol": text(), "file": text(default="*"), "reason": text()})
-    word = matching(_WORD, "{marker!r} must be one word of letters, digits, '-' and '_', a letter first", "marker")
-    package = matching(_PACKAGE, "{package!r} must be the name of a package that Python can import", "package")
+    word = Matching(_WORD, "{marker!r} must be one word of letters, digits, '-' and '_', a letter first", "marker")
+    package = Matching(_PACKAGE, "{package!r} must be the name of a package that Python can import", "package")
     fields = {
         "package": text(package, default="verl"),
         "marker": text(word, default="Uky"),
         "style": choice(STYLES, default="comment"),
-        "python": Field(partial(_python, root), None, None),
+        "python": Field(partial(_python, root), None, None, schema=text().schema),
         "patches": texts(lies_in_tree),
         "symptoms": texts(lies_in_tree),
         "enable": texts(),

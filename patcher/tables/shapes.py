@@ -29,6 +29,8 @@ from patcher.tables.toml import decode, key_lines
 T = TypeVar("T")
 Rule = Callable[[str], object]
 """What a text must be; it raises ValueError with a sentence for people where the text is something else."""
+JsonSchema = Mapping[str, Any]
+"""A part of a JSON schema, by which editors complete and check a file: `{"type": "string", "minLength": 1}`."""
 _REQUIRED: Any = object()
 _AS_EMPTY: Any = object()
 
@@ -74,6 +76,12 @@ class Field:
     default: Any = _REQUIRED
     attribute: str = ""
     """The name of the value where the key cannot be one, as `with` and `after-steps`."""
+    schema: JsonSchema = field(default_factory=dict)
+
+    @property
+    def required(self) -> bool:
+        """Whether a table without the key is wrong."""
+        return self.default is _REQUIRED or (self.default is _AS_EMPTY and "required" in self.schema)
 
     def value(self, mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> Any:
         """The value at the key that `path` ends in."""
@@ -112,6 +120,14 @@ class Shape(Generic[T]):
             self.rule(mistakes, path, made, table)
         return made
 
+    @property
+    def schema(self) -> JsonSchema:
+        """The keys and their types; what a rule says about several keys is not in it."""
+        properties = {key: each.schema for key, each in self.fields.items()}
+        required = [key for key, each in self.fields.items() if each.required]
+        needs = {"required": required} if required else {}
+        return {"type": "object", "properties": properties, **needs, "additionalProperties": False}
+
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
@@ -132,6 +148,11 @@ class OneOf:
         table = read_table(mistakes, path, written, tuple(every))
         choice(self.shapes).value(mistakes, (*path, self.key), table)
         return None
+
+    @property
+    def schema(self) -> JsonSchema:
+        """Any of the shapes, each with its own word in `key`."""
+        return {"oneOf": [_with_word(shape.schema, self.key, word) for word, shape in self.shapes.items()]}
 
 
 def read_file(text: str, path: Path, shape: Shape[T]) -> T | list[Mistake]:
@@ -171,7 +192,7 @@ def text(*rules: Rule, default: Any = _REQUIRED, blank: bool = False, attribute:
         mistakes.hold_to(rules, path, written)
         return written
 
-    return Field(read, "", default, attribute)
+    return Field(read, "", default, attribute, _text_schema(rules, blank))
 
 
 def texts(*rules: Rule) -> Field:
@@ -185,7 +206,7 @@ def texts(*rules: Rule) -> Field:
             mistakes.hold_to(rules, path, item)
         return tuple(written)
 
-    return Field(read, (), ())
+    return Field(read, (), (), schema={"type": "array", "items": _text_schema(rules)})
 
 
 def text_or_texts(*rules: Rule) -> Field:
@@ -198,7 +219,7 @@ def text_or_texts(*rules: Rule) -> Field:
         single = text(*rules).read(mistakes, path, written)
         return (single,) if single else ()
 
-    return Field(read, ())
+    return Field(read, (), schema={"anyOf": [text(*rules).schema, texts(*rules).schema]})
 
 
 def choice(allowed: Iterable[str], *, default: Any = _REQUIRED) -> Field:
@@ -212,7 +233,7 @@ def choice(allowed: Iterable[str], *, default: Any = _REQUIRED) -> Field:
             mistakes.hold_to((rule,), path, value)
         return value if len(mistakes.found) == before else ""
 
-    return Field(read, "", default)
+    return Field(read, "", default, schema=_text_schema((rule,)))
 
 
 def flag(default: bool) -> Field:
@@ -224,7 +245,7 @@ def flag(default: bool) -> Field:
             return default
         return written
 
-    return Field(read, default, default)
+    return Field(read, default, default, schema={"type": "boolean", "default": default})
 
 
 def whole(default: int | None, *, most: int = 1000, attribute: str = "") -> Field:
@@ -236,7 +257,7 @@ def whole(default: int | None, *, most: int = 1000, attribute: str = "") -> Fiel
             return default or 1
         return written
 
-    return Field(read, default or 1, default, attribute)
+    return Field(read, default or 1, default, attribute, {"type": "integer", "minimum": 1, "maximum": most})
 
 
 def number(default: float) -> Field:
@@ -248,12 +269,12 @@ def number(default: float) -> Field:
             return default
         return float(written)
 
-    return Field(read, default, default)
+    return Field(read, default, default, schema={"type": "number"})
 
 
 def table(shape: Shape[Any], *, default: Any = _AS_EMPTY, attribute: str = "") -> Field:
     """A table of one shape. Where it is not given, and has no default, each of its required keys is missing."""
-    return Field(shape.read, None, default, attribute)
+    return Field(shape.read, None, default, attribute, shape.schema)
 
 
 def tables(shape: Shape[Any] | OneOf, *, attribute: str = "") -> Field:
@@ -267,7 +288,7 @@ def tables(shape: Shape[Any] | OneOf, *, attribute: str = "") -> Field:
         made = (shape.read(mistakes, (*path, index), item) for index, item in enumerate(written))
         return tuple(value for value in made if value is not None)
 
-    return Field(read, (), (), attribute)
+    return Field(read, (), (), attribute, {"type": "array", "items": shape.schema})
 
 
 def mapping(name: Rule, *values: Callable[[str, str], object]) -> Field:
@@ -285,28 +306,55 @@ def mapping(name: Rule, *values: Callable[[str, str], object]) -> Field:
             found[key] = text(*rules, blank=True).read(mistakes, (*path, key), value)
         return found
 
-    return Field(read, {}, {})
+    names = _text_schema((name,))
+    return Field(
+        read, {}, {}, schema={"type": "object", "propertyNames": names, "additionalProperties": {"type": "string"}}
+    )
 
 
-def matching(pattern: re.Pattern[str], wrong: str, gap: str) -> Rule:
+@dataclass(frozen=True, slots=True)
+class Matching:
     """The rule that a text matches a pattern as a whole; it stands in the sentence `wrong` in place of `gap`."""
 
-    def rule(value: str) -> None:
-        if not pattern.fullmatch(value):
-            raise ValueError(phrase(wrong, **{gap: value}))
+    pattern: re.Pattern[str]
+    wrong: str
+    gap: str
 
-    return rule
+    def __call__(self, value: str) -> None:
+        if not self.pattern.fullmatch(value):
+            raise ValueError(phrase(self.wrong, **{self.gap: value}))
+
+
+@dataclass(frozen=True, slots=True)
+class OneWord:
+    """The rule that a text is one of several words."""
+
+    words: tuple[str, ...]
+
+    def __call__(self, value: str) -> None:
+        if value not in self.words:
+            raise ValueError(phrase("{value!r} is none of: {names}", value=value, names=", ".join(self.words)))
 
 
 def one_of(allowed: Iterable[str]) -> Rule:
     """The rule that a text is one of several words."""
-    names = tuple(allowed)
+    return OneWord(tuple(allowed))
 
-    def rule(value: str) -> None:
-        if value not in names:
-            raise ValueError(phrase("{value!r} is none of: {names}", value=value, names=", ".join(names)))
 
-    return rule
+def _text_schema(rules: Iterable[Rule], blank: bool = False) -> JsonSchema:
+    """A string, as far as a schema can say what the rules ask for."""
+    schema: dict[str, Any] = {"type": "string"}
+    for rule in rules:
+        if isinstance(rule, Matching):
+            schema["pattern"] = f"^(?:{rule.pattern.pattern})$"
+        elif isinstance(rule, OneWord):
+            schema["enum"] = list(rule.words)
+    return schema if blank or len(schema) > 1 else {**schema, "minLength": 1}
+
+
+def _with_word(schema: JsonSchema, key: str, word: str) -> JsonSchema:
+    properties = {**schema["properties"], key: {"const": word}}
+    return {**schema, "properties": properties, "required": [*schema.get("required", ()), key]}
 
 
 def _dotted(path: KeyPath) -> str:
