@@ -12,7 +12,7 @@ from patcher.cli.app import COMMANDS, uky_patch
 from patcher.errors import ExitCode
 from patcher.i18n import Language, show
 from patcher.plan.outcome import FAILED, SETTLED
-from patcher.session.config import _shape
+from patcher.session.config import file_shape
 from tests.transcripts.documents import DOCUMENTS, name_of
 
 ROOT = Path(__file__).parent.parent
@@ -68,7 +68,7 @@ def test_exit_codes_outcomes_and_settings_are_all_told(name: str) -> None:
     told |= {part for entry in told for part in re.split("[、,] ?", entry)}
     assert {str(code.value) for code in ExitCode} <= told
     assert {f"`{kind}`" for kind in SETTLED | FAILED | {"pending"}} <= told
-    assert {f"`{key}`" for key in _shape(Path()).fields} <= told
+    assert {f"`{key}`" for key in file_shape(Path()).fields} <= told
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])

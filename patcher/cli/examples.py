@@ -58,6 +58,13 @@ EXAMPLES: Mapping[str, Examples] = {
         ("uky-patch adopt --all --dry-run", "What would be taken over; nothing is written."),
         ("uky-patch adopt vllm-log-requests", "This edit, made by hand, as if apply had made it."),
     ),
+    "backport": (
+        ("uky-patch backport 5cef3ca8d --upstream ../verl --dry-run", "What a commit of verl comes to on this tree."),
+        (
+            "uky-patch backport v0.7.0..5cef3ca8d --against vllm==0.20.2",
+            "A range, as one change.",
+        ),
+    ),
     "rebase": (
         ("uky-patch rebase 0.7.1 --dry-run", "What becomes of each of this fork's records on verl 0.7.1."),
         ("uky-patch rebase upstream/main --branch onto-main", "The same onto a commit, as a branch of this name."),

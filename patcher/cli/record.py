@@ -69,8 +69,8 @@ def command(
 
     found = propose(session, find_base(session, base), only=only, against=against, tell=tell)
     progress("")
-    if not dry_run and not yes and session.output == "text" and sys.stdin.isatty() and sys.stderr.isatty():
-        found = _asked(session, found)
+    if not dry_run and not yes and is_asked(session):
+        found = asked(session, found)
     saved = save(session, found.records, folder) if found.records and not dry_run else None
     print_report(record_report(found, session, saved, diff=diff))
     return ExitCode.FINDINGS if dry_run and found.records else ExitCode.CLEAN
@@ -88,7 +88,12 @@ def _below_root(session: Session, file: str) -> str:
         raise UsageError(phrase("{file}: not in the tree {root}", file=file, root=root)) from None
 
 
-def _asked(session: Session, found: Proposal) -> Proposal:
+def is_asked(session: Session) -> bool:
+    """Whether somebody is there to answer."""
+    return session.output == "text" and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def asked(session: Session, found: Proposal) -> Proposal:
     """The proposal as somebody at the terminal wants it."""
     from patcher.recording.recording import with_records
 

@@ -23,10 +23,24 @@ from patcher.worktree.hashing import digest_of
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
+    from patcher.worktree.ledger import Ledger
 
 UPSTREAM = "upstream"
 _CANDIDATES = 4
 """Releases of verl that are compared with a tree whose base nothing tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change of verl itself, on a tree of an older verl."""
+
+    commit: str
+    address: str = ""
+    """The pull request."""
+    since: str = ""
+    """The first release that has it; "" where none is known to."""
+    is_newer: bool = True
+    """Whether the tree is of an older release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,8 @@ class Base:
     after: Mapping[str, bytes | None]
     subject: str = ""
     """What the author said of it, where it is one commit."""
+    fix: Fix | None = None
+    """Of a change that is carried here from verl: where it is from."""
     unreadable: Mapping[str, Phrase] = field(default_factory=dict)
     """Why files cannot be read: a symlink that leads out of the tree, a folder in the place of a file."""
 
@@ -137,22 +153,30 @@ def _without_records(session: Session, name: Phrase, before: Mapping[str, bytes 
     unreadable: dict[str, Phrase] = {}
     for path, content in before.items():
         try:
-            found = _content(session.tree.root, path)
+            found = content_without_records(session, ledger, path)
         except (OSError, ValueError) as error:
             unreadable[path] = phrase("it cannot be read: {why}", why=message_of(error))
             continue
         known = ledger.files.get(path)
-        if known is not None and found is not None:
-            pre_image = session.tree.pre_image(known.original)
-            if digest_of(found) == known.patched:
-                found = pre_image
-            elif digest_of(found) != known.original:
-                found = merge_without_records(session, ledger, (path,))[path]
-            if content is not None and digest_of(content) == known.patched:
-                content = pre_image
+        if known is not None and found is not None and content is not None and digest_of(content) == known.patched:
+            content = session.tree.pre_image(known.original)
         if found != content:
             kept[path], after[path] = content, found
     return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)
+
+
+def content_without_records(session: Session, ledger: Ledger, path: str) -> bytes | None:
+    """A file as it would be had uky-patch made nothing in it; None where there is none.
+
+    Raises OSError, or ValueError for a path that leads out of the tree.
+    """
+    found = _content(session.tree.root, path)
+    known = ledger.files.get(path)
+    if known is None or found is None or digest_of(found) == known.original:
+        return found
+    if digest_of(found) == known.patched:
+        return session.tree.pre_image(known.original)
+    return merge_without_records(session, ledger, (path,))[path]
 
 
 def _is_wanted(path: str, session: Session) -> bool:

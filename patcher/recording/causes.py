@@ -7,7 +7,7 @@ the base is repaired by the record whose lines it stands in: so the record is ne
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 
-def repaired_findings(session: Session, files: Files, verl: str, against: Collection[str]) -> tuple[Finding, ...]:
-    """What the fork's edits repair for these releases: findings of the base that the fork does not have, with `since`.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Findings of `check` that edits take away, with `since`, and those that they bring."""
+
+    repaired: tuple[Finding, ...] = ()
+    added: tuple[Finding, ...] = ()
+
+
+def judged(session: Session, files: Files, verl: str, against: Collection[str]) -> Judged:
+    """What the edits do for these releases: the files as the base has them, and as the fork has them.
 
     Raises ReleaseError where a release cannot be had, UsageError for one that cannot be read.
     """
@@ -39,11 +47,15 @@ def repaired_findings(session: Session, files: Files, verl: str, against: Collec
     base = project.with_texts({file: files.before[file] for file in changed})
     fork = project.with_texts({file: files.after[file] for file in changed})
     before = check_pair(base, target, verl=verl, files=changed)
-    left = {one.key for one in check_pair(fork, target, verl=verl, files=changed).findings}
-    gone = replace(before, findings=tuple(one for one in before.findings if one.key not in left))
+    # One that has come under a guard, `try: … except ImportError:`, is repaired.
+    old = before.of("break", "optional")
+    new = check_pair(fork, target, verl=verl, files=changed).of("break", "optional")
+    left, known = {one.key for one in new}, {one.key for one in old}
+    added = tuple(one for one in new if one.key not in known)
+    gone = replace(before, findings=tuple(one for one in old if one.key not in left))
     if not gone.findings:
-        return ()
-    return with_since(gone, located, History(base, target, None, session.tree.root)).findings
+        return Judged((), added)
+    return Judged(with_since(gone, located, History(base, target, None, session.tree.root)).findings, added)
 
 
 def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Finding], *, told: bool) -> Record:
@@ -53,7 +65,7 @@ def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Find
     mine = [one for one in findings if any(_stands_in(one, piece) for piece in pieces)]
     if not mine:
         return record
-    versions: dict[str, str] = {}
+    versions = dict(record.when.versions)
     for package in dict.fromkeys(one.package for one in mine):
         name = package.replace("_", "-")
         since = [one.since for one in mine if one.package == package]
@@ -62,7 +74,7 @@ def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Find
             # Two breaks in one statement: the fork's form of it is known to be right where both are there.
             versions[name] = f">={max((one for one in since if one), key=Version)}"
     symbols = tuple(dict.fromkeys(one.symbol for one in mine))
-    tags = tuple(dict.fromkeys((*record.tags, *versions)))
+    tags = tuple(dict.fromkeys((*record.tags, *(name for name in versions if name != "verl"))))
     if not told:
         text = "{package} {version}: {what}"
         known = [phrase(text, package=one.package, version=one.since or "", what=one.detail) for one in mine]
@@ -73,6 +85,12 @@ def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Find
 
 def _stands_in(finding: Finding, piece: Piece) -> bool:
     first, last = piece.made.hunk.old
+    return finding.file == piece.file and first <= finding.line - 1 < last
+
+
+def brings(finding: Finding, piece: Piece) -> bool:
+    """Whether a finding of the fork's file stands in what a change put there."""
+    first, last = piece.made.hunk.new
     return finding.file == piece.file and first <= finding.line - 1 < last
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from patcher.i18n import Phrase, Phrases, phrase
+from patcher.recording.base import Fix
 from patcher.recording.grouping import Piece
 from patcher.rewrite.edits import AddArgument, Edit, Insert, MoveImport, RemoveArgument, RenameArgument, RenameAttribute
 
@@ -54,6 +55,13 @@ def reason(base: Phrase, remarks: Sequence[str]) -> Phrase | Phrases:
     if remarks:
         return phrase("{text}", text=". ".join(dict.fromkeys(remarks)))
     return phrase("Edited by hand in this fork, compared with {base}. Write here why it is needed.", base=base)
+
+
+def reason_of_fix(fix: Fix) -> Phrase:
+    """Which verl has it."""
+    if fix.since:
+        return phrase("verl has it since {version} (commit {commit}).", version=fix.since, commit=fix.commit[:9])
+    return phrase("verl has it in commit {commit}, and in no release that is known here.", commit=fix.commit[:9])
 
 
 def _stem(file: str) -> str:

@@ -50,14 +50,15 @@ class FileEdits:
 def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     """The edits that make `fork` of `base`, both without markers; proven together."""
     before, after = split(base), split(fork)
-    found = _changes(file, base, fork)
+    found = changes_of(file, base, fork)
     made: list[Made] = []
     refused: list[tuple[Hunk, Phrase]] = []
     hunks = [one.hunk if isinstance(one, Change) else one for one in found]
     for one, hunk in zip(found, hunks, strict=True):
         if not any(line.strip() for line in (*before[slice(*hunk.old)], *after[slice(*hunk.new)])):
             continue  # Blank lines alone are no change.
-        edits = _proven(file, base, fork, one) if isinstance(one, Change) and not one.comments_alone else None
+        specific = isinstance(one, Change) and not one.comments_alone
+        edits = next(proven_edits(file, base, fork, one), None) if specific else None  # type: ignore[arg-type]
         if edits is not None:
             made.append(Made(hunk, one.within, edits))  # type: ignore[union-attr]
             continue
@@ -69,7 +70,8 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     return _together(file, base, fork, made, refused, found)
 
 
-def _changes(file: str, base: str, fork: str) -> list[Hunk | Change]:
+def changes_of(file: str, base: str, fork: str) -> list[Hunk | Change]:
+    """What differs: of Python whole statements, of any other file lines."""
     if file.endswith(".py"):
         one, two = parse(base), parse(fork)
         if not isinstance(one, Unparseable) and not isinstance(two, Unparseable):
@@ -117,8 +119,8 @@ def _of_comments(one: Hunk | Change, before: Sequence[str], after: Sequence[str]
     return all(not line.strip() or line.lstrip().startswith("#") for line in lines)
 
 
-def _proven(file: str, base: str, fork: str, change: Change) -> tuple[Edit, ...] | None:
-    """The first of the possible edits that makes this change and no other."""
+def proven_edits(file: str, base: str, fork: str, change: Change) -> Iterator[tuple[Edit, ...]]:
+    """Those of the possible edits that make this change and no other, the most specific first."""
     one, two = parse(base), parse(fork)
     assert not isinstance(one, Unparseable)
     assert not isinstance(two, Unparseable)
@@ -129,8 +131,7 @@ def _proven(file: str, base: str, fork: str, change: Change) -> tuple[Edit, ...]
             continue
         # A record whose work is not recognised would be made again on a tree that has it by hand.
         if all(_is_done(made, edit) for edit in edits):
-            return edits
-    return None
+            yield edits
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str | None:

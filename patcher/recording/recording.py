@@ -43,7 +43,8 @@ def propose(
 ) -> Proposal:
     """Records for all that differs from the base, or for some files and folders: proven alone, and all together.
 
-    `against`: releases, as `check` takes them; what an edit repairs for them becomes part of its record.
+    `against`: releases, as `check` takes them; what an edit repairs for them becomes part of its record. The changes of
+    a fix of verl's are one record, but for those with which `check` finds more.
     """
     word = session.config.marker
     texts, left = _read(base, only, word)
@@ -59,16 +60,51 @@ def propose(
             for hunk, why in made[path].refused:
                 left.append(Left(path, shown_line(files.shown[path], word, hunk.new[0]), why))
     found_pieces = pieces({path: edits.made for path, edits in made.items()}, files.before, after)
-    grouped = groups(found_pieces)
+    changes = len(found_pieces) + sum(len(edits.refused) for edits in made.values())
     repaired: tuple[Finding, ...] = ()
     if against and found_pieces:
-        from patcher.recording.causes import repaired_findings, split_by_release
+        from patcher.recording.causes import judged
 
-        repaired = repaired_findings(session, files, base.verl, against)
+        found = judged(session, files, base.verl, against)
+        repaired = found.repaired
+        if base.fix is not None:
+            found_pieces, refused = _without_breaks(found_pieces, found.added, files, word)
+            left += refused
+    grouped = groups(found_pieces) if base.fix is None else [found_pieces] if found_pieces else []
+    if repaired and base.fix is None:
+        from patcher.recording.causes import split_by_release
+
         grouped = [part for group in grouped for part in split_by_release(group, repaired)]
-    changes = len(found_pieces) + sum(len(edits.refused) for edits in made.values())
     proposal = Proposal(base, files, (), tuple(left), changes, tuple(known), repaired)
     return with_records(session, proposal, [Group(tuple(group)) for group in grouped])
+
+
+def _without_breaks(
+    found: Sequence[Piece], added: Sequence[Finding], files: Files, word: str
+) -> tuple[list[Piece], list[Left]]:
+    """The changes without those with which `check` finds a break more, and without those that need these."""
+    from patcher.recording.causes import brings
+    from patcher.recording.porting import missing
+
+    breaks = [one for one in added if one.severity == "break"]
+    why = {index: one for index, piece in enumerate(found) for one in breaks if brings(one, piece)}
+    left = [
+        Left(
+            found[index].file,
+            line_of(found[index], files, word),
+            phrase("check finds with it: {what}", what=one.detail),
+        )
+        for index, one in why.items()
+    ]
+    kept = [piece for index, piece in enumerate(found) if index not in why]
+    for file in {found[index].file for index in why}:
+        hunks = [piece.made.hunk for piece in kept if piece.file == file]
+        lacking = missing(files.before[file], with_hunks(files.before[file], files.after[file], hunks), lambda *_: True)
+        if lacking:
+            needs = phrase("it needs {names}, which come with a change that is left", names=", ".join(sorted(lacking)))
+            left += [Left(file, line_of(piece, files, word), needs) for piece in kept if piece.file == file]
+            kept = [piece for piece in kept if piece.file != file]
+    return kept, left
 
 
 def _read(base: Base, only: Collection[str], word: str) -> tuple[dict[str, tuple[str, str, str]], list[Left]]:
@@ -124,15 +160,17 @@ def _texts(path: str, base: Base, word: str) -> Left | tuple[str, str, str]:
 
 def _record(name: str, group: Sequence[Piece], base: Base, told: Sequence[str]) -> Record:
     title = describing.title(group, base.subject)
-    reason = describing.reason(base.name, told)
+    fix = base.fix
+    reason = describing.reason(base.name, told) if fix is None else describing.reason_of_fix(fix)
     return Record(
         id=name,
         title=str(title),
         reason=str(reason),
-        lifetime="fork-only",
-        when=When(),
+        lifetime="fork-only" if fix is None else "until-upstream",
+        upstream=fix.address or None if fix is not None else None,
+        when=When({"verl": f"<{fix.since}"} if fix is not None and fix.since else {}),
         edits=tuple(edit for piece in group for edit in piece.made.edits),
-        tags=("fork",),
+        tags=("fork",) if fix is None else ("backport",),
         zh=Text(title.render("zh"), reason.render("zh")),
     )
 

@@ -26,7 +26,7 @@ _MOST_LEFT = 12
 def record_report(found: Proposal, session: Session, saved: Saved | None, *, diff: bool) -> Iterator[Part]:
     """`saved`: None where nothing was written."""
     if session.output == "json":
-        yield Json(_json(found, session, saved))
+        yield Json(record_json(found, session, saved))
         return
     tongue = language()
     count = phrase(
@@ -45,6 +45,12 @@ def record_report(found: Proposal, session: Session, saved: Saved | None, *, dif
         )
         yield Lines(show(text, tongue))
     yield Lines("")
+    yield from records_found(found, session, saved, diff=diff)
+
+
+def records_found(found: Proposal, session: Session, saved: Saved | None, *, diff: bool) -> Iterator[Part]:
+    """The records, what is in none, and what comes next."""
+    tongue = language()
     if found.records:
         yield Table([_row(one, found, session.config.marker, tongue) for one in found.records])
         yield Lines("")
@@ -119,7 +125,8 @@ def _end(found: Proposal, session: Session, saved: Saved | None, tongue: Languag
     yield show(phrase("Next: {command}", command=command_line(session, "adopt", "--all")), tongue)
 
 
-def _json(found: Proposal, session: Session, saved: Saved | None) -> dict[str, Any]:
+def record_json(found: Proposal, session: Session, saved: Saved | None) -> dict[str, Any]:
+    """The one object of `--format json`."""
     paths = {path.stem: str(path) for path in saved.paths} if saved is not None else {}
     return {
         "root": str(session.tree.root),

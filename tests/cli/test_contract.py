@@ -37,6 +37,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "record": ("record", "--dry-run"),
     "new": ("new", "mine", "--at", "verl/server.py:3", "--dry-run"),
     "adopt": ("adopt", "--all", "--dry-run"),
+    "backport": ("backport", "HEAD", "--dry-run"),
     "rebase": ("rebase", "HEAD", "--dry-run"),
     "check": ("check", "--against", "vllm==none"),
     "pins": ("pins",),
@@ -182,9 +183,16 @@ def test_a_command_in_odd_surroundings(place: Place, name: str, fault: str) -> N
     holds(place.run("--format", "json", *arguments(place, name), fault=FAULTS[fault]), FAULTS[fault], in_json=True)
 
 
+FORMS = [
+    (name, fault, "json" if (row + column) % 2 else "text")
+    for row, name in enumerate(CASES)
+    for column, fault in enumerate(FAULTS)
+]
+"""By turns, so that each command and each fault meets both."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["text", "json"])
-@pytest.mark.parametrize(("name", "fault"), ALL)
+@pytest.mark.parametrize(("name", "fault", "form"), FORMS)
 def test_every_command_in_all_odd_surroundings(place: Place, name: str, fault: str, form: str) -> None:
     odd = FAULTS[fault]
     require(odd)

@@ -37,6 +37,7 @@ NEEDS_MORE = (
     "record",
     "adopt",
     "new",
+    "backport",
     "rebase",
 )
 NEEDS_MORE_YET = ("clean", "data", "verify --level", "render")

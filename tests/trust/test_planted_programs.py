@@ -20,6 +20,7 @@ LOOKING: dict[str, list[list[str]]] = {
     "record": [["--dry-run"], ["--yes"]],
     "new": [["mine", "--at", "verl/__init__.py:1"]],
     "adopt": [["--all"]],
+    "backport": [["HEAD", "--dry-run"]],
     "rebase": [["HEAD", "--dry-run"]],
     "check": [["--no-since"]],
     "pins": [["--to", "vllm==0.12.0"]],

@@ -55,6 +55,7 @@ CALLS = (
     Call(("job", "status", *_REFUSES), todo=True),
     Call(("record", "--help")),
     Call(("record",)),
+    Call(("backport", "--help")),
     Call(("rebase", "--help")),
     Call(("new", "our-port", "--at", "verl/none.py:1"), todo=True),
     Call(("data", "report", "data.parquet"), todo=True),
