@@ -61,6 +61,9 @@ def figures(folder: Path, rounds: int, *, runner: bool) -> Iterator[Figure | Amo
     from bench.recording import recording
 
     yield from recording(folder)
+    from bench.importing import importing
+
+    yield from importing(folder, rounds)
     yield from checks(folder, rounds)
     yield from growth(folder, rounds)
     yield from matrix(RELEASES if runner else RELEASES[:1])
