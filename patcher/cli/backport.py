@@ -14,7 +14,7 @@ from patcher.session.session import Session
 
 
 @click.command("backport", cls=Command)
-@click.argument("commits", nargs=-1, required=True, metavar="COMMIT|A..B...")
+@click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
 @click.option(
     "--upstream",
     metavar="CLONE",

@@ -69,6 +69,10 @@ EXAMPLES: Mapping[str, Examples] = {
         ("uky-patch rebase 0.7.1 --dry-run", "What becomes of each of this fork's records on verl 0.7.1."),
         ("uky-patch rebase upstream/main --branch onto-main", "The same onto a commit, as a branch of this name."),
     ),
+    "docs": (
+        ("uky-patch docs", "What this fork changes, as Markdown."),
+        ("uky-patch docs --write", "As MIGRATION.md and MIGRATION.zh-CN.md; verify then says when they are stale."),
+    ),
     "check": (
         ("uky-patch check --against vllm==0.20.2", "What this fork loses with vLLM 0.20.2."),
         ("uky-patch check --verl 0.7.0 --against vllm==0.20.2", "The same for a verl release instead of a fork."),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from patcher.check.untried import untried
 from patcher.checks import Check, Status
 from patcher.i18n import Phrase, phrase
-from patcher.patching.status import records_status
+from patcher.patching.change_record import NAMES, fork_state, state_of
+from patcher.patching.status import RecordsStatus, records_status
 from patcher.plan.outcome import RecordOutcome
 from patcher.session.pre_images import BEGIN_ANEW, MERGE
 from patcher.session.session import NAME_IT, Session
@@ -54,7 +55,19 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
         checks.append(
             Check("unrecorded", "markers", "warn", 0.0, text, phrase("write a record for them, or take them out"))
         )
+    checks += _document_checks(session, found)
     return tuple(checks)
+
+
+def _document_checks(session: Session, found: RecordsStatus) -> Iterator[Check]:
+    """One for each MIGRATION.md that `docs` has written and that no longer says what the fork is."""
+    started = time.monotonic()
+    there = [name for name in NAMES if state_of(session.tree.root, name, "") == "stale"]
+    basis = fork_state(session, found).basis if there else ""
+    for name in there:
+        if state_of(session.tree.root, name, basis) == "stale":
+            text = phrase("is of other records, marked lines, pins or hosts than the tree")
+            yield Check(f"file {name}", "markers", "warn", time.monotonic() - started, text, "uky-patch docs --write")
 
 
 def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> str:

@@ -116,7 +116,7 @@ def _subjects(records: Sequence[Record], language: Language) -> dict[str, list[R
     """Records by the first of their tags, in the order of `SUBJECTS`, opt-in ones behind the others."""
     found: dict[str, list[RecordEntry]] = {}
     for record in sorted(records, key=lambda record: (_place(_subject(record)), not record.enabled, record.id)):
-        found.setdefault(_subject(record), []).append(_entry(record, language))
+        found.setdefault(_subject(record), []).append(record_entry(record, language))
     return found
 
 
@@ -130,7 +130,8 @@ def _place(subject: str) -> tuple[int, str]:
     return known, subject
 
 
-def _entry(record: Record, language: Language) -> RecordEntry:
+def record_entry(record: Record, language: Language) -> RecordEntry:
+    """One record, in words."""
     text = text_of(record, language)
     files = [
         (file, [show(in_words(edit), language) for edit in record.edits if edit.file == file]) for file in record.files

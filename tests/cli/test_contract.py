@@ -39,6 +39,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "adopt": ("adopt", "--all", "--dry-run"),
     "backport": ("backport", "HEAD", "--dry-run"),
     "rebase": ("rebase", "HEAD", "--dry-run"),
+    "docs": ("docs",),
     "check": ("check", "--against", "vllm==none"),
     "pins": ("pins",),
     "migrate": ("migrate", "-no-host"),

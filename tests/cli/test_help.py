@@ -109,7 +109,7 @@ def test_help_fits_the_terminal_and_nothing_is_cut(
         for line in text.splitlines():
             alone = re.fullmatch(r" *(uky-patch .*|\S+|--[\w-]+ \[\S+\])", line)
             assert width(line) <= columns or alone, line
-            assert not line.endswith("...") or line.endswith(("]...", "LOG|HOST...")), line
+            assert not line.endswith("...") or line.endswith(("]...", "LOG|HOST...", "COMMIT...")), line
 
 
 def test_every_word_of_the_texts_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ LOOKING: dict[str, list[list[str]]] = {
     "adopt": [["--all"]],
     "backport": [["HEAD", "--dry-run"]],
     "rebase": [["HEAD", "--dry-run"]],
+    "docs": [[], ["--write"]],
     "check": [["--no-since"]],
     "pins": [["--to", "vllm==0.12.0"]],
     "migrate": [["nobody@127.0.0.1:1", "--dry-run"], ["nobody@127.0.0.1:1"]],

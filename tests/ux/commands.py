@@ -57,6 +57,7 @@ CALLS = (
     Call(("record",)),
     Call(("backport", "--help")),
     Call(("rebase", "--help")),
+    Call(("docs", "--help")),
     Call(("new", "our-port", "--at", "verl/none.py:1"), todo=True),
     Call(("data", "report", "data.parquet"), todo=True),
     Call(("model", "newest", "models"), todo=True),
