@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.exception_message import Told
 from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
@@ -31,6 +32,51 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class Direction:
+    """What the releases of a package say of a name that one of them lacks."""
+
+    distribution: str
+    symbol: str
+    removed_in: str = ""
+    """The first release of those that lack it up to the one at hand."""
+    added_in: str = ""
+    """The first later release that has it."""
+    moved_to: str = ""
+    """Where the version at hand has it instead."""
+    unknown: Phrase | Phrases | str = NOTHING
+    """Why nothing can be said."""
+    against: tuple[str, ...] = ()
+    """What is installed and refuses the release that has it: `vllm 0.20.2: transformers>=4.56,<5`."""
+
+    @property
+    def requirement(self) -> str:
+        """What to install, as pip takes it; "" where nothing is known to have the name."""
+        if self.removed_in:
+            return f"{self.distribution}<{self.removed_in}"
+        return f"{self.distribution}>={self.added_in}" if self.added_in else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the failure itself says, where no record covers it."""
+
+    sentence: Phrase
+    told: Told | None = None
+    """The parts of the message, where it is of a known shape."""
+    raised_at: str = ""
+    """The innermost frame: `mbridge/core/util.py:83`."""
+    own: str = ""
+    """The innermost frame outside of installed packages."""
+    remedy: str = ""
+    """The sentence of the message that says what to do."""
+    direction: Direction | None = None
+    nearest: tuple[str, ...] = ()
+    """Keys of the tree's configuration that the missing one may have meant."""
+    search: str = ""
+    """A link that searches public threads for the message."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A symptom in the log. `symptom` is None for a failure that no record covers."""
 
@@ -39,6 +85,7 @@ class Finding:
     place: LogLine
     count: int = 1
     fixes: tuple[Offer, ...] = ()
+    explanation: Explanation | None = None
 
     @property
     def id(self) -> str:
@@ -122,4 +169,29 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "kind": symptom.kind if symptom is not None else "failure",
         "topic": symptom.topic if symptom is not None else None,
         "notes": [str(offer.note) for offer in finding.fixes if offer.note],
+        "explanation": _explanation(finding.explanation) if finding.explanation is not None else None,
+    }
+
+
+def _explanation(one: Explanation) -> dict[str, Any]:
+    direction = one.direction
+    return {
+        "sentence": str(one.sentence),
+        "raised_at": one.raised_at,
+        "own": one.own,
+        "remedy": one.remedy,
+        "direction": None
+        if direction is None
+        else {
+            "package": direction.distribution,
+            "symbol": direction.symbol,
+            "removed_in": direction.removed_in,
+            "added_in": direction.added_in,
+            "moved_to": direction.moved_to,
+            "requirement": direction.requirement,
+            "refused_by": list(direction.against),
+            "unknown": str(direction.unknown),
+        },
+        "nearest": list(one.nearest),
+        "search": one.search,
     }

@@ -87,6 +87,8 @@ class Raised:
     """Lines of its traceback that name the innermost frames, those of verl and of own code first of all."""
     before: tuple[LogLine, ...] = ()
     """The lines of the log before it."""
+    message: tuple[str, ...] = ()
+    """The lines of its message, the first with its name; only of one that ended a traceback."""
 
 
 @dataclass(slots=True)

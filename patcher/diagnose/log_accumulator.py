@@ -120,6 +120,7 @@ class Exceptions:
         chained: bool = False,
         handled: bool = False,
         frames: tuple[LogLine, ...] = (),
+        message: tuple[str, ...] = (),
     ) -> Raised | None:
         """Add one; return it if its lines before are still to be reported. `progress`: the offset of the last sign."""
         key = f"{chained}{handled}{_NUMBER.sub('0', place.text[:200])}"
@@ -128,12 +129,12 @@ class Exceptions:
             known.last = place
             if known.place.offset >= progress:
                 return None
-            known.place, known.phase, known.frames = place, phase, frames
+            known.place, known.phase, known.frames, known.message = place, phase, frames, message
             return known
         kept = self._first if len(self._first) < MOST else self._last
         if len(kept) >= MOST:
             kept.pop(next(iter(kept)))
-        kept[key] = Raised(name, place, place, nature, chained, handled, 1, phase, frames)
+        kept[key] = Raised(name, place, place, nature, chained, handled, 1, phase, frames, (), message)
         return kept[key]
 
 
@@ -240,6 +241,7 @@ class LogAccumulator:
                 chained=one.chained,
                 handled=one.handled,
                 frames=one.frames,
+                message=one.message,
             )
             if raised is not None and not one.chained:
                 raised.before = line.before(_BEFORE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
@@ -61,6 +61,8 @@ LINES = 800
 """Lines that are gone through behind a header: eight processes may print tracebacks of 100 lines at once."""
 _BEHIND = 25
 """Lines of the same speaker behind an exception in which a chain goes on: its message may have that many."""
+_MESSAGE = 12
+"""Lines of a message that are kept, behind its first."""
 _FRAMES = 6
 """Frames that are kept: what a reader looks at, innermost last."""
 
@@ -92,6 +94,8 @@ class Ended:
     frames: tuple[LogLine, ...]
     phase: Phase | None
     """As its frames tell it."""
+    message: tuple[str, ...] = ()
+    """Its lines, the first with its name."""
 
 
 @dataclass(slots=True)
@@ -101,6 +105,7 @@ class _Link:
     nature: Nature
     frames: tuple[LogLine, ...]
     phase: Phase | None = None
+    message: list[str] = field(default_factory=list)
     then: str = ""
     """How the next of the chain came of it: `direct`, `handling`, or "" for a wrapper that carries it."""
 
@@ -156,7 +161,7 @@ class _TracebackReader:
         if links and links[root].nature != "exception":
             root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
         exceptions = tuple(
-            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames, one.phase)
+            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames, one.phase, tuple(one.message))
             for at, one in enumerate(links)
         )
         return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
@@ -229,7 +234,7 @@ class _TracebackReader:
                 self._frames.append(place)
                 self._margin = max(_indent(text) - 2, 0)
             if not self._margin or _indent(text) != self._margin:
-                return self._count_other_line()
+                return self._count_other_line(text)
             text = text.lstrip()
         if text.startswith((_DIRECT, _HANDLING)) and self._links:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
@@ -237,11 +242,11 @@ class _TracebackReader:
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
             phase = phase_of_frames(frame.text for frame in self._frames)
-            self._links.append(_Link(found["name"], place, kind, _telling_frames(self._frames), phase))
+            self._links.append(_Link(found["name"], place, kind, _telling_frames(self._frames), phase, [text]))
             self._frames = []
             self._since = 0
             return True
-        return self._count_other_line()
+        return self._count_other_line(text)
 
     def _offset_of_header(self) -> int:
         return self._start + self._block.offset - self._block.begin
@@ -252,9 +257,11 @@ class _TracebackReader:
         open_wrapper = bool(self._links) and self._links[-1].nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
-    def _count_other_line(self) -> bool:
+    def _count_other_line(self, text: str) -> bool:
         if not self._links or self._frames:
             return True
+        if self._since == len(self._links[-1].message) - 1 < _MESSAGE and not strip_labels(text).level:
+            self._links[-1].message.append(text)
         self._since += 1
         return self._since <= _BEHIND
 

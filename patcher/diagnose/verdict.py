@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.explaining import explain
 from patcher.diagnose.line_meaning import is_noise, is_passed_on
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.logs.labels import strip_labels
@@ -89,6 +90,8 @@ _STALL = 1.7
 """At best, for what makes a run stand still: what ended it in the end says more."""
 _ASIDE = 1.6
 """At best, for what a process says that only keeps house."""
+_GENERIC = 0.5
+"""Added for a record of many causes: after a specific one, before an exception that no record covers."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
 # A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
@@ -120,6 +123,7 @@ class Candidate:
     about: tuple[LogLine, ...] = ()
     """Lines that show it."""
     weight: int = 0
+    raised: Raised | None = None
 
 
 def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
@@ -162,13 +166,21 @@ def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
 
 def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
     symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
-    rank = _KNOWN[symptom.part]
+    rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
     if seen & set(symptom.follows) - {symptom.id}:
         rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
     rank = max(rank, _ASIDE) if hit.aside else rank
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
-    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight)
+    raised = _raised_at(hit.start, evidence) if symptom.generic else None
+    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
+
+
+def _raised_at(place: LogLine, evidence: Evidence) -> Raised | None:
+    """The exception whose line that is."""
+    return next(
+        (one for one in evidence.raised if (one.place.file, one.place.number) == (place.file, place.number)), None
+    )
 
 
 def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
@@ -176,7 +188,8 @@ def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, i
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    return Candidate(rank, one.place, one.count, survived, None, one.phase, (*one.before, *one.frames, one.place))
+    about = (*one.before, *one.frames, one.place)
+    return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)
 
 
 def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
@@ -346,7 +359,9 @@ def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Finding:
     fixes = fixes_for(one.symptom, context) if one.symptom is not None else ()
-    return Finding(one.symptom, role, one.place, one.count, fixes)
+    unknown = role == "root" and (one.symptom is None or one.symptom.generic)
+    explanation = explain(one.place, one.raised, context.versions) if unknown else None
+    return Finding(one.symptom, role, one.place, one.count, fixes, explanation)
 
 
 def _findings_of_metrics(

@@ -176,6 +176,7 @@ SYMPTOM = Shape(
         "topic": choice(TOPICS),
         "part": choice(get_args(Part), default="cause"),
         "phase": texts(one_of(PHASES)),
+        "generic": flag(False),
         "follows": texts(),
         "times": whole(1),
         "source": text(blank=True, default=""),

@@ -113,6 +113,8 @@ class Symptom:
     part: Part = "cause"
     phase: tuple[Phase, ...] = ()
     """Where it belongs; empty for anywhere."""
+    generic: bool = False
+    """Whether it covers many causes of one shape: a specific cause goes before it."""
     follows: tuple[str, ...] = ()
     """Symptoms that it is a consequence of, where both are seen, whatever their order."""
     times: int = 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Verdict
+from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
-from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import width, wrapped
@@ -108,8 +109,12 @@ def _phases(found: Diagnosis, tongue: Language) -> str:
 
 def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> Iterator[str]:
     symptom = root.symptom
+    explanation = root.explanation
     if symptom is None:
         unknown = phrase("not known: no record covers it; the lines around it:")
+        sentence = _sentence(explanation)
+        if sentence is not None:
+            unknown = phrase("{sentence} (read from the exception; no record covers it)", sentence=sentence)
         yield from _item(phrase("root"), show(unknown, tongue), tongue, columns)
     else:
         words = symptom.zh if tongue == "zh" else symptom
@@ -118,9 +123,50 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
     yield from _quoted(_about(root, found), root.place)
     if symptom is not None:
         yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue, columns)
+    if symptom is not None and (sentence := _sentence(explanation)) is not None:
+        yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
+    if explanation is not None:
+        yield from _explained(explanation, tongue, columns)
     for number, offer in enumerate(root.fixes, 1):
         label = phrase("fix {number}", number=number) if len(root.fixes) > 1 else phrase("fix")
         yield from _fix(label, offer, tongue, columns)
+
+
+def _sentence(one: Explanation | None) -> Phrase | None:
+    """What an exception of a known shape says."""
+    return one.sentence if one is not None and one.told is not None else None
+
+
+def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str]:
+    """What the message and the releases say, and where to look further."""
+    if one.own:
+        yield from _item(phrase("own code"), one.own, tongue, columns)
+    direction = one.direction
+    if direction is not None:
+        yield from _item(phrase("releases"), show(_of_releases(direction), tongue), tongue, columns)
+        if direction.requirement:
+            yield f"{_label(phrase('to try'), tongue)}{to_paste(f'pip install {shlex.quote(direction.requirement)}')}"
+        for other in direction.against:
+            refused = phrase("pip would refuse that, because of {requirement}", requirement=other)
+            yield from _item(phrase("but"), show(refused, tongue), tongue, columns)
+    if one.nearest:
+        yield from _item(phrase("nearest"), ", ".join(one.nearest), tongue, columns)
+    if one.remedy:
+        yield from _item(phrase("it says"), one.remedy, tongue, columns)
+    if one.search:
+        yield f"{_label(phrase('search'), tongue)}{one.search}"
+
+
+def _of_releases(one: Direction) -> Phrase | Phrases | str:
+    fields = {"symbol": one.symbol, "name": one.distribution}
+    if one.moved_to:
+        text = "{name} has {symbol} as {place} since {version}"
+        return phrase(text, version=one.removed_in, place=one.moved_to, **fields)
+    if one.removed_in:
+        return phrase("{name} has {symbol} no longer since {version}", version=one.removed_in, **fields)
+    if one.added_in:
+        return phrase("{name} has {symbol} only since {version}", version=one.added_in, **fields)
+    return one.unknown
 
 
 def _where(place: LogLine) -> str:

@@ -97,7 +97,7 @@ def moved_symbol(program: Program, module: str, name: str | None, baseline: Prog
         return ""
     wanted = _kind_before(baseline, f"{module}.{name}")
     key = ("moved", module, name, wanted)
-    return program.once(key, lambda: _moved(program.symbols(module), module, name, wanted), "")
+    return program.once(key, lambda: moved_in(program.symbols(module), module, name, wanted), "")
 
 
 def moved_module(program: Program, dotted: str) -> str:
@@ -131,7 +131,8 @@ def _kind_of(definition: Definition) -> Kind | None:
             return None
 
 
-def _moved(symbols: Symbols, module: str, name: str, wanted: Kind | None) -> str:
+def moved_in(symbols: Symbols, module: str, name: str, wanted: Kind | None = None) -> str:
+    """The dotted name in these sources; `wanted`: what it stood for, where that is known."""
     found: dict[str, Kind] = {}
     for place, keyword in symbols.text.definitions(name):
         if not _ASIDE & set(place.split(".")):

@@ -1,0 +1,166 @@
+"""What an exception's message says, in parts: which name, argument, key, file or version is the matter.
+
+    ImportError: cannot import name 'AutoModelForVision2Seq' from 'transformers' (/opt/…/transformers/__init__.py)
+                 ▲ missing-name     ▲ symbol: transformers.AutoModelForVision2Seq
+
+The shapes of messages are those of Python, of importlib, of torch, of hydra and omegaconf, and of pkg_resources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Matter = Literal[
+    "missing-name",
+    "missing-module",
+    "missing-attribute",
+    "unexpected-argument",
+    "missing-argument",
+    "too-many-arguments",
+    "version",
+    "config-key",
+    "config-value",
+    "key",
+    "file",
+    "shape",
+    "dtype",
+    "device",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The parts of a message; "" for what it does not tell."""
+
+    matter: Matter
+    symbol: str = ""
+    """The dotted name that is missing, `vllm.lora.models.LoRAModel`, or what was called, `Engine.__init__`."""
+    names: tuple[str, ...] = ()
+    """Arguments, a key, a path, or what does not fit together."""
+    wanted: str = ""
+    found: str = ""
+
+    @property
+    def package(self) -> str:
+        """The package that the missing name is of; "" where only a class or a function is known by its own name."""
+        return self.symbol.partition(".")[0] if self.matter in ("missing-name", "missing-module") else ""
+
+
+_NAME = r"[A-Za-z_]\w*"
+_DOTTED = rf"{_NAME}(?:\.{_NAME})*"
+_CALL = rf"(?P<symbol>(?:{_NAME}\.)*(?:<locals>\.)?(?:<lambda>|{_NAME}))\(\)"
+_ITS_NAME = rf"'(?P<names>{_NAME})'"
+_MODULE, _LAST = rf"'(?P<module>{_DOTTED})'", rf"'(?P<last>{_NAME})'"
+_WANTED = r"(?P<wanted>[<>=!~]=?\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
+_FOUND = r"(?P<found>\d[\w.+!-]*\w|\d)"
+_PROJECT = r"(?P<names>[\w.-]+?)"
+_SIZE = r"torch\.Size\([^)]*\)"
+
+_SHAPES: tuple[tuple[Matter, str], ...] = (
+    ("missing-name", rf"cannot import name {_LAST} from (?:partially initialized module )?{_MODULE}"),
+    ("missing-module", rf"No module named '(?P<symbol>{_DOTTED})'"),
+    ("missing-name", rf"module {_MODULE} has no attribute {_LAST}"),
+    ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
+    ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only|multiple values for).*? {_ITS_NAME}"),
+    ("missing-argument", rf"{_CALL} missing \d+ required (?:positional|keyword-only) arguments?: (?P<several>'.*')"),
+    ("too-many-arguments", rf"{_CALL} takes (?P<wanted>.+?) positional arguments? but (?P<found>\d+)"),
+    ("version", rf"{_PROJECT}\s*{_WANTED} is required\b.*?but found (?:[\w.-]+?==)?{_FOUND}"),
+    ("version", rf"\({_PROJECT} {_FOUND} \(.*\), Requirement\.parse\('[\w.-]+?{_WANTED}'\)\)"),
+    ("version", rf"{_PROJECT} {_FOUND} is (?:installed )?(?:but|not)\b.*?{_WANTED}"),
+    ("config-key", r"Key '(?P<names>[^']+)' is not in struct"),
+    ("config-key", r"Could not override '(?P<names>[^']+)'"),
+    ("config-key", r"Key '(?P<names>[^']+)' not in '(?P<symbol>\w+)'"),
+    ("config-value", r"Missing mandatory value: (?P<names>[\w.]+)"),
+    ("file", r"No such file or directory: '(?P<names>[^']+)'"),
+    ("file", r"(?:can't open file|Not a directory:|Is a directory:) '(?P<names>[^']+)'"),
+    ("shape", r"mat1 and mat2 shapes cannot be multiplied \((?P<found>[\dx]+) and (?P<wanted>[\dx]+)\)"),
+    ("shape", r"size of tensor a \((?P<found>\d+)\) must match the size of tensor b \((?P<wanted>\d+)\)"),
+    (
+        "shape",
+        rf"size mismatch for (?P<names>[\w.]+): .*?(?P<found>{_SIZE}) .*? model is (?P<wanted>{_SIZE})",
+    ),
+    ("shape", r"shape '(?P<wanted>\[[^]]*\])' is invalid for input of size (?P<found>\d+)"),
+    ("dtype", r"to have the same dtype, but got: (?P<found>[\w: ]+) != (?P<wanted>[\w: ]+)"),
+    ("dtype", r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)"),
+    ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
+)
+_PATTERNS = tuple((matter, re.compile(pattern)) for matter, pattern in _SHAPES)
+_KEY = re.compile(r"KeyError: (?P<quote>['\"])(?P<name>.+?)(?P=quote)$")
+_FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
+
+
+def told_by(lines: Sequence[str]) -> Told | None:
+    """The parts of a message, whose first line begins with the exception's name; None for one of no known shape.
+
+    A message may carry another: `RuntimeError: Failed to import transformers.x because of the following error (look up
+    to see its traceback):` has what counts on its next line.
+    """
+    for line in lines:
+        for matter, pattern in _PATTERNS:
+            found = pattern.search(line)
+            if found is not None:
+                return _told(matter, found.groupdict(), lines)
+        if (key := _KEY.search(line.rstrip())) is not None:
+            return Told("key", names=(key["name"],))
+    return None
+
+
+def _told(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) -> Told:
+    def part(name: str) -> str:
+        return (parts.get(name) or "").strip()
+
+    symbol = part("symbol") or ".".join(filter(None, (part("module"), part("last"))))
+    names = tuple(re.findall(r"'([^']+)'", part("several"))) or ((part("names"),) if part("names") else ())
+    if matter == "config-key":
+        full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
+        names = (full,) if full else names
+    return Told(matter, symbol, names, part("wanted"), part("found"))
+
+
+_ADVICE = (
+    r"please (?!see|refer|report|file|open|check the log|note)",
+    r"try (?:to |setting|adding|running|using|reducing|increasing)",
+    r"did you mean",
+    r"you (?:can|should|need to|must|may want to)\b",
+    r"consider (?:setting|using|enabling|increasing|reducing)",
+    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
+    r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
+    r"must be (?:one of|in)",
+    r"(?:pip|conda|apt|apt-get) install ",
+    r"set (?:the environment variable |`?[A-Z_]{4,})",
+    r"use `[^`]+` instead",
+    r"instead use",
+    r"make sure (?:that |to )",
+    r"(?:upgrade|downgrade|install) ",
+)
+_REMEDY = re.compile(
+    rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
+)
+_LONGEST = 300
+"""Characters of a remedy that are quoted."""
+
+
+def remedy_in(lines: Sequence[str]) -> str:
+    """The sentence of a message that says what to do; "" where none does."""
+    text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
+    found = _REMEDY.search(text)
+    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
+
+
+_VOLATILE = (
+    (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
+    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
+    (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), ""),
+)
+_MOST_SEARCHED = 160
+
+
+def to_search_for(line: str) -> str:
+    """A message without what differs from run to run: paths, addresses, numbers of processes."""
+    for pattern, put in _VOLATILE:
+        line = pattern.sub(put, line)
+    return " ".join(line.split())[:_MOST_SEARCHED]

@@ -1,0 +1,151 @@
+"""What a failure says that no record covers: who asks for what, and what the message itself advises.
+
+An exception of a known shape becomes a sentence, `mbridge 0.15.1 (mbridge/core/util.py:83) asks for
+ModelType.encoder_and_decoder, which megatron-core 0.18.0 does not have`. Nothing is guessed: what the message, the
+frames and the known versions do not tell is not said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote_plus
+
+from patcher.diagnose.diagnosis import Explanation
+from patcher.diagnose.evidence import LogLine, Raised
+from patcher.diagnose.exception_message import Told, remedy_in, to_search_for, told_by
+from patcher.i18n import Phrase, phrase
+
+_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?P<inner>.+)$")
+_OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
+_DISTRIBUTIONS = {"megatron": "megatron-core", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python"}
+"""Of modules that are called otherwise than what is installed for them."""
+_SEARCH = "https://github.com/search?type=issues&q="
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A place in code. `package`: the top-level module of an installed package, `verl` for a tree of it, else ""."""
+
+    path: str
+    line: int
+    package: str
+    installed: bool
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+def frame_of(text: str) -> Frame | None:
+    """The frame of a line of a traceback, its path cut to what is below the folder of packages or the tree."""
+    found = _FRAME.search(text)
+    if found is None:
+        return None
+    path, line = found["path"], int(found["line"])
+    inner = _INSTALLED.search(path)
+    if inner is not None:
+        return Frame(inner["inner"], line, inner["inner"].split("/")[0].removesuffix(".py"), True)
+    if _OF_PYTHON.search(path):
+        return Frame(path, line, "", True)
+    at = path.rfind("/verl/")
+    return Frame(path[at + 1 :], line, "verl", False) if at >= 0 else Frame(path, line, "", False)
+
+
+def distribution(module: str) -> str:
+    """What is installed to have a module."""
+    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+
+
+def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) -> Explanation | None:
+    """The explanation of an exception; None where neither its message nor its frames say anything."""
+    lines = raised.message if raised is not None and raised.message else (place.text,)
+    told, remedy = told_by(lines), remedy_in(lines)
+    texts = [one.text for one in raised.frames] if raised is not None else []
+    frames = [frame for text in texts if (frame := frame_of(text)) is not None]
+    at = next((one for one in reversed(frames) if one.package), frames[-1] if frames else None)
+    own = next((one for one in reversed(frames) if not one.installed), None)
+    sentence = _sentence(told, at, versions) if told is not None else None
+    if sentence is None and not remedy and raised is None:
+        return None
+    if sentence is None:
+        sentence = phrase("{name}, raised at {place}", name=_name(lines[0]), place=at.shown if at is not None else "?")
+        if at is None:
+            sentence = phrase("{name}", name=_name(lines[0]))
+    return Explanation(
+        sentence,
+        told,
+        at.shown if at is not None else "",
+        own.shown if own is not None and own != at else "",
+        remedy,
+        search=_SEARCH + quote_plus(to_search_for(lines[0])),
+    )
+
+
+def _name(line: str) -> str:
+    return line.partition(":")[0].strip()[:80]
+
+
+def _who(at: Frame | None, versions: Mapping[str, str]) -> Phrase:
+    """`mbridge 0.15.1 (mbridge/core/util.py:83)`."""
+    if at is None:
+        return phrase("the program")
+    if not at.package:
+        return phrase("{place}", place=at.shown)
+    known = versions.get(distribution(at.package), "")
+    name = f"{at.package} {known}".strip()
+    return phrase("{name} ({place})", name=name, place=at.shown)
+
+
+def _owner(module: str, versions: Mapping[str, str]) -> str:
+    name = distribution(module)
+    return f"{name} {versions.get(name, '')}".strip()
+
+
+def _sentence(told: Told, at: Frame | None, versions: Mapping[str, str]) -> Phrase | None:
+    who = _who(at, versions)
+    names = ", ".join(told.names)
+    match told.matter:
+        case "missing-name":
+            text = "{who} asks for {symbol}, which {owner} does not have"
+            return phrase(text, who=who, symbol=told.symbol, owner=_owner(told.package, versions))
+        case "missing-module" if "." not in told.symbol:
+            return phrase("{who} imports {module}, which is not installed", who=who, module=told.symbol)
+        case "missing-module":
+            text = "{who} imports {module}, which {owner} does not have"
+            return phrase(text, who=who, module=told.symbol, owner=_owner(told.package, versions))
+        case "missing-attribute":
+            text = "{who} asks an object of {kind} for {name}, which it does not have"
+            return phrase(text, who=who, kind=told.symbol, name=names)
+        case "unexpected-argument":
+            text = "{who} passes {name} to {callee}, which does not take it"
+            return phrase(text, who=who, name=names, callee=told.symbol)
+        case "missing-argument":
+            return phrase("{who} calls {callee} without {names}", who=who, callee=told.symbol, names=names)
+        case "too-many-arguments":
+            text = "{who} passes {found} positional arguments to {callee}, which takes {wanted}"
+            return phrase(text, who=who, callee=told.symbol, found=told.found, wanted=told.wanted)
+        case "version":
+            text = "{who} needs {name} {wanted}, and {found} is installed"
+            return phrase(text, who=who, name=names, wanted=told.wanted, found=told.found)
+        case "config-key":
+            return phrase("the configuration has no key {name}", name=names)
+        case "config-value":
+            return phrase("the configuration has no value for {name}", name=names)
+        case "key":
+            return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(told.names[0]))
+        case "file":
+            return phrase("{who} looks for {path}, which is not there", who=who, path=names)
+        case "shape":
+            of = phrase("{who}, {name}", who=who, name=names) if names else who
+            return phrase(
+                "{of}: shapes do not fit, {found} against {wanted}", of=of, found=told.found, wanted=told.wanted
+            )
+        case "dtype":
+            text = "{who}: types of tensors do not fit, {found} against {wanted}"
+            return phrase(text, who=who, found=told.found, wanted=told.wanted)
+        case "device":
+            text = "{who}: tensors are on two devices, {found} and {wanted}"
+            return phrase(text, who=who, found=told.found, wanted=told.wanted)

@@ -1,0 +1,234 @@
+"""What a failure itself says, where no record covers it or only a generic one does."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from patcher.cli.app import run
+from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation
+from patcher.diagnose.directions import _direction, refusals
+from patcher.diagnose.exception_message import remedy_in, told_by
+from patcher.diagnose.nearest_keys import nearest_keys
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import FixContext, judge
+from tests.diagnose.diagnosed import symptom
+
+HEAD = "Traceback (most recent call last):\n"
+OWN = '  File "/work/fork/verl/trainer/main_ppo.py", line 30, in run\n    start()\n'
+LIBRARY = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/core/util.py", line 83, in get_model\n    x\n'
+
+
+def diagnosed(log: str, *symptoms: object, **versions: str) -> Diagnosis:
+    evidence = Scanner(symptoms).scan([("run.log", io.BytesIO(log.encode()))])  # type: ignore[arg-type]
+    return judge(evidence, FixContext(versions))
+
+
+def explained(message: str, frames: str = OWN + LIBRARY, **versions: str) -> Explanation:
+    root = diagnosed(HEAD + frames + message + "\n", **versions).root
+    assert root is not None
+    assert root.explanation is not None
+    return root.explanation
+
+
+WHO = "mbridge (mbridge/core/util.py:83)"
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (
+            "ImportError: cannot import name 'A' from 'megatron.core' (/x/__init__.py)",
+            f"{WHO} asks for megatron.core.A, which megatron-core 0.18.0 does not have",
+        ),
+        ("ModuleNotFoundError: No module named 'flash_attn'", f"{WHO} imports flash_attn, which is not installed"),
+        (
+            "ModuleNotFoundError: No module named 'megatron.core.x'",
+            f"{WHO} imports megatron.core.x, which megatron-core 0.18.0 does not have",
+        ),
+        (
+            "AttributeError: module 'megatron.core' has no attribute 'b'",
+            f"{WHO} asks for megatron.core.b, which megatron-core 0.18.0 does not have",
+        ),
+        (
+            "AttributeError: 'ModelType' object has no attribute 'encoder'",
+            f"{WHO} asks an object of ModelType for encoder, which it does not have",
+        ),
+        (
+            "AttributeError: type object 'ModelType' has no attribute 'encoder'",
+            f"{WHO} asks an object of ModelType for encoder, which it does not have",
+        ),
+        (
+            "TypeError: Engine.start() got an unexpected keyword argument 'log'",
+            f"{WHO} passes log to Engine.start, which does not take it",
+        ),
+        (
+            "TypeError: build() missing 2 required positional arguments: 'args' and 'tasks'",
+            f"{WHO} calls build without args, tasks",
+        ),
+        (
+            "TypeError: build() takes from 1 to 2 positional arguments but 3 were given",
+            f"{WHO} passes 3 positional arguments to build, which takes from 1 to 2",
+        ),
+        (
+            "ImportError: tokenizers>=0.19,<0.20 is required for a normal functioning of this module, but found "
+            "tokenizers==0.20.1.",
+            f"{WHO} needs tokenizers >=0.19,<0.20, and 0.20.1 is installed",
+        ),
+        ("KeyError: 'response_mask'", f"{WHO} looks for the key 'response_mask', which is not there"),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.parquet'",
+            f"{WHO} looks for /data/train.parquet, which is not there",
+        ),
+        (
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)",
+            f"{WHO}: shapes do not fit, 4x8 against 16x2",
+        ),
+        (
+            "RuntimeError: expected mat1 and mat2 to have the same dtype, but got: float != c10::BFloat16",
+            f"{WHO}: types of tensors do not fit, float against c10::BFloat16",
+        ),
+        (
+            "RuntimeError: Expected all tensors on one device, but found at least two devices, cuda:0 and cpu!",
+            f"{WHO}: tensors are on two devices, cuda:0 and cpu",
+        ),
+    ],
+)
+def test_a_message_of_a_known_shape_becomes_a_sentence(message: str, sentence: str) -> None:
+    found = explained(message, **{"megatron-core": "0.18.0"})
+    assert str(found.sentence) == sentence
+    assert found.raised_at == "mbridge/core/util.py:83"
+    assert found.own == "verl/trainer/main_ppo.py:30"
+
+
+def test_what_counts_may_stand_on_a_later_line_of_the_message() -> None:
+    found = explained(
+        "RuntimeError: Failed to import transformers.models.x because of the following error (look up to see its "
+        "traceback):\ncannot import name 'A' from 'megatron.core' (/x/__init__.py)"
+    )
+    assert "asks for megatron.core.A" in str(found.sentence)
+    config = (
+        "omegaconf.errors.ConfigAttributeError: Key 'b' is not in struct\n    full_key: trainer.b\n    object_type=dict"
+    )
+    assert str(explained(config).sentence) == "the configuration has no key trainer.b"
+
+
+def test_the_lines_of_a_log_behind_an_exception_are_no_message_of_it() -> None:
+    log = HEAD + OWN + "ValueError: bad\nINFO 01-01 10:00:00 [x.py:1] cannot import name 'A' from 'b'\n"
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert root.explanation.told is None
+
+
+def test_a_message_of_no_known_shape_is_not_explained_away() -> None:
+    found = explained("ValueError: something is odd")
+    assert (found.told, str(found.sentence)) == (None, "ValueError, raised at mbridge/core/util.py:83")
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("ValueError: No dtype. Please set dtype to float16. Bye.", "Please set dtype to float16."),
+        ("AttributeError: 'A' object has no attribute 'b'. Did you mean: 'c'?", "Did you mean: 'c'?"),
+        ("ValueError: Unsupported. Supported versions are 0.10 and 0.11", "Supported versions are 0.10 and 0.11"),
+        (
+            "ImportError: x is missing.\nYou can install it with `pip install x`.",
+            "You can install it with `pip install x`.",
+        ),
+        ("ValueError: please see the log above", ""),
+        ("ValueError: bad value", ""),
+    ],
+)
+def test_the_sentence_that_says_what_to_do_is_quoted(message: str, remedy: str) -> None:
+    assert remedy_in(message.split("\n")) == remedy
+
+
+def test_the_link_searches_for_the_message_without_what_differs_from_run_to_run() -> None:
+    found = explained("ValueError: no /home/me/x.bin at 0x7f00aa for pid=12, host 10.0.0.1:80")
+    assert found.search == "https://github.com/search?type=issues&q=ValueError%3A+no+at+for+host"
+
+
+def test_a_specific_cause_goes_before_a_generic_one_whatever_their_order() -> None:
+    generic = symptom("drift", "cannot import name", more="generic = true")
+    specific = symptom("memory", "CUDA out of memory")
+    log = f"{HEAD}{OWN}ImportError: cannot import name 'A' from 'b'\nCUDA out of memory\n"
+    found = diagnosed(log, generic, specific)
+    assert [(one.id, one.role) for one in found.findings] == [("memory", "root"), ("drift", "cascade")]
+    alone = diagnosed(f"{HEAD}{OWN}ImportError: cannot import name 'A' from 'b'\n", generic, specific).root
+    assert alone is not None
+    assert (alone.id, alone.explanation is not None) == ("drift", True)
+
+
+RELEASES = ["1.0", "1.1", "1.2", "2.0", "2.1"]
+
+
+@pytest.mark.parametrize(
+    ("there", "version", "expected"),
+    [
+        ({"1.0", "1.1"}, "2.0", ("1.2", "", "name<1.2")),
+        ({"2.0", "2.1"}, "1.1", ("", "2.0", "name>=2.0")),
+        ({"2.1"}, "1.0", ("", "2.1", "name>=2.1")),
+        (set(), "2.0", ("", "", "")),
+    ],
+)
+def test_the_releases_tell_which_one_has_the_name(
+    there: set[str], version: str, expected: tuple[str, str, str]
+) -> None:
+    found = _direction("name", "name.x", version, RELEASES, lambda release: release in there)
+    assert found is not None
+    assert (found.removed_in, found.added_in, found.requirement) == expected
+
+
+def test_nothing_is_said_of_a_name_that_the_version_has_or_that_nobody_can_decide() -> None:
+    assert _direction("name", "name.x", "2.0", RELEASES, lambda _: True) is None
+    undecided = _direction("name", "name.x", "2.0", RELEASES, lambda _: None)
+    assert undecided is not None
+    assert (undecided.requirement, bool(undecided.unknown)) == ("", True)
+
+
+def install(folder: Path, name: str, version: str, requires: str) -> None:
+    place = folder / f"{name}-{version}.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: {requires}\n"
+    )
+
+
+def test_what_pip_would_refuse_is_said(tmp_path: Path) -> None:
+    install(tmp_path, "engine", "0.20", "transformers>=5.1")
+    install(tmp_path, "other", "1.0", "transformers>=4,<6; extra == 'all'")
+    direction = Direction("transformers", "transformers.x", removed_in="5.0.0")
+    assert refusals([str(tmp_path)], direction, {}) == ("engine 0.20: transformers>=5.1",)
+    assert refusals([str(tmp_path)], direction, {"engine": "0.19"}) == ()
+    newer = Direction("transformers", "transformers.x", added_in="5.2.0")
+    assert refusals([str(tmp_path)], newer, {}) == ()
+
+
+def test_a_key_that_is_not_there_names_the_nearest_of_the_tree_s_configuration(tmp_path: Path) -> None:
+    folder = tmp_path / "verl/trainer/config"
+    folder.mkdir(parents=True)
+    (folder / "ppo_trainer.yaml").write_text("trainer:\n  total_epochs: 30\nactor:\n  kl_loss_coef: 0.1\n")
+    assert nearest_keys(tmp_path, "verl", "trainer.total_epoch") == ("trainer.total_epochs",)
+    assert nearest_keys(tmp_path, "verl", "+kl_loss_coef") == ("actor.kl_loss_coef",)
+    assert nearest_keys(tmp_path, "verl", "trainer.total_epochs") == ()
+    assert nearest_keys(tmp_path, "verl", "trainer.quite_another") == ()
+
+
+@pytest.mark.network
+def test_the_command_says_in_which_release_a_name_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(HEAD + OWN + "ImportError: cannot import name 'cdiv' from 'vllm.utils' (/x/vllm/utils.py)\n")
+    assert run(["--assume", "vllm==0.20.2", "--format", "json", "diagnose", str(log)]) == 1
+    (root,) = [one for one in json.loads(capsys.readouterr().out)["symptoms"] if one["role"] == "root"]
+    direction = root["explanation"]["direction"]
+    assert (direction["removed_in"], direction["moved_to"]) == ("0.11.1", "vllm.utils.math_utils.cdiv")
+
+
+def test_what_is_told_names_no_package_where_only_a_class_is_known() -> None:
+    told = told_by(["AttributeError: 'LlamaConfig' object has no attribute 'x'"])
+    assert told is not None
+    assert told.package == ""
