@@ -61,7 +61,7 @@ EXAMPLES: Mapping[str, Examples] = {
     "backport": (
         ("uky-patch backport 5cef3ca8d --upstream ../verl --dry-run", "What a commit of verl comes to on this tree."),
         (
-            "uky-patch backport v0.7.0..5cef3ca8d --against vllm==0.20.2",
+            "uky-patch backport v0.7.0..5cef3ca8d --diff",
             "A range, as one change.",
         ),
     ),
