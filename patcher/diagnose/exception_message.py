@@ -25,6 +25,11 @@ Matter = Literal[
     "config-value",
     "key",
     "file",
+    "undefined-name",
+    "none",
+    "unpacking",
+    "index",
+    "validation",
     "shape",
     "dtype",
     "device",
@@ -62,20 +67,40 @@ _SIZE = r"torch\.Size\([^)]*\)"
 _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("missing-name", rf"cannot import name {_LAST} from (?:partially initialized module )?{_MODULE}"),
     ("missing-module", rf"No module named '(?P<symbol>{_DOTTED})'"),
+    ("missing-module", rf"packages that were not found in your environment: (?P<symbol>{_NAME})"),
+    ("missing-name", rf"Error (?:locating target|loading) '(?P<symbol>{_DOTTED})'"),
     ("missing-name", rf"module {_MODULE} has no attribute {_LAST}"),
+    ("none", r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not \w+)|cannot unpack non-iterable NoneType"),
     ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
     ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only|multiple values for).*? {_ITS_NAME}"),
+    ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}|unrecognized arguments: (?P<several>--\S+)"),
     ("missing-argument", rf"{_CALL} missing \d+ required (?:positional|keyword-only) arguments?: (?P<several>'.*')"),
     ("too-many-arguments", rf"{_CALL} takes (?P<wanted>.+?) positional arguments? but (?P<found>\d+)"),
     ("version", rf"{_PROJECT}\s*{_WANTED} is required\b.*?but found (?:[\w.-]+?==)?{_FOUND}"),
+    ("version", rf"requires {_PROJECT}\s*{_WANTED}.*?, but you have [\w.-]+ {_FOUND}"),
     ("version", rf"\({_PROJECT} {_FOUND} \(.*\), Requirement\.parse\('[\w.-]+?{_WANTED}'\)\)"),
     ("version", rf"{_PROJECT} {_FOUND} is (?:installed )?(?:but|not)\b.*?{_WANTED}"),
     ("config-key", r"Key '(?P<names>[^']+)' is not in struct"),
+    (
+        "config-key",
+        r"Interpolation key '(?P<names>[^']+)' not found|ConfigAttributeError: Missing key (?P<several>\w+)",
+    ),
     ("config-key", r"Could not override '(?P<names>[^']+)'"),
     ("config-key", r"Key '(?P<names>[^']+)' not in '(?P<symbol>\w+)'"),
     ("config-value", r"Missing mandatory value: (?P<names>[\w.]+)"),
+    ("file", r"(?P<names>[\w.+-]+\.so[\w.]*): cannot open shared object file"),
+    ("file", r"Cannot find primary config '(?P<names>[^']+)'"),
     ("file", r"No such file or directory: '(?P<names>[^']+)'"),
     ("file", r"(?:can't open file|Not a directory:|Is a directory:) '(?P<names>[^']+)'"),
+    ("undefined-name", r"name '(?P<names>\w+)' is not defined|local variable '(?P<several>\w+)'"),
+    ("unpacking", r"values to unpack \(expected (?P<wanted>[^,)]+)(?:, got (?P<found>\d+))?\)"),
+    (
+        "index",
+        r"index (?P<found>-?\d+) is out of bounds for (?:dimension|axis) (?P<names>\d+) with size (?P<wanted>\d+)",
+    ),
+    ("validation", r"\d+ validation errors? for (?P<symbol>\w+)"),
+    ("shape", r"Expected size (?P<wanted>\d+) but got size (?P<found>\d+)"),
+    ("shape", r"could not be broadcast together with shapes (?P<found>\([\d,]*\)) (?P<wanted>\([\d,]*\))"),
     ("shape", r"mat1 and mat2 shapes cannot be multiplied \((?P<found>[\dx]+) and (?P<wanted>[\dx]+)\)"),
     ("shape", r"size of tensor a \((?P<found>\d+)\) must match the size of tensor b \((?P<wanted>\d+)\)"),
     (
@@ -88,7 +113,9 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
 )
 _PATTERNS = tuple((matter, re.compile(pattern)) for matter, pattern in _SHAPES)
-_KEY = re.compile(r"KeyError: (?P<quote>['\"])(?P<name>.+?)(?P=quote)$")
+_KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
+_FIELD = re.compile(r"^(?P<field>[\w.]+)$")
+_REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(?: \[type=.*)?$")
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
 
 
@@ -113,7 +140,14 @@ def _told(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) ->
         return (parts.get(name) or "").strip()
 
     symbol = part("symbol") or ".".join(filter(None, (part("module"), part("last"))))
-    names = tuple(re.findall(r"'([^']+)'", part("several"))) or ((part("names"),) if part("names") else ())
+    several = part("several")
+    names = tuple(re.findall(r"'([^']+)'", several)) or tuple(filter(None, (part("names") or several,)))
+    if matter == "validation":
+        # pydantic: the field on the next line, where there is one, and the message below it, set in.
+        below = [line for line in lines if line.strip()][1:3]
+        names = tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
+        words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
+        return Told(matter, symbol, names, found=words)
     if matter == "config-key":
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
         names = (full,) if full else names

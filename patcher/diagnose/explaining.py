@@ -16,6 +16,7 @@ from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import Told, remedy_in, to_search_for, told_by
 from patcher.i18n import Phrase, phrase
+from patcher.secrets.redacting import here
 
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?P<inner>.+)$")
@@ -71,16 +72,18 @@ def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) 
     if sentence is None and not remedy and raised is None:
         return None
     if sentence is None:
-        sentence = phrase("{name}, raised at {place}", name=_name(lines[0]), place=at.shown if at is not None else "?")
-        if at is None:
-            sentence = phrase("{name}", name=_name(lines[0]))
+        name = _name(lines[0])
+        sentence = phrase("{name}", name=name)
+        if at is not None:
+            sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
     return Explanation(
         sentence,
         told,
         at.shown if at is not None else "",
         own.shown if own is not None and own != at else "",
         remedy,
-        search=_SEARCH + quote_plus(to_search_for(lines[0])),
+        # As it is written into the link, a secret would no longer look like one where the report is redacted.
+        search=_SEARCH + quote_plus(to_search_for(here().text(lines[0]))),
     )
 
 
@@ -119,6 +122,8 @@ def _sentence(told: Told, at: Frame | None, versions: Mapping[str, str]) -> Phra
         case "missing-attribute":
             text = "{who} asks an object of {kind} for {name}, which it does not have"
             return phrase(text, who=who, kind=told.symbol, name=names)
+        case "unexpected-argument" if not told.symbol:
+            return phrase("{who} passes {name}, which is not taken", who=who, name=names)
         case "unexpected-argument":
             text = "{who} passes {name} to {callee}, which does not take it"
             return phrase(text, who=who, name=names, callee=told.symbol)
@@ -138,6 +143,23 @@ def _sentence(told: Told, at: Frame | None, versions: Mapping[str, str]) -> Phra
             return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(told.names[0]))
         case "file":
             return phrase("{who} looks for {path}, which is not there", who=who, path=names)
+        case "undefined-name":
+            return phrase("{who} uses {name}, which nothing has defined there", who=who, name=names)
+        case "none" if names:
+            return phrase("{who} asks None for {name}: what should be there is not", who=who, name=names)
+        case "none":
+            return phrase("{who} gets None where it needs a value", who=who)
+        case "unpacking" if told.found:
+            text = "{who} expects {wanted} values and gets {found}"
+            return phrase(text, who=who, wanted=told.wanted, found=told.found)
+        case "unpacking":
+            return phrase("{who} expects {wanted} values and gets more", who=who, wanted=told.wanted)
+        case "index":
+            text = "{who} asks for place {found} of dimension {name}, which has {wanted}"
+            return phrase(text, who=who, found=told.found, name=names, wanted=told.wanted)
+        case "validation":
+            what = f"{told.symbol}.{names}" if names else told.symbol
+            return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=told.found)
         case "shape":
             of = phrase("{who}, {name}", who=who, name=names) if names else who
             return phrase(

@@ -78,6 +78,46 @@ WHO = "mbridge (mbridge/core/util.py:83)"
             "tokenizers==0.20.1.",
             f"{WHO} needs tokenizers >=0.19,<0.20, and 0.20.1 is installed",
         ),
+        ("TypeError: Unexpected keyword argument 'prompt'", f"{WHO} passes prompt, which is not taken"),
+        (
+            "ImportError: This modeling file requires the following packages that were not found in your environment: "
+            "flash_attn. Run `pip install flash_attn`",
+            f"{WHO} imports flash_attn, which is not installed",
+        ),
+        (
+            "hydra.errors.InstantiationException: Error locating target 'megatron.core.X', set env var",
+            f"{WHO} asks for megatron.core.X, which megatron-core 0.18.0 does not have",
+        ),
+        (
+            "AttributeError: 'NoneType' object has no attribute 'generate'",
+            f"{WHO} asks None for generate: what should be there is not",
+        ),
+        ("TypeError: 'NoneType' object is not subscriptable", f"{WHO} gets None where it needs a value"),
+        ("ValueError: not enough values to unpack (expected 3, got 2)", f"{WHO} expects 3 values and gets 2"),
+        ("ValueError: too many values to unpack (expected 2)", f"{WHO} expects 2 values and gets more"),
+        (
+            "IndexError: index 5 is out of bounds for dimension 0 with size 4",
+            f"{WHO} asks for place 5 of dimension 0, which has 4",
+        ),
+        ("NameError: name 'Version' is not defined", f"{WHO} uses Version, which nothing has defined there"),
+        (
+            "UnboundLocalError: cannot access local variable 'x' where it is not associated with a value",
+            f"{WHO} uses x, which nothing has defined there",
+        ),
+        (
+            "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n  Value error, no such "
+            "task [type=value_error, input_value=1]",
+            f"{WHO}: ModelConfig is refused: no such task",
+        ),
+        (
+            "pkg.Conflict: vllm 0.8 requires torch==2.6.0, but you have torch 2.5.1 which is incompatible.",
+            f"{WHO} needs torch ==2.6.0, and 2.5.1 is installed",
+        ),
+        (
+            "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
+            f"{WHO} looks for libcudart.so.12, which is not there",
+        ),
+        ("KeyError: 5", f"{WHO} looks for the key '5', which is not there"),
         ("KeyError: 'response_mask'", f"{WHO} looks for the key 'response_mask', which is not there"),
         (
             "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.parquet'",
@@ -150,6 +190,12 @@ def test_the_sentence_that_says_what_to_do_is_quoted(message: str, remedy: str) 
 def test_the_link_searches_for_the_message_without_what_differs_from_run_to_run() -> None:
     found = explained("ValueError: no /home/me/x.bin at 0x7f00aa for pid=12, host 10.0.0.1:80")
     assert found.search == "https://github.com/search?type=issues&q=ValueError%3A+no+at+for+host"
+
+
+def test_no_secret_goes_into_the_link() -> None:
+    found = explained("ValueError: cannot log in with password=pa$$w0rd/123 and hf_" + "Ab1" * 12)
+    assert "w0rd" not in found.search
+    assert "Ab1" not in found.search
 
 
 def test_a_specific_cause_goes_before_a_generic_one_whatever_their_order() -> None:
