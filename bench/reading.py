@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from bench.clock import Times
+from bench.clock import Times, Trial, in_turn
 from bench.logs import begun, steps, write
 from bench.measures import Amount, Figure
 from bench.trees import UKY_PATCH
@@ -36,6 +36,10 @@ def reading(folder: Path, rounds: int) -> Iterator[Figure | Amount]:
     yield Figure(f"diagnose 100 MB / search for its {len(scanner.words)} words", ours, Times(tuple(searched)), 3)
     name = f"the same, {_SIZE / 1e6 / min(scanned):.0f} MB/s: CPU time of 1 GB"
     yield Amount(name, min(scanned) * 1e9 / _SIZE, "s", 1e9 / 150e6, ceiling=10)
+    small = folder / "small.log"
+    small.write_text('Traceback (most recent call last):\n  File "/app/run.py", line 3, in main\nValueError: odd\n')
+    (short,) = in_turn([Trial([UKY_PATCH, "diagnose", str(small)], exits=frozenset({1}))], rounds)
+    yield Amount("diagnose of a log of 3 lines", short.median, "s", 0.35)
     yield Amount("diagnose of 1 GB from a pipe: peak memory", _piped(), "MB", 150)
 
 

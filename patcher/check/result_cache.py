@@ -9,22 +9,18 @@ the settings, the environment, and this tool's own files. A result of another fo
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import pickle
-import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import is_dataclass
-from pathlib import Path, PosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.check.targets import Released, as_installed, locate
 from patcher.data import shipped
 from patcher.git.head import head
-from patcher.packages.releases.cache import cache_root, stamps
+from patcher.packages.releases.cache import stamps
+from patcher.packages.releases.kept import Kept
 from patcher.worktree import files, verl_tree
 from patcher.worktree.path_guard import FOLDER
 
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 
 _KEPT = 32
 """Results. One takes about 1 MB, most of it the texts that the records make."""
-_MOST_BYTES = 64 << 20
-"""Of one result, a guess far above all that were seen."""
 _MOST_ENTRIES = 50_000
 """Files and folders of a tree that are looked at. Checkouts of verl have 1,000 to 5,000; above this nothing is kept."""
 _HASHED = (*verl_tree.TEXT, *verl_tree.SHELL, "version", "METADATA")
@@ -55,39 +49,16 @@ class ResultCache:
 
     def read(self) -> Mapping[str, Any] | None:
         """What was kept; None where there is nothing, or nothing that this user has written."""
-        if self._tree is None:
-            return None
-        place = self._place(self._tree)
-        try:
-            content, found = files.read_and_status(place, _MOST_BYTES)
-        except OSError:
-            return None
-        if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return None
-        try:
-            kept = _Values(io.BytesIO(content)).load()
-        except Exception:  # A damaged file raises whatever it likes; the result is computed anew.
-            return None
-        with suppress(OSError):
-            os.utime(place)
-        return kept if isinstance(kept, dict) else None
+        return self._place(self._tree).read() if self._tree is not None else None
 
     def keep(self, values: Mapping[str, Any]) -> None:
-        """Keep a result, unless the tree was changed while it was made. A cache that cannot be written is no error."""
-        if self._tree is None or _tree_digest(self._session.tree.root) != self._tree:
-            return
-        place = self._place(self._tree)
-        with suppress(OSError, pickle.PicklingError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(place, pickle.dumps(dict(values), protocol=5), mode=0o600, durable=False)
-            known = sorted(place.parent.glob("*.pickle"), key=lambda path: path.stat().st_mtime, reverse=True)
-            for path in known[_KEPT:]:
-                path.unlink()
+        """Keep a result, unless the tree was changed while it was made."""
+        if self._tree is not None and _tree_digest(self._session.tree.root) == self._tree:
+            self._place(self._tree).keep(dict(values))
 
-    def _place(self, tree: str) -> Path:
+    def _place(self, tree: str) -> Kept:
         # What a check fetches is at hand for the next one, so this is asked after it again.
-        known = "\n".join([tree, *map(repr, self._around())])
-        return cache_root(None) / "checks" / f"{hashlib.sha256(known.encode(errors='replace')).hexdigest()[:32]}.pickle"
+        return Kept("checks", [tree, *self._around()], _KEPT)
 
     def _around(self) -> Iterator[object]:
         """What the result depends on beside the tree."""
@@ -103,19 +74,6 @@ class ResultCache:
         for name, item in session.environment.packages.items():
             if item.location is not None and item.origin in _CHANGING and name != "verl":
                 yield name, stamps(item.location)
-
-
-class _Values(pickle.Unpickler):
-    """Reads back values alone: classes of this tool that only hold fields, and paths."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("pathlib", "PosixPath"):
-            return PosixPath
-        if module.partition(".")[0] == "patcher" and "." not in name:
-            found = super().find_class(module, name)
-            if isinstance(found, type) and is_dataclass(found):
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name}")
 
 
 def _tree_digest(root: Path) -> str | None:

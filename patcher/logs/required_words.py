@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -29,12 +29,25 @@ _MOST = 24
 """Words of one set: `(?:a|b)(?:c|d)…` multiplies, and each word makes the automaton larger. Set by hand."""
 
 
-@lru_cache(maxsize=4096)
+_known: dict[str, frozenset[str]] = {}
+
+
+def learn(words: Mapping[str, Iterable[str]]) -> None:
+    """Take the words of patterns that were found before."""
+    _known.update({pattern: frozenset(found) for pattern, found in words.items()})
+
+
 def needles(pattern: str) -> frozenset[str]:
     """Words, in lower case, of which each text that `pattern` matches holds at least one.
 
     Raises ValueError for a pattern that can match a text without any word of three letters or more.
     """
+    if pattern not in _known:
+        _known[pattern] = _needles(pattern)
+    return _known[pattern]
+
+
+def _needles(pattern: str) -> frozenset[str]:
     text = _literal(pattern)
     found = frozenset({text.lower()}) if text is not None else _of_sequence(_parsed(pattern))
     if not found or min(map(len, found)) < _LEAST:

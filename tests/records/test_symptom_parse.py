@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import RecordError
-from patcher.records import load
+from patcher.records import load, symptom_parse
 from patcher.records.symptom_parse import load_symptoms, parse_symptom
 from patcher.records.symptoms import Fix, Match, Symptom, Trend
 
@@ -143,3 +143,46 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path, monkeypatch:
         load_symptoms([tmp_path])
     assert "other.toml" in str(caught.value)
     assert "third.toml" in str(caught.value)
+
+
+@pytest.fixture
+def kept_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("UKY_PATCH_CACHE", str(tmp_path / "cache"))
+    symptom_parse._shipped_symptoms.cache_clear()
+    return tmp_path / "cache/symptoms"
+
+
+def _again(monkeypatch: pytest.MonkeyPatch) -> tuple[Symptom, ...]:
+    """What another process gets that may not parse anything."""
+    symptom_parse._shipped_symptoms.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(symptom_parse, "parse_symptom", lambda *_: pytest.fail("parsed again"))
+        return load_symptoms()
+
+
+def test_the_shipped_symptoms_are_parsed_once(kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_symptoms()
+    assert _again(monkeypatch) == first
+    assert len(list(kept_folder.iterdir())) == 1
+
+
+def test_a_damaged_cache_and_one_that_cannot_be_written_are_no_error(
+    kept_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = load_symptoms()
+    (place,) = kept_folder.iterdir()
+    place.write_bytes(b"\x80\x05cos\nsystem\n.")
+    symptom_parse._shipped_symptoms.cache_clear()
+    assert load_symptoms() == first
+    monkeypatch.setenv("UKY_PATCH_CACHE", "/dev/null")
+    symptom_parse._shipped_symptoms.cache_clear()
+    assert load_symptoms() == first
+
+
+def test_a_symptom_of_the_fork_s_own_replaces_a_kept_one(kept_folder: Path, tmp_path: Path) -> None:
+    shipped_one = load_symptoms()[0]
+    assert shipped_one.path is not None
+    (tmp_path / "own").mkdir()
+    text = shipped_one.path.read_text(encoding="utf-8").replace(shipped_one.title, "Ours")
+    (tmp_path / "own" / shipped_one.path.name).write_text(text, encoding="utf-8")
+    assert next(one for one in load_symptoms([tmp_path / "own"]) if one.id == shipped_one.id).title == "Ours"
