@@ -83,6 +83,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
 def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int:
     """Follow it by its phases until its verdict. Ctrl-C leaves it running."""
     from patcher import jobs
+    from patcher.jobs.job_log import why_failed
     from patcher.jobs.link import linked
     from patcher.jobs.run import follow_and_keep
     from patcher.report.jobs import exit_code, started_report, verdict_report
@@ -96,7 +97,8 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
         live = Live()
         verdict = follow_and_keep(link, found, live.milestone, live.time, live.problem, keep=not found.over)
         live.end()
-    print_report(verdict_report(machine, verdict, session.output))
+    why = why_failed(session, machine, verdict)
+    print_report(verdict_report(machine, verdict, session.output, why))
     return exit_code(verdict)
 
 

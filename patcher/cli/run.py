@@ -41,6 +41,7 @@ def command(
 
     Hydra overrides come after --.
     """
+    from patcher.jobs.job_log import why_failed
     from patcher.jobs.link import linked
     from patcher.jobs.run import RunRequest, follow_and_keep, launch
     from patcher.report.jobs import exit_code, job_report, started_report, unset_report, verdict_report
@@ -61,5 +62,6 @@ def command(
         live = Live()
         verdict = follow_and_keep(link, job, live.milestone, live.time, live.problem)
         live.end()
-    print_report(verdict_report(host, verdict, session.output))
+    why = why_failed(session, host, verdict)
+    print_report(verdict_report(host, verdict, session.output, why))
     return exit_code(verdict)

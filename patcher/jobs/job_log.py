@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun
 from patcher.diagnose.log_files import RotatedLog
 from patcher.diagnose.scanner import Scanner
+from patcher.errors import UkyError
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.job import job_of
 from patcher.jobs.link import linked
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from patcher.diagnose.diagnosis import Verdict
     from patcher.diagnose.evidence import Evidence
     from patcher.jobs.job import Job
+    from patcher.jobs.job import Verdict as JobVerdict
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host
     from patcher.session.session import Session
@@ -144,6 +146,17 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
             blank=False,
         ),
     )
+
+
+def why_failed(session: Session, host: Host, verdict: JobVerdict) -> Diagnosis | None:
+    """The diagnosis of a job that has failed, for the end of the command that followed it.
+
+    None for one that has not, and where its log cannot be had any more: the verdict stands without it."""
+    if verdict.kind not in ("failed", "lost"):
+        return None
+    with suppress(UkyError, OSError):
+        return diagnose_job(session, host, verdict.job.id).diagnosis
+    return None
 
 
 def _wrote(state: Mapping[str, object], log: Path) -> float:

@@ -55,10 +55,8 @@ def lines(found: Diagnosis, log: str, tongue: Language, columns: int = 0) -> lis
         report += _item(phrase("phases"), reached, tongue, columns)
     if found.logs:
         report += _item(phrase("logs"), show(_read_logs(found), tongue), tongue, columns)
-    roots = [finding for finding in found.findings if finding.role == "root"]
-    for root in roots:
-        report += _root(root, found, tongue, columns)
-    if not roots and found.verdict != "ok":
+    report += root_lines(found, tongue, columns)
+    if found.root is None and found.verdict != "ok":
         report += _listed(phrase("last words"), found.telling, tongue)
     report += _cascade(found, tongue, columns)
     report += _listed(phrase("never came"), found.missing, tongue)
@@ -66,6 +64,12 @@ def lines(found: Diagnosis, log: str, tongue: Language, columns: int = 0) -> lis
     for note in found.notes:
         report += _item(phrase("note"), show(note, tongue), tongue, columns)
     return report
+
+
+def root_lines(found: Diagnosis, tongue: Language, columns: int = 0) -> list[str]:
+    """The root causes, with what repairs them."""
+    roots = [finding for finding in found.findings if finding.role == "root"]
+    return [line for root in roots for line in _root(root, found, tongue, columns)]
 
 
 def _head(found: Diagnosis, log: str, tongue: Language) -> str:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, listed, phrase, show
 from patcher.logs.milestones import phase_name
+from patcher.report.diagnose import root_lines
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.live import clock
-from patcher.terminal.printing import style
+from patcher.terminal.printing import style, terminal_columns
 
 if TYPE_CHECKING:
+    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.jobs import Job, Stopped, Usage, Verdict
     from patcher.jobs.follow_log import Status
     from patcher.remote.host import Host
@@ -55,10 +57,12 @@ def job_report(host: Host, job: Job, output: Output) -> Iterator[Part]:
         yield Lines(*_back(host, job))
 
 
-def verdict_report(host: Host, verdict: Verdict, output: Output) -> Iterator[Part]:
-    """How it ended, and what tells why; of one that was left running, how to come back."""
+def verdict_report(host: Host, verdict: Verdict, output: Output, why: Diagnosis | None = None) -> Iterator[Part]:
+    """How it ended, and what tells why; of one that was left running, how to come back. `why`: of one that failed."""
     if output == "json":
-        yield Json({"host": host.name, "job": verdict.as_json()})
+        yield Json(
+            {"host": host.name, "job": verdict.as_json(), "diagnosis": why.as_json() if why is not None else None}
+        )
         return
     tongue = language()
     if verdict.kind == "running":
@@ -70,6 +74,8 @@ def verdict_report(host: Host, verdict: Verdict, output: Output) -> Iterator[Par
         yield Lines(f"  {show(line, tongue)}")
     if verdict.kind != "ok":
         yield Lines("  " + show(phrase("its log: {command}", command=_command(host, "logs", verdict.job)), tongue))
+    if why is not None and why.root is not None:
+        yield Lines("", *root_lines(why, tongue, terminal_columns()))
 
 
 def followed_report(host: Host, verdict: Verdict) -> Iterator[Part]:

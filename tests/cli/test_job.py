@@ -59,6 +59,12 @@ def test_a_failed_run_ends_with_one_and_says_where(tree: Path) -> None:
     report = json.loads(done.stdout)
     assert (report["host"], report["job"]["verdict"], report["job"]["code"]) == ("here", "failed", 1)
     assert report["job"]["line"]["text"] == "KeyError: 'raw_prompt'"
+    (root,) = [one for one in report["diagnosis"]["symptoms"] if one["role"] == "root"]
+    assert root["text"] == "KeyError: 'raw_prompt'"
+    attached = call(tree, "job", "attach", "here")
+    assert attached.returncode == 1
+    assert "KeyError: 'raw_prompt'" in attached.stdout
+    assert "looks for the key 'raw_prompt'" in attached.stdout or root["id"] in attached.stdout
     status = call(tree, "job", "status", "here")
     assert status.returncode == 0
     assert "KeyError: 'raw_prompt'" in status.stdout
