@@ -90,6 +90,7 @@ def test_the_action_passes_where_nothing_is_found_and_tells_a_mistake(fork: Path
 @pytest.mark.network
 def test_the_hooks_run_as_pre_commit_installs_them(tmp_path: Path) -> None:
     fork = write_tree(tmp_path / "fork", "server")
+    (fork / "verl/version/version").write_text("0.7.0\n")  # Of one that the records were tried on.
     env = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "home"), "PATH": f"{BIN}:{os.environ['PATH']}"}
     for words in (["init", "-q"], ["add", "."]):
         subprocess.run(["git", *words], cwd=fork, check=True)
