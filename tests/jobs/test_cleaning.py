@@ -124,6 +124,17 @@ def test_what_killed_processes_had_open_is_known_by_what_was_noted(
     assert [path.exists() for path in (*paths(mine), *paths(theirs))] == [False, False, True, True]
 
 
+def test_what_a_job_makes_in_its_first_millisecond_is_noted(here: Site, tags: tuple[str, str]) -> None:
+    segment = paths(tags[0])[0]
+    job = here.start(f"exec 9>{segment}; exec sleep 60")
+    traces = Path(job.folder) / "traces"
+    wait_for(lambda: traces.exists() and tags[0] in traces.read_text(), 20.0)
+    assert job.pid is not None
+    os.kill(job.pid, signal.SIGKILL)
+    here.follow(job)
+    assert whats(see(here), "shm") == [str(segment)]
+
+
 def test_a_job_at_work_is_left_alone_unless_it_is_meant(here: Site) -> None:
     job = here.start("exec sleep 60")
     found = see(here)

@@ -67,6 +67,8 @@ def main(folder: str) -> None:
     log = os.open(os.path.join(folder, "log"), _AT_END & ~os.O_NONBLOCK, 0o600)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
+    # Before the job: what is there by now is none of its, and it may make its first socket within milliseconds.
+    trace = tracer(folder, order["env"], bytes.fromhex(order.get("key", "")))
     try:
         with os.fdopen(os.open(os.path.join(folder, "end.json.reserved"), _NEW, 0o600), "wb") as stream:
             stream.write(b" " * RESERVE)
@@ -92,7 +94,6 @@ def main(folder: str) -> None:
     answer.write(json.dumps({"started": begun}))
     answer.close()
     os.dup2(nothing, 2)
-    trace = tracer(folder, order["env"], bytes.fromhex(order.get("key", "")))
     order = {}
     code = watch(folder, job.pid, clock, trace)
     seconds = time.monotonic() - clock

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import stat
+import time
 from typing import Any, Tuple
 
 NOTE = "traces"
@@ -20,6 +21,9 @@ EVERY = 1.0
 """Seconds between looks for something new: one that lives shorter leaves nothing behind."""
 PATIENCE = 30.0
 """Seconds for which it is tried to find out whose a new thing is: it may be made before it is opened. A guess."""
+SETTLED = 1 << 27
+"""Nanoseconds, about 0.13 s, for which a folder's time of change is not trusted: a file that comes in the same tick of
+the kernel's clock, up to 10 ms, does not change it."""
 SHARED, SOCKETS = "/dev/shm", "/tmp"
 SEGMENT = re.compile(
     r"nccl-\w+|psm_\w+|torch_\d+_\d+_\d+|cuda\.shm\.[0-9a-f.]+|plasma\w*|__KMP_REGISTERED_LIB_\d+_\d+|sem\.mp-\w+"
@@ -92,7 +96,7 @@ class Traces:
             changed = _changed(place)
             if self._changed.get(place) == changed:
                 continue
-            self._changed[place] = changed
+            self._changed[place] = changed if time.time_ns() - changed > SETTLED else -1
             for name in _names(place):
                 if pattern.fullmatch(name):
                     status = own(os.path.join(place, name), kind)
