@@ -9,6 +9,7 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import GivenPath, with_session
+from patcher.cli.record import asked, is_asked, writing_options
 from patcher.errors import ExitCode
 from patcher.session.session import Session
 
@@ -27,10 +28,7 @@ from patcher.session.session import Session
     metavar="PKG==VERSION",
     help="A release that check is asked about. Default: the vLLM that this tree runs on.",
 )
-@click.option("--into", metavar="DIR", type=GivenPath(file_okay=False), help="The folder for the record.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if a record would be written.")
-@click.option("--diff", is_flag=True, help="Show the record's change, and write nothing; exit code as of --dry-run.")
-@click.option("--yes", is_flag=True, help="Ask nothing: keep the record as it is proposed.")
+@writing_options
 @with_session
 def command(
     session: Session,
@@ -48,7 +46,6 @@ def command(
     after the other, into one record. It is proven as `record` proves one. Changes with which check finds more are left
     out.
     """
-    from patcher.cli.record import asked, is_asked
     from patcher.recording.backporting import backport
     from patcher.recording.saving import folder_for, save
     from patcher.report.backport import backport_report

@@ -21,7 +21,7 @@ def command(session: Session, write: bool, force: bool) -> int:
 
     `verify` says when the file that was written no longer holds.
     """
-    from patcher.patching.change_record import NAMES, fork_state, put
+    from patcher.patching.change_record import NAMES, fork_state, write_document
     from patcher.report.fork_document import fork_document, fork_documents_report
     from patcher.terminal.document import Lines, print_report
 
@@ -35,7 +35,7 @@ def command(session: Session, write: bool, force: bool) -> int:
             print_report([Lines(*texts[name].splitlines())])
         return ExitCode.CLEAN
     try:
-        outcomes = {name: put(session, name, text, state.basis, force=force) for name, text in texts.items()}
+        outcomes = {name: write_document(session, name, text, state.basis, force=force) for name, text in texts.items()}
     except OSError as error:
         title = phrase("{path}: cannot be written", path=session.tree.root / NAMES[0])
         raise TreeError(title, cause=message_of(error)) from error

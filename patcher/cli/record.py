@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -16,6 +17,19 @@ from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.recording.proposal import Group, Proposal, Recorded
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def writing_options(command: F) -> F:
+    """What becomes of the records that are proposed: the options that `record` and `backport` share."""
+    into = click.option("--into", metavar="DIR", type=GivenPath(file_okay=False), help="The folder for the records.")
+    dry = click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if a record would be written.")
+    change = "Show each record's change, and write nothing; exit code as of --dry-run."
+    diff = click.option("--diff", is_flag=True, help=change)
+    yes = click.option("--yes", is_flag=True, help="Ask nothing: keep every record as it is proposed.")
+    return into(dry(diff(yes(command))))
 
 
 @click.command("record", cls=Command)
@@ -33,10 +47,7 @@ if TYPE_CHECKING:
     metavar="PKG==VERSION",
     help="A release that check is asked about: what each edit repairs, and since when, goes into its record.",
 )
-@click.option("--into", metavar="DIR", type=GivenPath(file_okay=False), help="The folder for the records.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; exit code 1 if a record would be written.")
-@click.option("--diff", is_flag=True, help="Show each record's change, and write nothing; exit code as of --dry-run.")
-@click.option("--yes", is_flag=True, help="Ask nothing: keep every record as it is proposed.")
+@writing_options
 @with_session
 def command(
     session: Session,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from patcher.diagnose.compare_logs import compare
-from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding
+from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
 from patcher.diagnose.log_files import (
     RotatedLog,
@@ -92,29 +92,27 @@ def diagnose_any(session: Session, log: str, against: str | None = None) -> Diag
     found = replace(judge_logs(session, parts, log), notes=scanner.notes)
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
-    return add_comparison(_looked_up(session, found), logs, against)
+    return add_comparison(look_up(session, found), logs, against)
 
 
-def _looked_up(session: Session, found: Diagnosis) -> Diagnosis:
-    """The diagnosis with what releases, or the tree's configuration, say of a name that is missing."""
+def look_up(session: Session, found: Diagnosis) -> Diagnosis:
+    """The diagnosis with what releases, or the tree's configuration, say of a name that is missing.
+
+    Releases are fetched where they are not cached, which may take a minute."""
     root = found.root
-    told = root.explanation.told if root is not None and root.explanation is not None else None
-    if told is None or root is None or root.explanation is None:
+    if root is None or root.explanation is None or root.explanation.parts is None:
         return found
+    parts, explanation = root.explanation.parts, root.explanation
     # What reads sources is loaded for such a failure alone.
-    if told.matter == "config-key" and session.has_tree_at_hand:
+    if parts.matter == "config-key" and session.has_tree_at_hand:
         from patcher.diagnose.nearest_keys import nearest_keys
 
-        near = nearest_keys(session.tree.root, session.tree.package, told.names[0])
-        return _explained(found, root, replace(root.explanation, nearest=near))
-    if told.package:
+        near = nearest_keys(session.tree.root, session.tree.package, parts.names[0])
+        explanation = replace(explanation, nearest=near)
+    elif parts.package:
         from patcher.diagnose.directions import direction_at
 
-        return _explained(found, root, replace(root.explanation, direction=direction_at(session, told, found.versions)))
-    return found
-
-
-def _explained(found: Diagnosis, root: Finding, explanation: Explanation) -> Diagnosis:
+        explanation = replace(explanation, direction=direction_at(session, parts, found.versions))
     explained = replace(root, explanation=explanation)
     return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
 

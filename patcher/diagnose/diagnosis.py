@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.exception_message import Told
+from patcher.diagnose.exception_message import MessageParts
 from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
@@ -61,7 +61,7 @@ class Explanation:
     """What the failure itself says, where no record covers it."""
 
     sentence: Phrase
-    told: Told | None = None
+    parts: MessageParts | None = None
     """The parts of the message, where it is of a known shape."""
     raised_at: str = ""
     """The innermost frame: `mbridge/core/util.py:83`."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import distributions
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
@@ -18,13 +20,13 @@ from patcher.check.history import Bisection
 from patcher.check.rules.imports import moved_in
 from patcher.check.targets import release_folder
 from patcher.diagnose.diagnosis import Direction
-from patcher.diagnose.exception_message import Told
+from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.explaining import distribution
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import package_in
 from patcher.packages.chosen_interpreter import find_interpreter
-from patcher.packages.releases import is_cached, versions
+from patcher.packages.releases import versions
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -38,33 +40,28 @@ Has = Callable[[str], "bool | None"]
 """Whether a release has the name; None where that cannot be decided, or the release cannot be had."""
 
 
-def direction_at(session: Session, told: Told, known: Mapping[str, str]) -> Direction | None:
+def direction_at(session: Session, parts: MessageParts, known: Mapping[str, str]) -> Direction | None:
     """As `direction_of`, with what is installed here and refuses the release that has the name."""
-    found = direction_of(told, known)
+    found = direction_of(parts, known)
     return replace(found, against=refusals(_installed_folders(session), found, known)) if found is not None else None
 
 
-def direction_of(told: Told, known: Mapping[str, str], *, offline: bool = False) -> Direction | None:
-    """Where the package's releases have the name; None where none is told, or the version at hand has it.
-
-    `offline`: only releases that are cached are asked.
-    """
-    if not told.package or (told.matter == "missing-module" and "." not in told.symbol):
+def direction_of(parts: MessageParts, known: Mapping[str, str]) -> Direction | None:
+    """Where the package's releases have the name; None where none is missing, or the version at hand has it."""
+    if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
-    name = distribution(told.package)
+    name = distribution(parts.package)
     version = known.get(name)
     if version is None:
         return None
     try:
-        releases = _final(versions(name, offline=offline))
+        releases = _final(versions(name))
     except ReleaseError as error:
-        return Direction(name, told.symbol, unknown=message_of(error))
-    if offline:
-        releases = [one for one in releases if is_cached(name, one)]
+        return Direction(name, parts.symbol, unknown=message_of(error))
 
     def symbols(release: str) -> Symbols | None:
         try:
-            folder = package_in(release_folder(name, release, offline=offline), told.package)
+            folder = package_in(release_folder(name, release), parts.package)
         except ReleaseError:
             return None
         return Symbols(folder) if folder is not None else None
@@ -72,13 +69,13 @@ def direction_of(told: Told, known: Mapping[str, str], *, offline: bool = False)
     @cache
     def has(release: str) -> bool | None:
         found = symbols(release)
-        return found.has(told.symbol) if found is not None else None
+        return found.has(parts.symbol) if found is not None else None
 
-    found = _direction(name, told.symbol, version, releases, has)
+    found = _direction(name, parts.symbol, version, releases, has)
     if found is None or not found.removed_in or (here := symbols(version)) is None:
         return found
-    module, _, last = told.symbol.rpartition(".")
-    return replace(found, moved_to=moved_in(here, module, last) if told.matter == "missing-name" else "")
+    module, _, last = parts.symbol.rpartition(".")
+    return replace(found, moved_to=moved_in(here, module, last) if parts.matter == "missing-name" else "")
 
 
 def _direction(name: str, symbol: str, version: str, releases: Sequence[str], has: Has) -> Direction | None:
@@ -93,8 +90,9 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], ha
     removed = _first(earlier, version, lambda release: _not(has(release)))
     if removed is not None:
         return Direction(name, symbol, removed_in=removed)
-    if later and has(later[-1]):
-        return Direction(name, symbol, added_in=_first([version, *later[:-1]], later[-1], has) or "")
+    added = _first([version, *later[:-1]], later[-1], has) if later and has(later[-1]) else None
+    if added is not None:
+        return Direction(name, symbol, added_in=added)
     return Direction(name, symbol, unknown=phrase("no release of {name} that was looked at has it", name=name))
 
 
@@ -103,18 +101,19 @@ def refusals(folders: Sequence[str], direction: Direction, known: Mapping[str, s
     the log's say nothing of it."""
     if not direction.requirement:
         return ()
-    wanted = Requirement(direction.requirement)
+    wanted, edge = Requirement(direction.requirement), direction.removed_in or direction.added_in
     found: list[str] = []
     for one in distributions(path=list(folders)):
-        name = (one.metadata["Name"] or "").lower()
+        name = canonicalize_name(one.metadata["Name"] or "")
         if known.get(name, one.version) != one.version:
             return ()
         for text in one.requires or ():
-            required = Requirement(text)
-            applies = required.marker is None or required.marker.evaluate({"extra": ""})
-            if applies and canonicalize_name(required.name) == canonicalize_name(wanted.name):
-                edge = direction.removed_in or direction.added_in
-                if not _overlap(required.specifier, edge, below=bool(direction.removed_in)):
+            with suppress(InvalidRequirement, InvalidVersion, UndefinedEnvironmentName):  # What pip cannot read either.
+                required = Requirement(text)
+                if canonicalize_name(required.name) != canonicalize_name(wanted.name):
+                    continue
+                applies = required.marker is None or required.marker.evaluate({"extra": ""})
+                if applies and not _overlap(required.specifier, edge, below=bool(direction.removed_in)):
                     found.append(f"{name} {one.version}: {required.name}{required.specifier}")
     return tuple(sorted(set(found)))
 

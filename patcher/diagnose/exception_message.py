@@ -37,7 +37,7 @@ Matter = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MessageParts:
     """The parts of a message; "" for what it does not tell."""
 
     matter: Matter
@@ -119,7 +119,7 @@ _REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
 
 
-def told_by(lines: Sequence[str]) -> Told | None:
+def parse_message(lines: Sequence[str]) -> MessageParts | None:
     """The parts of a message, whose first line begins with the exception's name; None for one of no known shape.
 
     A message may carry another: `RuntimeError: Failed to import transformers.x because of the following error (look up
@@ -129,13 +129,13 @@ def told_by(lines: Sequence[str]) -> Told | None:
         for matter, pattern in _PATTERNS:
             found = pattern.search(line)
             if found is not None:
-                return _told(matter, found.groupdict(), lines)
+                return _parts_of(matter, found.groupdict(), lines)
         if (key := _KEY.search(line.rstrip())) is not None:
-            return Told("key", names=(key["name"],))
+            return MessageParts("key", names=(key["name"],))
     return None
 
 
-def _told(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) -> Told:
+def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) -> MessageParts:
     def part(name: str) -> str:
         return (parts.get(name) or "").strip()
 
@@ -147,11 +147,11 @@ def _told(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) ->
         below = [line for line in lines if line.strip()][1:3]
         names = tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
         words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
-        return Told(matter, symbol, names, found=words)
+        return MessageParts(matter, symbol, names, found=words)
     if matter == "config-key":
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
         names = (full,) if full else names
-    return Told(matter, symbol, names, part("wanted"), part("found"))
+    return MessageParts(matter, symbol, names, part("wanted"), part("found"))
 
 
 _ADVICE = (

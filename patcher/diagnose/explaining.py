@@ -14,7 +14,7 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
-from patcher.diagnose.exception_message import Told, remedy_in, to_search_for, told_by
+from patcher.diagnose.exception_message import MessageParts, parse_message, remedy_in, to_search_for
 from patcher.i18n import Phrase, phrase
 from patcher.secrets.redacting import here
 
@@ -63,12 +63,12 @@ def distribution(module: str) -> str:
 def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) -> Explanation | None:
     """The explanation of an exception; None where neither its message nor its frames say anything."""
     lines = raised.message if raised is not None and raised.message else (place.text,)
-    told, remedy = told_by(lines), remedy_in(lines)
+    parts, remedy = parse_message(lines), remedy_in(lines)
     texts = [one.text for one in raised.frames] if raised is not None else []
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     at = next((one for one in reversed(frames) if one.package), frames[-1] if frames else None)
     own = next((one for one in reversed(frames) if not one.installed), None)
-    sentence = _sentence(told, at, versions) if told is not None else None
+    sentence = _sentence(parts, at, versions) if parts is not None else None
     if sentence is None and not remedy and raised is None:
         return None
     if sentence is None:
@@ -78,7 +78,7 @@ def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) 
             sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
     return Explanation(
         sentence,
-        told,
+        parts,
         at.shown if at is not None else "",
         own.shown if own is not None and own != at else "",
         remedy,
@@ -107,40 +107,40 @@ def _owner(module: str, versions: Mapping[str, str]) -> str:
     return f"{name} {versions.get(name, '')}".strip()
 
 
-def _sentence(told: Told, at: Frame | None, versions: Mapping[str, str]) -> Phrase | None:
+def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]) -> Phrase | None:
     who = _who(at, versions)
-    names = ", ".join(told.names)
-    match told.matter:
+    names = ", ".join(parts.names)
+    match parts.matter:
         case "missing-name":
             text = "{who} asks for {symbol}, which {owner} does not have"
-            return phrase(text, who=who, symbol=told.symbol, owner=_owner(told.package, versions))
-        case "missing-module" if "." not in told.symbol:
-            return phrase("{who} imports {module}, which is not installed", who=who, module=told.symbol)
+            return phrase(text, who=who, symbol=parts.symbol, owner=_owner(parts.package, versions))
+        case "missing-module" if "." not in parts.symbol:
+            return phrase("{who} imports {module}, which is not installed", who=who, module=parts.symbol)
         case "missing-module":
             text = "{who} imports {module}, which {owner} does not have"
-            return phrase(text, who=who, module=told.symbol, owner=_owner(told.package, versions))
+            return phrase(text, who=who, module=parts.symbol, owner=_owner(parts.package, versions))
         case "missing-attribute":
             text = "{who} asks an object of {kind} for {name}, which it does not have"
-            return phrase(text, who=who, kind=told.symbol, name=names)
-        case "unexpected-argument" if not told.symbol:
+            return phrase(text, who=who, kind=parts.symbol, name=names)
+        case "unexpected-argument" if not parts.symbol:
             return phrase("{who} passes {name}, which is not taken", who=who, name=names)
         case "unexpected-argument":
             text = "{who} passes {name} to {callee}, which does not take it"
-            return phrase(text, who=who, name=names, callee=told.symbol)
+            return phrase(text, who=who, name=names, callee=parts.symbol)
         case "missing-argument":
-            return phrase("{who} calls {callee} without {names}", who=who, callee=told.symbol, names=names)
+            return phrase("{who} calls {callee} without {names}", who=who, callee=parts.symbol, names=names)
         case "too-many-arguments":
             text = "{who} passes {found} positional arguments to {callee}, which takes {wanted}"
-            return phrase(text, who=who, callee=told.symbol, found=told.found, wanted=told.wanted)
+            return phrase(text, who=who, callee=parts.symbol, found=parts.found, wanted=parts.wanted)
         case "version":
             text = "{who} needs {name} {wanted}, and {found} is installed"
-            return phrase(text, who=who, name=names, wanted=told.wanted, found=told.found)
+            return phrase(text, who=who, name=names, wanted=parts.wanted, found=parts.found)
         case "config-key":
             return phrase("the configuration has no key {name}", name=names)
         case "config-value":
             return phrase("the configuration has no value for {name}", name=names)
         case "key":
-            return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(told.names[0]))
+            return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(parts.names[0]))
         case "file":
             return phrase("{who} looks for {path}, which is not there", who=who, path=names)
         case "undefined-name":
@@ -149,25 +149,25 @@ def _sentence(told: Told, at: Frame | None, versions: Mapping[str, str]) -> Phra
             return phrase("{who} asks None for {name}: what should be there is not", who=who, name=names)
         case "none":
             return phrase("{who} gets None where it needs a value", who=who)
-        case "unpacking" if told.found:
+        case "unpacking" if parts.found:
             text = "{who} expects {wanted} values and gets {found}"
-            return phrase(text, who=who, wanted=told.wanted, found=told.found)
+            return phrase(text, who=who, wanted=parts.wanted, found=parts.found)
         case "unpacking":
-            return phrase("{who} expects {wanted} values and gets more", who=who, wanted=told.wanted)
+            return phrase("{who} expects {wanted} values and gets more", who=who, wanted=parts.wanted)
         case "index":
             text = "{who} asks for place {found} of dimension {name}, which has {wanted}"
-            return phrase(text, who=who, found=told.found, name=names, wanted=told.wanted)
+            return phrase(text, who=who, found=parts.found, name=names, wanted=parts.wanted)
         case "validation":
-            what = f"{told.symbol}.{names}" if names else told.symbol
-            return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=told.found)
+            what = f"{parts.symbol}.{names}" if names else parts.symbol
+            return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=parts.found)
         case "shape":
             of = phrase("{who}, {name}", who=who, name=names) if names else who
             return phrase(
-                "{of}: shapes do not fit, {found} against {wanted}", of=of, found=told.found, wanted=told.wanted
+                "{of}: shapes do not fit, {found} against {wanted}", of=of, found=parts.found, wanted=parts.wanted
             )
         case "dtype":
             text = "{who}: types of tensors do not fit, {found} against {wanted}"
-            return phrase(text, who=who, found=told.found, wanted=told.wanted)
+            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "device":
             text = "{who}: tensors are on two devices, {found} and {wanted}"
-            return phrase(text, who=who, found=told.found, wanted=told.wanted)
+            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnose import add_comparison, judge_logs, silence_limit
+from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun
 from patcher.diagnose.log_files import RotatedLog
@@ -111,8 +111,12 @@ class OfJob:
     diagnosis: Diagnosis
 
 
-def diagnose_job(session: Session, host: Host, name: str | None, against: str | None = None) -> OfJob:
+def diagnose_job(
+    session: Session, host: Host, name: str | None, against: str | None = None, *, fetching: bool = True
+) -> OfJob:
     """The job `name` of a host, the newest where none is named, held against a good run's log if one is named.
+
+    `fetching`: whether the releases of a package may be asked for a name that it lacks.
 
     Raises HostError where the host cannot be reached, RefusedError where it has no such job, UsageError where no tree
     is here whose jobs could be meant.
@@ -138,7 +142,7 @@ def diagnose_job(session: Session, host: Host, name: str | None, against: str | 
     return OfJob(
         job,
         replace(
-            found,
+            look_up(session, found) if fetching else found,
             verdict=_verdict(job, found),
             notes=(_state_message(job), *scanner.notes),
             missing=difference.missing,
@@ -155,7 +159,7 @@ def why_failed(session: Session, host: Host, verdict: JobVerdict) -> Diagnosis |
     if verdict.kind not in ("failed", "lost"):
         return None
     with suppress(UkyError, OSError):
-        return diagnose_job(session, host, verdict.job.id).diagnosis
+        return diagnose_job(session, host, verdict.job.id, fetching=False).diagnosis
     return None
 
 

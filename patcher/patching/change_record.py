@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAMES = ("MIGRATION.md", "MIGRATION.zh-CN.md")
 _LINE = re.compile(r"<!-- uky-patch-docs \S+ of:([0-9a-f]{64}) sha256:([0-9a-f]{64}) -->")
 State = Literal["absent", "foreign", "edited", "stale", "current"]
-Put = Literal["written", "unchanged", "foreign", "edited"]
+WriteOutcome = Literal["written", "unchanged", "foreign", "edited"]
 """`foreign`: there, and not written by uky-patch; `edited`: by hand, since it was written."""
 
 
@@ -127,7 +127,7 @@ def state_of(root: Path, name: str, basis: str) -> State:
     return "current" if found[1] == basis else "stale"
 
 
-def put(session: Session, name: str, text: str, basis: str, *, force: bool) -> Put:
+def write_document(session: Session, name: str, text: str, basis: str, *, force: bool) -> WriteOutcome:
     """Write a document. One that somebody has made or edited stays, unless `force` is given; then a copy is kept.
 
     Raises OSError where it cannot be written, TreeError where no copy can be kept.

@@ -62,9 +62,9 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
 def _document_checks(session: Session, found: RecordsStatus) -> Iterator[Check]:
     """One for each MIGRATION.md that `docs` has written and that no longer says what the fork is."""
     started = time.monotonic()
-    there = [name for name in NAMES if state_of(session.tree.root, name, "") == "stale"]
-    basis = fork_state(session, found).basis if there else ""
-    for name in there:
+    written = [name for name in NAMES if state_of(session.tree.root, name, "") == "stale"]
+    basis = fork_state(session, found).basis if written else ""  # Parsing the records is left to trees that have one.
+    for name in written:
         if state_of(session.tree.root, name, basis) == "stale":
             text = phrase("is of other records, marked lines, pins or hosts than the tree")
             yield Check(f"file {name}", "markers", "warn", time.monotonic() - started, text, "uky-patch docs --write")

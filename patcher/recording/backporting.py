@@ -72,7 +72,7 @@ def backport(session: Session, named: Sequence[str], clone: Path | None, against
             phrase("{root} is no git checkout", root=clone or session.tree.root),
             advice=phrase("Name a clone of verl with --upstream."),
         )
-    tree = _Here(session)
+    tree = _TreeTexts(session)
     verl = release_of(session)
     steps = sorted((_Step(place, *_ends(place, name), verl) for name in named), key=lambda step: step.depth)
     texts: dict[str, str] = {}
@@ -141,6 +141,7 @@ class _Step:
         self._wanted = {path: status for path, status in changed.items() if _is_read(path)}
         before, after = (_texts(contents(place, commit, self._wanted)) for commit in (since, until))
         self.both = {path: (before[path], after[path]) for path in self._wanted if path in before and path in after}
+        self._after = after
         self.skipped = [path for path in changed if path not in self._wanted]
         self.ported: dict[str, tuple[Ported, ...]] = {}
         log = place.git.run("log", "--format=%s", "--reverse", "--no-show-signature", f"{since}..{until}")
@@ -154,7 +155,7 @@ class _Step:
         return {path: (Ported(1, "there", path),) for path in self.both}
 
     def carried(
-        self, tree: _Here, texts: Mapping[str, str], made: Mapping[str, str]
+        self, tree: _TreeTexts, texts: Mapping[str, str], made: Mapping[str, str]
     ) -> tuple[dict[str, str], dict[str, tuple[Ported, ...]]]:
         """The tree's files that the steps so far change, and what became of each change of this one.
 
@@ -173,20 +174,24 @@ class _Step:
                 current[file] = text
         return current, ported
 
-    def left(self, tree: _Here) -> Iterator[Left]:
+    def left(self, tree: _TreeTexts) -> Iterator[Left]:
         """What of it is not here now."""
         for path, status in self._wanted.items():
             if status == "A" and tree.text(path) is None:
                 why = phrase("a new file, which no record can say: copy it from {name}", name=self.until[:9])
                 yield Left(path, 0, why)
+            elif status == "A" and tree.text(path) != self._after.get(path):
+                yield Left(path, 0, phrase("a new file there, and here another one has its name"))
             elif status == "D" and tree.text(path) is not None:
                 yield Left(path, 0, phrase("verl has taken this file away"))
+            elif status not in ("A", "D") and path not in self.both:
+                yield Left(path, 0, phrase("it is no text"))
         for path, changes in self.ported.items():
             for one in changes:
                 if one.why is not None:
                     yield Left(path, one.line, self._why(path, one, tree))
 
-    def _why(self, path: str, one: Ported, tree: _Here) -> Phrase:
+    def _why(self, path: str, one: Ported, tree: _TreeTexts) -> Phrase:
         """With the commit that the lines came with which it changes, where this tree does not have them."""
         assert one.why is not None
         text = tree.text(one.file)
@@ -194,7 +199,10 @@ class _Step:
             return one.why
         first, last = one.lines
         area = ("-L", f"{first},{last}")
-        blame = self.place.git.run("blame", "--porcelain", *area, self.since, "--", f"{self.place.prefix}{path}")
+        try:
+            blame = self.place.git.run("blame", "--porcelain", *area, self.since, "--", f"{self.place.prefix}{path}")
+        except TreeError:  # Of an empty file no line came with any commit.
+            return one.why
         here = set(split(text))
         commit, found = "", dict[str, int]()
         for line in blame.decode("utf-8", "replace").splitlines():
@@ -218,7 +226,7 @@ def _texts(found: Mapping[str, bytes]) -> dict[str, str]:
     return {path: one[0].replace("\r\n", "\n") for path, one in read.items() if not isinstance(one, Undecodable)}
 
 
-class _Here:
+class _TreeTexts:
     """This tree's files without what records made in them, and what their modules bind."""
 
     def __init__(self, session: Session) -> None:

@@ -192,6 +192,8 @@ def missing(before: str, after: str, offers: Offers) -> set[str]:
 
 def _with_imports(text: str, names: Collection[str], after: str, offers: Offers) -> str:
     """The text with upstream's own imports of some names: an earlier commit of upstream has brought them there."""
+    if not names:
+        return text
     context = CodemodContext()
     whole = next((scope for scope in scopes_of(after) if isinstance(scope, GlobalScope)), None)
     wanted = [one for name in names for one in (whole[name] if whole is not None else ())]

@@ -138,7 +138,7 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
 
 def _sentence(one: Explanation | None) -> Phrase | None:
     """What an exception of a known shape says."""
-    return one.sentence if one is not None and one.told is not None else None
+    return one.sentence if one is not None and one.parts is not None else None
 
 
 def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Language, Phrase, language, phrase, show
-from patcher.patching.change_record import NAMES, ForkState, Put, with_line
+from patcher.patching.change_record import NAMES, ForkState, WriteOutcome, with_line
 from patcher.report.commands import command_line
 from patcher.report.documents import record_entry
 from patcher.templating import environment
@@ -47,7 +47,7 @@ def fork_document(name: str, state: ForkState, session: Session) -> str:
     return with_line(text, _LINE, state.basis)
 
 
-def _outcome(name: str, outcome: Put) -> Phrase:
+def _outcome(name: str, outcome: WriteOutcome) -> Phrase:
     match outcome:
         case "written":
             return phrase("{name}: written", name=name)
@@ -59,15 +59,16 @@ def _outcome(name: str, outcome: Put) -> Phrase:
             return phrase("{name} was edited by hand since it was written; it stays", name=name)
 
 
-def fork_documents_report(put: Mapping[str, Put], session: Session) -> Iterator[Part]:
+def fork_documents_report(written: Mapping[str, WriteOutcome], session: Session) -> Iterator[Part]:
     """What became of each file."""
     if session.output == "json":
-        yield Json({"root": str(session.tree.root), "files": [{"file": name, "outcome": put[name]} for name in put]})
+        files = [{"file": name, "outcome": outcome} for name, outcome in written.items()]
+        yield Json({"root": str(session.tree.root), "files": files})
         return
     tongue = language()
-    for name, outcome in put.items():
+    for name, outcome in written.items():
         yield Lines(show(_outcome(name, outcome), tongue))
-    if {"foreign", "edited"} & set(put.values()):
+    if {"foreign", "edited"} & set(written.values()):
         command = command_line(session, "docs", "--write", "--force")
         text = phrase("Write it anew, and keep a copy of it in .uky-patch-kept: {command}", command=command)
         yield Lines(show(text, tongue))

@@ -11,14 +11,14 @@ import pytest
 from patcher.cli.app import run
 from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation
 from patcher.diagnose.directions import _direction, refusals
-from patcher.diagnose.exception_message import remedy_in, told_by
+from patcher.diagnose.exception_message import parse_message, remedy_in
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, judge
 from tests.diagnose.diagnosed import symptom
 
 HEAD = "Traceback (most recent call last):\n"
-OWN = '  File "/work/fork/verl/trainer/main_ppo.py", line 30, in run\n    start()\n'
+OWN = '  File "/app/fork/verl/trainer/main_ppo.py", line 30, in run\n    start()\n'
 LIBRARY = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/core/util.py", line 83, in get_model\n    x\n'
 
 
@@ -161,12 +161,12 @@ def test_the_lines_of_a_log_behind_an_exception_are_no_message_of_it() -> None:
     root = diagnosed(log).root
     assert root is not None
     assert root.explanation is not None
-    assert root.explanation.told is None
+    assert root.explanation.parts is None
 
 
 def test_a_message_of_no_known_shape_is_not_explained_away() -> None:
     found = explained("ValueError: something is odd")
-    assert (found.told, str(found.sentence)) == (None, "ValueError, raised at mbridge/core/util.py:83")
+    assert (found.parts, str(found.sentence)) == (None, "ValueError, raised at mbridge/core/util.py:83")
 
 
 @pytest.mark.parametrize(
@@ -250,6 +250,8 @@ def test_what_pip_would_refuse_is_said(tmp_path: Path) -> None:
     direction = Direction("transformers", "transformers.x", removed_in="5.0.0")
     assert refusals([str(tmp_path)], direction, {}) == ("engine 0.20: transformers>=5.1",)
     assert refusals([str(tmp_path)], direction, {"engine": "0.19"}) == ()
+    install(tmp_path, "odd", "1.0", "transformers in (5,6)")
+    assert refusals([str(tmp_path)], direction, {}) == ("engine 0.20: transformers>=5.1",)
     newer = Direction("transformers", "transformers.x", added_in="5.2.0")
     assert refusals([str(tmp_path)], newer, {}) == ()
 
@@ -275,6 +277,6 @@ def test_the_command_says_in_which_release_a_name_went(tmp_path: Path, capsys: p
 
 
 def test_what_is_told_names_no_package_where_only_a_class_is_known() -> None:
-    told = told_by(["AttributeError: 'LlamaConfig' object has no attribute 'x'"])
-    assert told is not None
-    assert told.package == ""
+    parts = parse_message(["AttributeError: 'LlamaConfig' object has no attribute 'x'"])
+    assert parts is not None
+    assert parts.package == ""

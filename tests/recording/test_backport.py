@@ -172,3 +172,15 @@ def test_a_tree_of_a_release_that_has_it_gets_nothing(fork: Path, upstream: Upst
     assert answer.code == 0
     assert "99.0, and this tree is of that or a later one" in answer.out
     assert not (fork / "patches").exists()
+
+
+def test_a_file_that_both_have_made_and_an_empty_one_are_told(fork: Path, upstream: Upstream, call: Call) -> None:  # noqa: F811
+    (fork / "verl/new.py").write_text("ours = 1\n")
+    (fork / "verl/empty.py").write_text("ours = 1\n")
+    commit(fork, "Ours")
+    (upstream.root / "verl/empty.py").write_text("")
+    commit(upstream.root, "empty")
+    (upstream.root / "verl/empty.py").write_text("theirs = 1\n")
+    made = upstream.fix("fix", ("", "theirs = 1\n"), file="verl/new.py")
+    report = call("backport", made, "--upstream", str(upstream.root), "--dry-run").json
+    assert "another one has its name" in {one["file"]: one["why"] for one in report["left"]}["verl/new.py"]

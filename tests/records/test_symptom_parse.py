@@ -174,9 +174,10 @@ def test_a_damaged_cache_and_one_that_cannot_be_written_are_no_error(
     place.write_bytes(b"\x80\x05cos\nsystem\n.")
     symptom_parse._shipped_symptoms.cache_clear()
     assert load_symptoms() == first
-    monkeypatch.setenv("UKY_PATCH_CACHE", "/dev/null")
-    symptom_parse._shipped_symptoms.cache_clear()
-    assert load_symptoms() == first
+    for odd in ("/dev/null", "~nobody-of-that-name/x"):
+        monkeypatch.setenv("UKY_PATCH_CACHE", odd)
+        symptom_parse._shipped_symptoms.cache_clear()
+        assert load_symptoms() == first
 
 
 def test_a_symptom_of_the_fork_s_own_replaces_a_kept_one(kept_folder: Path, tmp_path: Path) -> None:

@@ -7,6 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from patcher.analysis.reading.definitions import annotated
+from patcher.analysis.reading.file_traversal import (
+    Evaluators,
+    Walk,
+    added,
+    becomes_method,
+    identifier,
+    is_definition,
+    put,
+    replaced,
+)
 from patcher.analysis.reading.local_values import (
     OPAQUE,
     ContainerValue,
@@ -20,16 +30,6 @@ from patcher.analysis.reading.local_values import (
     union_of,
 )
 from patcher.analysis.reading.statements import import_named
-from patcher.analysis.reading.walk import (
-    Evaluators,
-    Walk,
-    added,
-    becomes_method,
-    identifier,
-    is_definition,
-    put,
-    replaced,
-)
 from patcher.analysis.uses import (
     CallOf,
     Condition,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 
+from patcher.analysis.reading.file_traversal import ClassDraft, Evaluators, Executors, Walk
 from patcher.analysis.reading.local_values import (
     NOTHING,
     OPAQUE,
@@ -16,7 +17,6 @@ from patcher.analysis.reading.local_values import (
     plain,
     union_of,
 )
-from patcher.analysis.reading.walk import ClassDraft, Evaluators, Executors, Walk
 from patcher.analysis.syntax import last_name
 from patcher.analysis.uses import (
     FunctionFacts,

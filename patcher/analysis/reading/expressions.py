@@ -6,6 +6,7 @@ import ast
 import re
 
 from patcher.analysis.reading.definitions import narrowed
+from patcher.analysis.reading.file_traversal import Evaluators, Walk, assign, becomes_method, identifier
 from patcher.analysis.reading.local_values import (
     NOTHING,
     OPAQUE,
@@ -20,7 +21,6 @@ from patcher.analysis.reading.local_values import (
     together,
     union_of,
 )
-from patcher.analysis.reading.walk import Evaluators, Walk, assign, becomes_method, identifier
 from patcher.analysis.syntax import parts
 from patcher.analysis.uses import Instance, MemberOf, Named, Opaque, Union, Value, When
 

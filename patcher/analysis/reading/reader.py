@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from patcher.analysis.reading.calls import CALLS
 from patcher.analysis.reading.definitions import DEFINITIONS, LAMBDAS
 from patcher.analysis.reading.expressions import EXPRESSIONS
+from patcher.analysis.reading.file_traversal import Walk
 from patcher.analysis.reading.local_values import union_of
 from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
 from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
-from patcher.analysis.reading.walk import Walk
 from patcher.analysis.syntax import module_name
 from patcher.analysis.uses import FileFacts, Named, Union
 from patcher.worktree.python import UnreadableError, parse

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from patcher.analysis.reading.definitions import annotated, narrowed
+from patcher.analysis.reading.file_traversal import Executors, Walk, assign, put
 from patcher.analysis.reading.local_values import (
     OPAQUE,
     Alternative,
@@ -17,7 +18,6 @@ from patcher.analysis.reading.local_values import (
     texts,
     union_of,
 )
-from patcher.analysis.reading.walk import Executors, Walk, assign, put
 from patcher.analysis.syntax import absolute_module
 from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 

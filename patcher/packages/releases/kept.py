@@ -13,6 +13,7 @@ from dataclasses import is_dataclass
 from pathlib import Path, PosixPath
 from typing import Any
 
+from patcher.errors import UsageError
 from patcher.packages.releases.cache import cache_root
 from patcher.worktree import files
 
@@ -27,10 +28,14 @@ class Kept:
         """`most`: how many of a kind are kept, the newest ones."""
         known = hashlib.sha256("\n".join(map(repr, basis)).encode(errors="replace")).hexdigest()[:32]
         self._most = most
-        self._place = cache_root(None) / kind / f"{known}.pickle"
+        self._place: Path | None = None
+        with suppress(UsageError):  # UKY_PATCH_CACHE names no folder: then nothing is kept.
+            self._place = cache_root(None) / kind / f"{known}.pickle"
 
     def read(self) -> dict[str, Any] | None:
         """What was kept; None where there is nothing, nothing that this user has written, or no mere values."""
+        if self._place is None:
+            return None
         try:
             content, found = files.read_and_status(self._place, _MOST_BYTES)
         except OSError:
@@ -47,6 +52,8 @@ class Kept:
 
     def keep(self, values: dict[str, Any]) -> None:
         """Keep values of this tool's own classes. A cache that cannot be written is no error."""
+        if self._place is None:
+            return
         with suppress(OSError, pickle.PicklingError):
             self._place.parent.mkdir(parents=True, exist_ok=True)
             files.replace(self._place, pickle.dumps(values, protocol=5), mode=0o600, durable=False)
