@@ -45,7 +45,7 @@ test: $(READY)  ## All tests but the slow lanes
 test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
 	$(PYTEST) -n $(JOBS) -m slow
 
-test-crash: $(READY)  ## Crashes and races alone; they are in `make test` too
+test-crash: $(READY)  ## All crashes and races alone; `make test` runs some of them, the slow lane the rest
 	$(PYTEST) -n $(JOBS) tests/tree/test_crash.py tests/tree/test_race.py
 
 runtime: $(READY)  ## Environments with real vLLM, torch and Ray on a CPU, for test-runtime and test-hosts; minutes and 4.5 GB, once

@@ -22,6 +22,7 @@ from patcher.remote.channel import RefusedError
 from patcher.worktree import backup, path_guard
 from patcher.worktree.placement import JOURNAL
 from tests.agent.direct import direct
+from tests.lanes import one_in
 from tests.migrate.toys import cargo, contents, fork, git, write
 from tests.tree.faults import faults, killed_at, sigkilled_at, wait_for
 from tests.tree.faults import fork as forked
@@ -139,7 +140,7 @@ def calls(world: World) -> int:
     return len(stand_in.calls)
 
 
-@pytest.mark.parametrize("kill", [killed_at, sigkilled_at])
+@pytest.mark.parametrize("kill", one_in(2, [sigkilled_at, killed_at]))
 def test_an_agent_killed_at_any_call_leaves_whole_files_and_the_next_run_ends_the_work(world, kill) -> None:
     total = calls(world())
     assert total > 60
@@ -157,7 +158,7 @@ def test_an_agent_killed_at_any_call_leaves_whole_files_and_the_next_run_ends_th
     assert ends == {True, False}
 
 
-@pytest.mark.parametrize("error", ["ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "EPERM"])
+@pytest.mark.parametrize("error", one_in(6, ["ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "EPERM"]))
 def test_a_call_that_fails_leaves_the_old_tree_or_one_that_the_next_run_finishes(world, error: str) -> None:
     def strike() -> None:
         raise OSError(getattr(errno, error), os.strerror(getattr(errno, error)))
@@ -218,7 +219,7 @@ def _killed(world: World, at: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-@pytest.mark.parametrize("mounted", ["verl", backup.FOLDER])
+@pytest.mark.parametrize("mounted", one_in(2, ["verl", backup.FOLDER]))
 def test_a_tree_that_spans_file_systems_is_filled_whenever_the_agent_is_killed(tmp_path: Path, mounted: str) -> None:
     root, there = fork(tmp_path / "here", {"verl/a.py": "a", "verl/gone.py": "g"}), tmp_path / "there"
     (there / mounted).mkdir(parents=True)

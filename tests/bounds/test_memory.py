@@ -25,9 +25,8 @@ def _checked(root: Path, vllm: Path, most: int | None) -> tuple[Report, ReadingC
     return report, known
 
 
-@pytest.mark.parametrize(
-    "most", [pytest.param(0, marks=pytest.mark.slow), 5_000, pytest.param(40_000, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [0, 5_000, 40_000])
 def test_findings_are_those_of_a_project_that_keeps_everything(tmp_path: Path, vllm: Path, most: int) -> None:
     wide.write(tmp_path / "wide", 130)
     kept, everything = _checked(tmp_path / "wide", vllm, None)

@@ -12,6 +12,7 @@ from patcher.packages.releases import wheel
 from patcher.worktree.python import DEEPEST, UnreadableError, parse
 from tests.bounds.conftest import Done
 from tests.bounds.hostile_python import readable, unreadable
+from tests.lanes import one_in
 
 Uky = Callable[..., Done]
 _SERVER = "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
@@ -76,9 +77,12 @@ def test_long_chains_are_undecided_and_not_wrong(uky: Uky, tree: Path, vllm: Pat
     assert any("nests too deeply" in one["reason"] for one in done.told["undecided"])
 
 
+ODD = ["sum", "ifs", "null", "elifs", "few_choices", "large", "encoding", "decorator"]
+LOOKING = [["status"], ["apply", "--dry-run"], ["verify"]]
+
+
+@pytest.mark.parametrize(("name", "command"), one_in(4, [(name, command) for name in ODD for command in LOOKING]))
 @pytest.mark.network
-@pytest.mark.parametrize("name", ["sum", "ifs", "null", "elifs", "few_choices", "large", "encoding", "decorator"])
-@pytest.mark.parametrize("command", [["status"], ["apply", "--dry-run"], ["verify"]])
 def test_a_file_that_records_name(uky: Uky, tmp_path: Path, name: str, command: list[str]) -> None:
     import shutil
 

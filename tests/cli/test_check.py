@@ -224,6 +224,7 @@ def test_scripts_are_checked_where_they_are_named(check: Uky, uky: Uky, vllm: Pa
 
 
 @pytest.mark.network
+@pytest.mark.slow
 def test_records_repair_what_vllm_0_20_2_took_from_verl_0_6_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--verl", "0.6.1", "--against", "vllm==0.20.2+cu129", "--format", "json"]) == 1
     report = json.loads(capsys.readouterr().out)

@@ -20,6 +20,7 @@ from patcher.git.process import Process
 from patcher.worktree import disk
 from tests import tools
 from tests.cli.conftest import SERVER, Uky
+from tests.lanes import one_in
 from tests.tree.faults import Faults, fork, wait_for
 
 FILE = "verl/server.py"
@@ -395,11 +396,11 @@ def assert_unlocked(tree: Path) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", one_in(2, [7, 1]))
 def test_a_commit_killed_at_any_moment_is_made_by_the_next_run(
     uky: Uky, checkout: Path, fresh: Fresh, every: int
 ) -> None:
-    """At every moment in the slow lane, at each third here."""
+    """At every moment in the slow lane, at each seventh here."""
     total = count(uky)
     assert total > 45
     owing = 0
@@ -423,7 +424,7 @@ def test_a_commit_killed_at_any_moment_is_made_by_the_next_run(
     assert owing > 20 // every
 
 
-@pytest.mark.parametrize("kind", ["disk", "git", pytest.param("interrupt", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", one_in(3, ["git", "disk", "interrupt"]))
 def test_a_commit_that_fails_at_any_moment_leaves_nothing_or_says_what(
     uky: Uky, checkout: Path, fresh: Fresh, kind: str
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SERVER, Uky
+from tests.lanes import one_in
 
 LOSSES: dict[str, Callable[[Path], object]] = {
     "removed": Path.unlink,
@@ -35,7 +36,7 @@ def below(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("how", LOSSES)
+@pytest.mark.parametrize("how", one_in(3, LOSSES))
 def test_it_is_said_and_nothing_that_looks_removes_a_thing(uky: Uky, tree: Path, how: str) -> None:
     uky("apply")
     patched = (tree / "verl/server.py").read_bytes()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import SERVER, Uky
+from tests.lanes import one_in
 
 OLD = "            disable_log=args.disable_log,\n"
 BY_HAND = {
@@ -53,9 +54,10 @@ def test_an_adopted_edit_is_found_where_it_stands(uky: Uky, tree: Path, style: s
     follows(uky, tree, None)
 
 
-@pytest.mark.parametrize("comment", [False, True], ids=["behind a line", "above a line"])
-@pytest.mark.parametrize("distance", range(1, 9))
-@pytest.mark.parametrize("side", ["above", "below"])
+BESIDE = [(side, far, comment) for side in ("above", "below") for far in range(1, 9) for comment in (False, True)]
+
+
+@pytest.mark.parametrize(("side", "distance", "comment"), one_in(5, BESIDE))
 def test_another_marked_edit_beside_an_adopted_one_is_told(
     uky: Uky, tree: Path, side: str, distance: int, comment: bool
 ) -> None:

@@ -15,6 +15,7 @@ from tests.forks import edit, git
 from tests.journeys import trees
 from tests.journeys.environments import activated, environment, freeze, pinned
 from tests.journeys.journey import Stranger
+from tests.lanes import one_in
 from tests.packages.venvs import Venv
 
 pytestmark = pytest.mark.network
@@ -58,7 +59,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", ["hand-edited", "stale"])
+@pytest.mark.parametrize("name", one_in(2, ["stale", "hand-edited"]))
 def test_followed_to_the_letter_a_session_ends_where_it_began(name: str, tmp_path: Path) -> None:
     _session(CASES[name], tmp_path, with_pins=name == "hand-edited")
 

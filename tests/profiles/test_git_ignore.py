@@ -244,3 +244,44 @@ def test_no_model_is_an_error_that_names_the_folder(tmp_path: Path, name: str) -
     (tmp_path / "file").touch()
     with pytest.raises(FileNotFoundError, match=name):
         newest_snapshot(str(tmp_path / name))
+
+
+TYPED = """\
+import os
+from pathlib import Path
+
+BASE = "/share/models"
+MODEL_BASE = BASE + "/hub"
+LLAMA = os.path.join(MODEL_BASE, "llama")
+WEIGHTS = Path(MODEL_BASE) / "weights"
+MODEL_ID = "Qwen/Qwen2.5-VL-3B-Instruct"
+MIRROR = "https://hf-mirror.com"
+CONFIG = Path("configs") / "ppo.yaml"
+RUN = f"{MODEL_BASE}/runs/mcq"
+SHARDS = ["/share/a.parquet", "/share/b.parquet"]
+DATA_OUTPUT_DIR = os.environ.get("DATA", "/share/data")
+"""
+
+
+def test_a_value_keeps_its_type_and_what_is_no_place_its_text(tmp_path: Path) -> None:
+    """Scripts do `MODEL_BASE + "/x"` with a str and `WEIGHTS / "x"` with a Path."""
+    (tmp_path / "git_ignore.py").write_text(TYPED)
+    file = rendered(tmp_path, Host(HERE, HERE, models="/models"))
+    found = imported(file, tmp_path, "{n: [type(v).__name__, str(v)] for n, v in vars(g).items() if n.isupper()}")
+    kinds = {name: kind.replace("PosixPath", "Path") for name, (kind, _) in found.items()}
+    texts = ("BASE", "MODEL_BASE", "LLAMA", "MODEL_ID", "MIRROR", "RUN", "DATA_OUTPUT_DIR", "DATA_OUTPUT_DIR_STR")
+    assert {name for name in (*texts, "WEIGHTS", "CONFIG", "OUTPUT_BASE") if kinds[name] == "str"} == set(texts)
+    values = {name: value for name, (_, value) in found.items()}
+    assert (values["MODEL_BASE"], values["LLAMA"]) == ("/models", "/models/llama")
+    assert (values["MODEL_ID"], values["MIRROR"]) == ("Qwen/Qwen2.5-VL-3B-Instruct", "https://hf-mirror.com")
+    assert (values["CONFIG"], values["RUN"]) == ("configs/ppo.yaml", "/models/runs/mcq")
+    assert imported(file, tmp_path, "g.SHARDS") == ["/share/a.parquet", "/share/b.parquet"]
+    assert imported(file, tmp_path, "[g.MODEL_BASE + '/x', str(g.WEIGHTS / 'x')]") == ["/models/x", "/models/weights/x"]
+
+
+def test_what_is_not_as_the_fork_derives_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "git_ignore.py").write_text(TYPED)
+    told = [str(note) for note in rendered(tmp_path, Host(HERE, HERE, models="/models")).notes]
+    assert any("sets MODEL_BASE to /models; by the fork's own file it would be" in note for note in told)
+    assert any("SHARDS is as in the fork's own file" in note for note in told)
+    assert any("gives no DATA_OUTPUT_DIR; it is set to /home/u/data" in note for note in told)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patcher.cli.app import run
+from tests.lanes import one_in
 from tests.terminal.hostile import ATTACKS, PARTS, Screen, steering
 
 WORDS = st.lists(PARTS, min_size=1, max_size=5).map("".join)
@@ -108,7 +109,7 @@ def shown(root: Path, words: list[str], word: str) -> str:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", one_in(2, COMMANDS), ids=" ".join)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(word=WORDS)
 def test_no_command_lets_text_steer_the_terminal(

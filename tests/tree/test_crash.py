@@ -16,6 +16,7 @@ import pytest
 from patcher.errors import TreeError
 from patcher.tree import Tree
 from patcher.worktree import disk
+from tests.lanes import one_in
 from tests.tree.faults import count, faults, fork, killed_at, sigkilled_at, wait_for
 from tests.tree.toys import FILES, PATCHED, apply, assert_settled, assert_whole, contents, plant, revert
 
@@ -45,9 +46,10 @@ def calls(tmp_path: Path, act: Callable[[Tree], object]) -> int:
     return count(lambda: act(tree))
 
 
-@pytest.mark.parametrize("kill", [killed_at, sigkilled_at])
-@pytest.mark.parametrize("next_command", [status, idle])
-@pytest.mark.parametrize("act", [apply, revert])
+WAYS = [(act, after, kill) for act in (apply, revert) for after in (status, idle) for kill in (sigkilled_at, killed_at)]
+
+
+@pytest.mark.parametrize(("act", "next_command", "kill"), one_in(7, WAYS))
 def test_a_run_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, next_command, kill):
     total = calls(tmp_path, act)
     assert total > 40
@@ -65,11 +67,11 @@ def test_a_run_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, ne
     assert ends == {"old", "new"}
 
 
-@pytest.mark.parametrize("act", [apply, pytest.param(revert, marks=pytest.mark.slow)])
-def test_a_recovery_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act):
+@pytest.mark.parametrize(("act", "every"), one_in(3, [(apply, 9), (apply, 3), (revert, 3)]))
+def test_a_recovery_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, every):
     total = calls(tmp_path, act)
     struck = 0
-    for at in range(0, total, 3):
+    for at in range(0, total, every):
         for second in range(100):
             tree = start(tmp_path, act)
             assert killed_at(at, lambda: act(tree))  # noqa: B023
@@ -81,11 +83,13 @@ def test_a_recovery_killed_at_any_call_is_ended_by_the_next_command(tmp_path, ac
             assert contents(tree) in (FILES, PATCHED)
             idle(tree)
             assert_settled(tree)
-    assert struck > total
+    assert struck > total * 3 // every
 
 
-@pytest.mark.parametrize("act", [apply, revert])
-@pytest.mark.parametrize("error", ["ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "EPERM"])
+ERRORS = ["ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "EPERM"]
+
+
+@pytest.mark.parametrize(("act", "error"), one_in(5, [(act, error) for act in (apply, revert) for error in ERRORS]))
 def test_a_call_that_fails_leaves_the_tree_as_it_was_or_is_made_up_for(tmp_path, act, error):
     def strike() -> None:
         raise OSError(getattr(errno, error), os.strerror(getattr(errno, error)))
@@ -123,7 +127,8 @@ def test_an_interrupt_from_the_keyboard_is_taken_back_at_once(tmp_path):
         assert_settled(tree)
 
 
-def test_200_runs_killed_at_a_random_moment(tmp_path):
+@pytest.mark.parametrize("runs", one_in(2, [40, 200]))
+def test_runs_killed_at_a_random_moment(tmp_path, runs):
     chance = random.Random(7)
     tree = start(tmp_path, apply)
 
@@ -133,7 +138,7 @@ def test_200_runs_killed_at_a_random_moment(tmp_path):
             revert(tree)
 
     recovered = 0
-    for _ in range(200):
+    for _ in range(runs):
         child = fork(loop)
         time.sleep(chance.uniform(0.002, 0.03))
         os.kill(child, signal.SIGKILL)
