@@ -14,6 +14,8 @@ from patcher.worktree.python import UnreadableError, parse
 
 FILES = ("git_ignore.py.example", "git_ignore.py")
 _NEWEST = re.compile(r"newest|latest|snapshot")
+_OF_TEXT = frozenset({"join", "abspath", "realpath", "expanduser", "expandvars", "normpath", "dirname", "basename"})
+"""Functions of os.path that give a `str`."""
 _OURS = frozenset({"newest_snapshot", "newest_model", "REQUIRED"})
 
 
@@ -36,6 +38,8 @@ class ForksOwn:
     """Source text of its other functions."""
     imports: tuple[str, ...] = ()
     """The import statements that these functions need."""
+    texts: frozenset[str] = frozenset()
+    """The constants that are a `str`, as in `MODEL_BASE = "/models"`; scripts add to them: `MODEL_BASE + "/llama"`."""
 
 
 def forks_own(root: Path) -> ForksOwn:
@@ -60,6 +64,7 @@ def _both(first: ForksOwn, second: ForksOwn) -> ForksOwn:
         (*first.aliases, *(alias for alias in second.aliases if alias.name not in names)),
         {**second.functions, **first.functions},
         tuple(dict.fromkeys((*first.imports, *second.imports))),
+        first.texts | (second.texts - set(first.constants)),
     )
 
 
@@ -92,7 +97,31 @@ def _read(text: str, tree: ast.Module) -> ForksOwn:
         tuple(Alias(name, _gives_text(functions[name])) for name in sorted(aliases)),
         {name: _source(text, node) for name, node in carried.items()},
         tuple(ast.unparse(node) for node in imports if _binds(node) & used and _is_ordinary(node)),
+        frozenset(name for name, node in plain.items() if _is_text(node, constants)),
     )
+
+
+def _is_text(node: ast.expr, constants: Mapping[str, ast.expr]) -> bool:
+    """Whether an expression makes a `str` rather than a Path, as far as its syntax tells."""
+    match node:
+        case ast.Constant(value=str()) | ast.JoinedStr():
+            return True
+        case ast.Call(func=ast.Name(id="str") | ast.Attribute(attr="getenv" | "fspath")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="path"), attr=name)):
+            return name in _OF_TEXT  # os.path.join(…)
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get" | "setdefault")):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="environ")):
+            return True
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _is_text(left, constants) or _is_text(right, constants)
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            return True
+        case ast.Name(id=name) if name in constants and constants[name] is not node:
+            return name.endswith("_STR") or _is_text(constants[name], {k: v for k, v in constants.items() if k != name})
+        case _:
+            return False
 
 
 def _source(text: str, node: ast.FunctionDef) -> str:
@@ -129,6 +158,9 @@ def evaluate(node: ast.expr, paths: Mapping[str, str]) -> str | None:
             return text
         case ast.Name(id=name):
             return paths.get(name, paths.get(name.removesuffix("_STR")))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = evaluate(left, paths), evaluate(right, paths)
+            return first + second if first is not None and second is not None else None
         case ast.Call(func=ast.Name(id="Path" | "str") | ast.Attribute(attr="Path"), args=[one], keywords=[]):
             return evaluate(one, paths)
         case ast.Call(func=ast.Name(id="Path") | ast.Attribute(attr="join" | "joinpath" | "Path"), keywords=[]):
@@ -160,15 +192,28 @@ def refers(node: ast.expr) -> bool:
     return any(isinstance(at, ast.Name) and at.id.isupper() for at in ast.walk(node))
 
 
-def plain_value(node: ast.expr) -> object | None:
-    """A value that is no path: a number, a flag, a text without a slash; None for anything else."""
+def literal(node: ast.expr) -> object | None:
+    """The value of an expression without names and calls; None for any other."""
     try:
-        value = ast.literal_eval(node)
+        return ast.literal_eval(node)  # type: ignore[no-any-return]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    if isinstance(value, str) and (value.startswith(("/", "~", ".")) or "/" in value):
+
+
+def plain_value(node: ast.expr) -> object | None:
+    """A value that is the same on every host; None for anything else.
+
+    A number, a flag, a text without a place of one machine in it: `"mcq"`, `"Qwen/Qwen2.5-VL-3B-Instruct"`,
+    `"https://hf-mirror.com"`, `"data/train.parquet"`; not `"/data"`, `"~/data"`, `["/data/a.parquet"]`.
+    """
+    value = literal(node)
+    if any(isinstance(at, ast.Constant) and _names_a_place(at.value) for at in ast.walk(node)):
         return None
     return value if isinstance(value, str | int | float | bool | list | tuple | dict) else None
+
+
+def _names_a_place(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(("/", "~"))
 
 
 def is_path(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from patcher.errors import RecordError
 from patcher.i18n import Phrase, phrase
-from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, plain_value, refers, tail
+from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, literal, plain_value, refers, tail
 from patcher.profiles.layout import Layout, derived, left_to_default
 from patcher.profiles.rendered_file import Rendered, Text, fill, with_hash_line
 from patcher.remote.agent.snapshots import newest_snapshot
@@ -27,6 +27,14 @@ _CORE = ("PROJECT_ROOT", "MODEL_BASE", "DATA_OUTPUT_DIR")
 class _Value:
     name: str
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    name: str
+    value: str
+    text: bool
+    """Whether it is a `str` and not a Path, as in the fork's own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ def git_ignore(host: Host, where: Layout, tree_root: Path) -> Rendered:
     text = fill(
         "git_ignore.py.j2",
         host=host.name,
-        paths=[_Value(name, value) for name, value in paths.items()],
+        paths=[_Path(name, value, name in own.texts) for name, value in paths.items()],
         required=sorted(required),
         carried=carried,
         aliases=own.aliases,
@@ -78,23 +86,36 @@ def _constants(own: ForksOwn, where: Layout, notes: list[Text]) -> tuple[Mapping
     paths: dict[str, str] = dict(where.paths)
     values: dict[str, Any] = {}
     for name, node in own.constants.items():
-        if name in where.given or name == "PROJECT_ROOT":
+        if name == "PROJECT_ROOT":
             continue
-        plain = plain_value(node)
-        if plain is not None and name not in paths:
+        known = {**{text: value for text, value in values.items() if isinstance(value, str)}, **paths}
+        made = evaluate(node, known)
+        if name in where.given:
+            if refers(node) and made not in (None, paths[name]):
+                notes.append(_overridden(name, paths[name], str(made)))
+        elif name not in paths and (plain := plain_value(node)) is not None:
             values[name] = plain
-            continue
-        made = evaluate(node, paths) if refers(node) else None
-        if made is not None and made.startswith("/"):
+        elif isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set) and (held := literal(node)) is not None:
+            values[name] = held
+            notes.append(phrase("git_ignore.py: {name} is as in the fork's own file, with its paths", name=name))
+        elif made is not None and not made.startswith("~") and (refers(node) or not made.startswith("/")):
+            if made.startswith("/") and paths.get(name) != made:
+                notes.append(left_to_default(name, made))
             paths[name] = made
-        elif name not in paths:
-            if not is_path(node):
-                notes.append(phrase("git_ignore.py: {name} of the fork's own file is computed: left out", name=name))
-                continue
+        elif name in paths:
+            if made != paths[name]:
+                notes.append(left_to_default(name, paths[name]))
+        elif not is_path(node):
+            notes.append(phrase("git_ignore.py: {name} of the fork's own file is computed: left out", name=name))
+        else:
             paths[name] = derived(name, tail(node), paths)
-        if name not in where.paths or paths[name] != where.paths[name]:
             notes.append(left_to_default(name, paths[name]))
     return paths, values
+
+
+def _overridden(name: str, value: str, made: str) -> Phrase:
+    template = "git_ignore.py: the profile sets {name} to {value}; by the fork's own file it would be {made}"
+    return phrase(template, name=name, value=value, made=made)
 
 
 def _functions(own: ForksOwn, defined: set[str], notes: list[Text]) -> dict[str, str]:

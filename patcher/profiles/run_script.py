@@ -42,10 +42,10 @@ def run_script(
     host: Host, survey: Survey | None, versions: Mapping[str, str], tree_root: Path, where: Layout, profile: Profile
 ) -> Rendered:
     """The run script of `profile`. Raises RecordError for values that cannot be carried."""
+    left_out: list[Text] = []
     notes: list[Text] = []
-    variables = _variables(host, profile, versions, notes)
-    left_out = tuple(str(note) for note in notes)
-    overrides = _overrides(host, survey, versions, trainer_config(tree_root), where, profile, notes)
+    variables = _variables(host, profile, versions, left_out)
+    overrides = _overrides(host, survey, versions, trainer_config(tree_root), where, profile, notes, left_out)
     name = next(file for file, one in NAMES.items() if one == profile)
     text = fill(
         "run.sh.j2",
@@ -53,7 +53,7 @@ def run_script(
         purpose=_PURPOSES[profile],
         host=host.name,
         versions=_in_words(versions),
-        left_out=left_out,
+        left_out=[*map(str, left_out), *version_settings.never_set(host.env)],
         variables=[_Variable(name, value) for name, value in variables.items()],
         own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
         python=_python(host, survey),
@@ -66,7 +66,7 @@ def run_script(
         validation=[TINY] if profile == "debug" else list(VALIDATION),
         overrides=overrides,
     )
-    return Rendered(name, with_hash_line(text), 0o755, tuple(notes))
+    return Rendered(name, with_hash_line(text), 0o755, (*left_out, *notes))
 
 
 def _variables(host: Host, profile: Profile, versions: Mapping[str, str], notes: list[Text]) -> dict[str, str]:
@@ -90,6 +90,7 @@ def _overrides(
     where: Layout,
     profile: Profile,
     notes: list[Text],
+    left_out: list[Text],
 ) -> list[str]:
     """All overrides as the command line has them, the host's own in the place of ours."""
     devices = host.env.get("CUDA_VISIBLE_DEVICES", survey.visible if survey is not None else None)
@@ -104,7 +105,7 @@ def _overrides(
         found[item.key] = f"{sign}{item.key}={item.value}"
     for key in [key for key, text in found.items() if not text.startswith("+") and not config.takes(key)]:
         del found[key]
-        notes.append(phrase("{key} left out: this verl has no such key", key=key))
+        left_out.append(phrase("{key} left out: this verl has no such key", key=key))
     rest: list[str] = []
     for given in host.overrides:
         sign, key = _parsed_override(host, given)

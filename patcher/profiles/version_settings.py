@@ -34,6 +34,18 @@ def variables(profile: Profile, versions: Mapping[str, str], notes: list[Text]) 
     return found
 
 
+def never_set(given: Mapping[str, str]) -> Iterator[str]:
+    """Variables that guides set and no run script does, each with why; less those that the host's profile gives.
+
+    For a comment in the script: `NCCL_TIMEOUT is not set: Neither torch nor NCCL reads it; instead: …`.
+    """
+    for setting in _settings():
+        reasons = setting.reasons
+        if setting.variable and setting.value is None and reasons.instead and setting.variable not in given:
+            instead = "" if reasons.instead == "leave it out" else f"; instead: {reasons.instead}"
+            yield f"{setting.variable} is not set: {reasons.reason.partition('. ')[0].rstrip('.')}{instead}"
+
+
 def ignored(name: str, versions: Mapping[str, str]) -> Text | None:
     """Why a variable that the host's profile sets has no effect there; None if it may have one."""
     about = [setting for setting in _settings() if setting.variable == name]
