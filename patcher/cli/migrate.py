@@ -36,6 +36,7 @@ from patcher.terminal.answers import show_json
 @click.option("--only", type=click.Choice(STEPS), multiple=True, metavar="STEP", help="This step alone.")
 @click.option("--yes", is_flag=True, help="Move aside what somebody changed there, and go on.")
 @click.option("--share", is_flag=True, help="Start the job though the GPUs are busy.")
+@click.option("--force", is_flag=True, help="Start the job though no GPU is visible there.")
 @with_session
 def command(
     session: Session,
@@ -47,6 +48,7 @@ def command(
     only: tuple[StepName, ...],
     yes: bool,
     share: bool,
+    force: bool,
     **given: str | int | Path | None,
 ) -> int:
     """Move the fork to HOST: records for its versions, files, paths, checks, and the debug job.
@@ -62,7 +64,7 @@ def command(
     from patcher.terminal.live import Live
 
     host = ordered_host(session, name, given)
-    order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share)
+    order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share, force=force)
     text, redactor = session.output == "text", Redactor(host.secrets.values())
     live = Live()
     listeners = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.problem, _confirm)

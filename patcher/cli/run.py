@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--host", "name", default="here", metavar="HOST", help="Where; this machine by default.")
 @click.option("--detach", is_flag=True, help="Start it and leave it; uky-patch job attach comes back to it.")
 @click.option("--share", is_flag=True, help="Start it though the GPUs are busy.")
+@click.option("--force", is_flag=True, help="Start it though no GPU is visible there.")
 @click.option("--only-rollout", is_flag=True, help="Generation and reward on the validation data; no training.")
 @click.option("--script", metavar="PATH", help="A script of the tree's own, instead of the rendered one.")
 @reach_options
@@ -33,6 +34,7 @@ def command(
     name: str,
     detach: bool,
     share: bool,
+    force: bool,
     only_rollout: bool,
     script: str | None,
     **given: Any,
@@ -52,7 +54,7 @@ def command(
     if host.here and host.python is None and (script or host.script) is None:
         session.require_environment()  # A script of the fork's own is rendered for no versions.
     print_report(unset_report(host))
-    wanted = RunRequest(host, profile, overrides, only_rollout, share, script)
+    wanted = RunRequest(host, profile, overrides, only_rollout, share, force, script)
     with linked(host, session.tree.root) as link:
         job = launch(session, link, wanted)
         print_report(started_report(host, job))

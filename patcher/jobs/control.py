@@ -31,6 +31,7 @@ def start(
     profile: str,
     script: str,
     share: bool = False,
+    force: bool = False,
     arguments: tuple[str, ...] = (),
     steps: int | None = None,
 ) -> Job:
@@ -40,7 +41,8 @@ def start(
 
     Raises:
         RefusedError: of kind `busy`: a job of this tree runs, or somebody's process is on a GPU, and not `share`;
-            `script`: it is not in the tree; `unwritable`: as it says.
+            `no-gpu`: the script trains, no GPU is visible, and not `force`; `script`: it is not in the tree;
+            `unwritable`: as it says.
         CutError: the connection ended; the job may have been started.
     """
     interpreter = survey.interpreter if survey is not None else None
@@ -56,6 +58,7 @@ def start(
         here=host.here,
         host=host.name,
         share=share,
+        force=force,
         steps=steps,
         facts={"versions": versions} if versions else {},
     )

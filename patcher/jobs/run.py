@@ -44,6 +44,7 @@ class RunRequest:
     overrides: tuple[str, ...] = ()
     only_rollout: bool = False
     share: bool = False
+    force: bool = False
     script: str | None = None
 
     @property
@@ -73,6 +74,7 @@ def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
             profile=wanted.profile,
             script=script,
             share=wanted.share,
+            force=wanted.force,
             arguments=wanted.arguments,
         )
 

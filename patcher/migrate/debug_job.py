@@ -8,11 +8,11 @@ from typing import Any
 from patcher import jobs
 from patcher.i18n import phrase
 from patcher.jobs.link import HostLink
+from patcher.migrate.order import MigrationOrder
 from patcher.migrate.payload import Payload
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.profiles.rendered_file import Text
 from patcher.remote.connection import Connection
-from patcher.remote.host import Host
 from patcher.remote.survey import Survey
 
 
@@ -25,14 +25,14 @@ class DebugJob:
     """
 
     def __init__(
-        self, link: HostLink, host: Host, survey: Survey, payload: Payload | None, listeners: Listeners, *, share: bool
+        self, link: HostLink, order: MigrationOrder, survey: Survey, payload: Payload | None, listeners: Listeners
     ) -> None:
         self._link = link
-        self._host = host
+        self._order = order
+        self._host = order.host
         self._survey = survey
         self._payload = payload
         self._listeners = listeners
-        self._share = share
         self._jobs_before: frozenset[str] | None = None
         self.state: Mapping[str, Any] = {}
         """`id` and `verdict` ("running") once it is started; when it has ended, all that was judged."""
@@ -72,7 +72,13 @@ class DebugJob:
             self._jobs_before = frozenset(one.id for one in there)
             script = host.script or jobs.script_of(host.profile)
             job = jobs.start(
-                self._link.connection, host, self._survey, profile=host.profile, script=script, share=self._share
+                self._link.connection,
+                host,
+                self._survey,
+                profile=host.profile,
+                script=script,
+                share=self._order.share,
+                force=self._order.force,
             )
         self._jobs_before = None
         return job

@@ -157,7 +157,7 @@ class _Run:
                 keep=self._keep_proven,
             )
         if order.runs("job"):
-            self._job = DebugJob(link, host, survey, payload, listeners, share=order.share)
+            self._job = DebugJob(link, order, survey, payload, listeners)
             self._take("job", self._job.run, needs_tree=True)
 
     def _keep_payload(self, payload: Payload) -> None:

@@ -41,6 +41,8 @@ class MigrationOrder:
     """Go on where somebody's work on the host would be moved aside, and where the tree's folder looks wrong."""
     share: bool = False
     """Start the job though the GPUs are busy."""
+    force: bool = False
+    """Start the job though no GPU is visible there."""
 
     def wants(self, step: StepName) -> bool:
         """Whether the step itself was ordered."""

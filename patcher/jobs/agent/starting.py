@@ -19,7 +19,7 @@ import uuid
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import folder, processes
+from patcher.jobs.agent import accelerators, folder, processes
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
@@ -107,7 +107,8 @@ def start(request: Request) -> dict[str, Any]:
     """Start `script` with `arguments` as a job; the body is JSON of the variables that are secret.
 
     `env` are the others, `python` the interpreter to train with, `here` whether it is the user's own machine, whose
-    environment is then taken as it is, `host` what the user calls it. With `share` nothing that runs is in the way.
+    environment is then taken as it is, `host` what the user calls it. With `share` nothing that runs is in the way;
+    with `force` the script is started though it trains and there is no GPU.
     Answers what `look` does.
     """
     args = request.args
@@ -120,6 +121,8 @@ def start(request: Request) -> dict[str, Any]:
     environment, shell = (connection_environment(), "") if args.get("here") else login_environment()
     environment = with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
+    if not args.get("force"):
+        _require_gpu(script, environment)
     name = _name()
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
     _add_stacks_hook(environment, os.path.join(folder.jobs_folder(root), name))
@@ -183,6 +186,18 @@ def _require_idle(root: str, wanted: str | None, host: str) -> None:
     ]
     if busy:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
+
+
+def _require_gpu(script: str, environment: dict[str, str]) -> None:
+    """Raises Refusal where the script trains, and no GPU is visible to it."""
+    try:
+        text = files.read(script, files.SOURCE_BYTES, follow=True).decode("utf-8", "replace")
+    except OSError:
+        return  # What is wrong with it is told when it is copied.
+    cause = accelerators.why_no_gpu(text, environment, processes.gpus_in_use())
+    if cause is not None:
+        advice = "Start it on a machine with GPUs, or start it here all the same with --force."
+        raise Refusal("no-gpu", phrase("no GPU is visible where the job would start"), cause, phrase(advice))
 
 
 def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
