@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
 
 from patcher.errors import TreeError
 from patcher.git.checkout import names
@@ -39,6 +40,9 @@ _STATUS = (
 )
 
 
+LeftOutKind: TypeAlias = Literal["expected", "repository", "unreadable"]
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Something in the tree's folder that is not sent, and why. `size` in bytes, None where it was not measured."""
@@ -46,6 +50,7 @@ class LeftOut:
     path: str
     reason: Text
     size: int | None = None
+    kind: LeftOutKind = "expected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +83,28 @@ class Listing:
     """The commit that is checked out."""
     dirty: bool = False
     """Whether files are not as they are in that commit, or in no commit at all."""
+    untracked: frozenset[str] = frozenset()
+    """The paths of items that are in no commit and not in git's index."""
 
 
-def list_tree(root: Path) -> Listing:
+def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
     """List the files of the tree at `root`, a git checkout or a folder in one, with their digests.
 
+    `include` names files and folders below the root that are listed though git ignores them, and repositories of their
+    own, such as submodules, of which the files that git lists there are taken.
+
     Raises:
-        TreeError: it is no checkout, git fails, or lists nothing.
+        TreeError: it is no checkout, git fails, lists nothing, or nothing of what `include` names is there.
     """
     top = Path(os.path.realpath(root))
-    with _GitQuestions(top) as git:
+    with _GitQuestions(top, include) as git:
         selection = _Selection(top)
         for path in git.paths():
             selection.take(path)
+        for path in git.included():
+            selection.take(path)
+        for path in _below(include, selection.repositories):
+            selection.enter(path)
         digests, failed = hashing.digests(str(top), selection.files)
         state = git.state()
     items = {path: _item(top, path, digest) for path, digest in digests.items()} | selection.links
@@ -101,13 +115,27 @@ def list_tree(root: Path) -> Listing:
             advice="Name the root of the fork with --root. If an outer checkout ignores it, run git init in it.",
         )
     left_out = [*selection.left_out, *(_unreadable(path, error) for path, error in failed.items())]
-    left_out += _ignored(top, state.ignored)
+    left_out += [left for left in _ignored(top, state.ignored) if left.path not in items]
+    for path in include:
+        if not _below((path,), items):
+            raise TreeError(
+                phrase("include: there is no file to send at {path}", path=path),
+                cause=phrase("no file is at {place}", place=top / path),
+                advice="Correct include in uky-patch.toml; a submodule is filled by: git submodule update --init",
+            )
     return Listing(
         items=dict(sorted(items.items())),
         left_out=tuple(sorted(left_out, key=lambda left: (-(left.size or 0), left.path))),
         commit=state.commit,
         dirty=state.dirty,
+        untracked=frozenset(_below(state.untracked, items) if state.untracked else ()),
     )
+
+
+def _below(names: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Those of `paths` that are one of `names`, or lie in it: `data` and `data/` both name `data/x.json`."""
+    wanted = {name.rstrip("/") for name in names}
+    return [path for path in paths if wanted & {path.rstrip("/"), *map(str, PurePosixPath(path).parents)}]
 
 
 class _Selection:
@@ -119,11 +147,20 @@ class _Selection:
         self.files: list[str] = []
         self.links: dict[str, Item] = {}
         self.left_out: list[LeftOut] = []
+        self.repositories: list[str] = []
+        """Folders that hold a repository of their own, each with a slash at its end."""
+
+    def enter(self, folder: str) -> None:
+        """Take the files of a repository within the tree in its place. Raises TreeError."""
+        with _GitQuestions(Path(self._top, folder)) as git:
+            for path in git.paths():
+                self.take(folder + path)
+        self.left_out = [left for left in self.left_out if left.path != folder]
 
     def take(self, path: str) -> None:
         """Sort one path of git's list."""
         if path.endswith("/"):
-            self._leave(path, phrase("a git repository of its own"))
+            self._leave_repository(path)
             return
         place = os.path.join(self._top, path)
         if not self._is_plain(os.path.dirname(path)):
@@ -140,7 +177,7 @@ class _Selection:
         elif any(part.startswith(OWN) for part in path.split("/")):
             self._leave(path, phrase("notes of uky-patch"), there.st_size)
         elif stat.S_ISDIR(there.st_mode):
-            self._leave(path + "/", phrase("a git repository of its own"))
+            self._leave_repository(path + "/")
         elif stat.S_ISLNK(there.st_mode):
             self._take_link(path, os.readlink(place))
         elif stat.S_ISREG(there.st_mode):
@@ -173,6 +210,10 @@ class _Selection:
             known = self._plain[folder] = above and not os.path.islink(os.path.join(self._top, folder))
         return known
 
+    def _leave_repository(self, folder: str) -> None:
+        self.repositories.append(folder)
+        self.left_out.append(LeftOut(folder, phrase("a git repository of its own"), kind="repository"))
+
     def _leave(self, path: str, reason: Text, size: int | None = None) -> None:
         self.left_out.append(LeftOut(path, reason, size))
 
@@ -190,7 +231,7 @@ def _is_rendered(place: str) -> bool:
 
 
 def _unreadable(path: str, error: OSError) -> LeftOut:
-    return LeftOut(path, phrase("cannot be read: {reason}", reason=error.strerror or str(error)))
+    return LeftOut(path, phrase("cannot be read: {reason}", reason=error.strerror or str(error)), kind="unreadable")
 
 
 def _ignored(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
@@ -243,13 +284,17 @@ class _GitState:
     ignored: tuple[str, ...]
     commit: str | None
     dirty: bool
+    untracked: tuple[str, ...] = ()
 
 
 class _GitQuestions:
     """Questions to git about a tree. Its processes run side by side."""
 
-    def __init__(self, root: Path) -> None:
-        """Start git. Raises TreeError where there is no checkout, or no git."""
+    def __init__(self, root: Path, include: Sequence[str] = ()) -> None:
+        """Start git. `include` are paths of which it is asked what it ignores there.
+
+        Raises TreeError where there is no checkout, or no git.
+        """
         found = repository(root)
         if found is None:
             if not root.is_dir():
@@ -263,6 +308,8 @@ class _GitQuestions:
         refuse_pipes(found.top, [root.relative_to(found.top).as_posix()])
         self._git = git = Git(found, root)  # Its folder for git is there as long as it is.
         self._listed = git.start("ls-files", "-co", "--exclude-standard", "-z", folder=root)
+        ignored = ("ls-files", "-oi", "--exclude-standard", "-z", "--", *include)
+        self._included = git.start(*ignored, folder=root) if include else None
         self._state = git.start("status", *_STATUS, "--", ".", folder=root)
         self._prefix = git.start("rev-parse", "--show-prefix", folder=root)
 
@@ -270,12 +317,17 @@ class _GitQuestions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in (self._listed, self._state, self._prefix):
-            process.stop()
+        for process in (self._listed, self._included, self._state, self._prefix):
+            if process is not None:
+                process.stop()
 
     def paths(self) -> tuple[str, ...]:
         """Git's list, each path once; a folder that is a repository of its own may end in a slash. Raises TreeError."""
         return tuple(dict.fromkeys(names(self._listed.end())))
+
+    def included(self) -> tuple[str, ...]:
+        """The files that git ignores at the paths to include. Raises TreeError."""
+        return tuple(names(self._included.end())) if self._included is not None else ()
 
     def state(self) -> _GitState:
         """The commit, whether files differ from it, and what git ignores. Raises TreeError."""
@@ -286,5 +338,10 @@ class _GitQuestions:
         return _GitState(
             ignored=tuple(path.removeprefix(below) for path in ignored if path.startswith(below) and path != below),
             commit=commits[0] if commits and commits[0] != "(initial)" else None,
+            untracked=tuple(
+                entry[2:].removeprefix(below)
+                for entry in entries
+                if entry.startswith("? ") and entry[2:].startswith(below)
+            ),
             dirty=any(entry[:2] in ("1 ", "2 ", "u ", "? ") for entry in entries),
         )

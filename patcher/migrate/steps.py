@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,12 +18,12 @@ from patcher.errors import ExitCode, HostError, UkyError, UsageError
 from patcher.i18n import Phrase, Phrases, listed, phrase
 from patcher.logs.milestones import Milestone
 from patcher.migrate.journal import Entry, Proven
-from patcher.migrate.listing import list_tree
+from patcher.migrate.listing import Listing, list_tree
 from patcher.migrate.order import MigrationOrder, StepStatus
 from patcher.migrate.payload import Payload, plan_payload
 from patcher.migrate.transfer import Difference, Sent, compare, send
 from patcher.migrate.verify import verify_payload
-from patcher.migrate.wording import SHOWN, first_paths, readable_size
+from patcher.migrate.wording import SHOWN, first_few, first_paths, readable_size
 from patcher.packages.releases import Progress
 from patcher.preflight.preflight import run_preflight
 from patcher.profiles.rendered_file import Text, WrittenFile, write_files
@@ -185,7 +185,7 @@ def plan(session: Session, host: Host, survey: Survey, connection: Connection) -
     Fails where a record cannot be applied for that host, and where it is not known which environment trains there: a
     plan for none would take the records out of a tree that has them.
     """
-    payload = plan_payload(session, list_tree(session.tree.root), survey, connection)
+    payload = plan_payload(session, list_tree(session.tree.root, host.include), survey, connection)
     if not payload.environment.known:
         error = UsageError(
             phrase("it is not known which environment trains on {host}", host=host.name),
@@ -205,13 +205,33 @@ def plan(session: Session, host: Host, survey: Survey, connection: Connection) -
         return Outcome(payload, title, "fail", fix, tuple(notes), ExitCode.NOT_APPLIED)
     there = sum(outcome.kind in ("applied", "pending", "adopted") for outcome in outcomes)
     detail = phrase("records that hold there: {count}", count=there)
-    notes += payload.notes
+    notes += [*payload.notes, *_not_as_expected(payload.listing)]
     if payload.differs:
         notes.append(_differences(payload))
         count = len(payload.differs)
         detail = phrase("records that hold there: {count}, otherwise than here: {differ}", count=there, differ=count)
     without_vllm = "vllm" not in payload.environment.packages
     return Outcome(payload, detail, "warn" if without_vllm else "ok", notes=tuple(notes))
+
+
+LARGE = 100 << 20
+"""Bytes from which on a file that git does not track is named before it is sent. Set by hand: a minute at 2 MB/s."""
+
+
+def _not_as_expected(listing: Listing) -> Iterator[Text]:
+    """What may be missed on the host, and what may have come in by mistake; told on every run."""
+    own = [left.path for left in listing.left_out if left.kind == "repository"]
+    if own:
+        template = "not sent, repositories of their own: {names}; name them in include to send them"
+        yield phrase(template, names=first_paths(own))
+    unreadable = [left.path for left in listing.left_out if left.kind == "unreadable"]
+    if unreadable:
+        yield phrase("not sent, cannot be read: {names}", names=first_paths(unreadable))
+    large = [item for item in listing.items.values() if item.size >= LARGE and item.path in listing.untracked]
+    if large:
+        named = [phrase("{path} ({size})", path=item.path, size=readable_size(item.size)) for item in large]
+        template = "sent though git does not track it, and large: {names}; .gitignore keeps it here"
+        yield phrase(template, names=first_few(named))
 
 
 def _differences(payload: Payload) -> Phrases:

@@ -54,7 +54,7 @@ def verify_host(
 
 def _markers_there(session: Session, connection: Connection, survey: Survey) -> tuple[Check, ...]:
     """Whether the host's tree is this one, with the records that its versions call for."""
-    payload = plan_payload(session, list_tree(session.tree.root), survey, connection)
+    payload = plan_payload(session, list_tree(session.tree.root, connection.host.include), survey, connection)
     return verify_payload(connection, payload)
 
 

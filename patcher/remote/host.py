@@ -49,6 +49,8 @@ class Host:
     """Secrets that the configuration names and this machine's environment does not have."""
     overrides: tuple[str, ...] = ()
     """Hydra overrides, added to every run script."""
+    include: tuple[str, ...] = ()
+    """Files and folders of the tree that are sent though git ignores them, or another repository holds them."""
     profile: Profile = "debug"
     script: str | None = None
     """The fork's own script to run as the job, below the tree's root; None: the rendered one."""

@@ -109,6 +109,7 @@ _FIELDS = {
     "profile": choice(get_args(Profile), default=None),
     "script": text(_is_line, _lies_in_tree, default=None),
     "overrides": texts(_is_line, _is_open_override),
+    "include": texts(_is_line, _lies_in_tree),
     "env": mapping(_IS_VARIABLE, lambda _, value: _is_line(value)),
     "secrets": texts(_IS_VARIABLE),
     "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),

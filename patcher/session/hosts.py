@@ -189,6 +189,7 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         secrets={**secrets, **{variable: os.environ[variable] for variable in wanted if variable in os.environ}},
         unset=tuple(variable for variable in wanted if variable not in os.environ and variable not in secrets),
         overrides=tuple(table.get("overrides", ())),
+        include=tuple(path.rstrip("/") for path in table.get("include", ())),
     )
     learn(host.secrets.values())
     others = {key: table[key] for key in (*TEXTS, "path", "profile", "script") if key in table}

@@ -193,3 +193,40 @@ def test_a_script_that_was_rendered_for_this_machine_is_not_sent(tmp_path: Path)
     assert "other.sh" in found.items
     told = left_out(found)
     assert told["run_debug.sh"] == told["run_fast_load.sh"] == "each host has its own"
+
+
+def test_what_is_included_is_sent_though_git_ignores_it(tmp_path: Path) -> None:
+    root = fork(tmp_path / "fork", {".gitignore": "data/\n*.pt\n"})
+    write(root, {"data/tokens.json": "{}", "data/big.bin": "x", "a.pt": "1", "b.pt": "2", "git_ignore.py": ""})
+    found = list_tree(root, ("data/tokens.json", "a.pt"))
+    assert {"data/tokens.json", "a.pt"} <= set(found.items)
+    assert not {"data/big.bin", "b.pt"} & set(found.items)
+    assert "a.pt" not in left_out(found)
+    assert {"data/tokens.json", "data/big.bin"} <= set(list_tree(root, ("data",)).items)
+
+
+def test_a_submodule_that_is_included_is_sent_with_the_files_that_git_lists_there(tmp_path: Path) -> None:
+    root = fork(tmp_path / "fork")
+    sub = fork(tmp_path / "sub", {"bridge/core.py": "x = 1\n", ".gitignore": "*.log\n"})
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub), "third/bridge")
+    write(root, {"third/bridge/run.log": ""})
+    without = list_tree(root)
+    assert [left.path for left in without.left_out if left.kind == "repository"] == ["third/bridge/"]
+    found = list_tree(root, ("third",))
+    assert found.items["third/bridge/bridge/core.py"].size == 6
+    assert "third/bridge/run.log" not in found.items
+    assert [left.path for left in found.left_out if left.kind == "repository"] == []
+    assert not any(path.endswith("/.git") for path in found.items)
+
+
+def test_an_include_that_names_nothing_is_an_error(tmp_path: Path) -> None:
+    root = fork(tmp_path / "fork")
+    with pytest.raises(TreeError, match="include: there is no file to send at data/x") as error:
+        list_tree(root, ("data/x",))
+    assert "git submodule update --init" in str(error.value.advice)
+
+
+def test_files_that_git_does_not_track_are_known(tmp_path: Path) -> None:
+    root = fork(tmp_path / "fork")
+    write(root, {"new/a.bin": "x", "b.bin": "x"})
+    assert list_tree(root).untracked == {"new/a.bin", "b.bin"}

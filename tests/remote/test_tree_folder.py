@@ -209,7 +209,7 @@ def test_one_that_has_lost_its_client_makes_way_once_it_is_done(
             os.kill(pid, signal.SIGSTOP)
     with connect(host) as again:
         assert open_tree_folder(again, "x", "migrate").path.endswith("line-orphan")
-    for _ in within(3):
+    for _ in within(10):
         if not alive(pid):
             break
     assert not alive(pid)
