@@ -44,8 +44,9 @@ class Answer:
 
 
 def tree_of(verl: str, folder: Path) -> Path:
-    """A tree with the files of a verl release, in `folder`. Fetches the release if it is not in the cache."""
-    return copy_of(verl, folder)
+    """A tree with the files of a verl release, in `folder`, once for all parts. Fetches what is not in the cache."""
+    tree = folder / f"verl-{verl}"
+    return tree if tree.is_dir() else copy_of(verl, folder)
 
 
 def plans(tree: Path, vllm: str) -> dict[str, Planned]:
