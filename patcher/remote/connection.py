@@ -1,9 +1,14 @@
-"""Open the one connection to a host: how ssh is called, the agent's channel, and what rsync needs to share it."""
+"""Open the one connection to a host: how ssh is called, the agent's channel, and what rsync needs to share it.
+
+Where the user's own configuration names a `ControlPath`, and a connection is open there (`ssh -fN HOST`, or any shell
+with `ControlMaster auto`), that one is used: nobody has to log in a second time, say with another one-time password.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,14 +35,25 @@ _USUAL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
 
 @dataclass(frozen=True, slots=True)
 class Ssh:
-    """The options that every call of ssh for one host shares. `control` is the socket of the one connection."""
+    """The options that every call of ssh for one host shares."""
 
     host: Host
-    control: Path
+    control: Path | None
+    """The socket of our one connection; None where the user's own is shared, which their configuration names."""
 
     def master_command(self, command: str) -> list[str]:
         """Open the connection and run `command` on it. The host's name comes last, behind `--`."""
-        return ["ssh", *self._options(), "-o", "ControlMaster=yes", "-T", "--", self.host.target, command]
+        first = [*self._options(), "-o", "ControlMaster=yes"] if self.control else self.shared_command()[1:]
+        return ["ssh", *first, "-T", "--", self.host.target, command]
+
+    def is_open(self) -> bool:
+        """Whether the user's own connection to the host is there to be shared."""
+        command = [*self.shared_command(), "-O", "check", "--", self.host.target]
+        try:
+            asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_SECONDS)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return asked.returncode == 0
 
     def shared_command(self) -> list[str]:
         """ssh over the connection that is open, without host and command: for rsync's `--rsh`."""
@@ -51,8 +67,7 @@ class Ssh:
         """What must hold whatever the user's configuration says."""
         asking = interactive()
         return {
-            "ControlPath": str(self.control),
-            "ControlPersist": "no",
+            **({"ControlPath": str(self.control), "ControlPersist": "no"} if self.control else {}),
             "ConnectTimeout": str(CONNECT_SECONDS),
             "ServerAliveInterval": str(ALIVE_SECONDS),
             "ServerAliveCountMax": str(ALIVE_MISSED),
@@ -93,9 +108,11 @@ def connect(host: Host) -> Iterator[Connection]:
         ) as channel:
             yield Connection(host, channel)
         return
-    with _short_folder() as folder:
-        caller = Ssh(host, Path(folder) / "c")
-        first = os.fsencode(_absolute(host.python)) + b"\n"
+    first = os.fsencode(_absolute(host.python)) + b"\n"
+    with contextlib.ExitStack() as stack:
+        caller = Ssh(host, None)
+        if not caller.is_open():
+            caller = Ssh(host, Path(stack.enter_context(_short_folder())) / "c")
         with contextlib.closing(_start(host, caller.master_command(agent_program.COMMAND), first)) as channel:
             yield Connection(host, channel, caller)
 

@@ -204,12 +204,12 @@ def test_one_that_has_lost_its_client_makes_way_once_it_is_done(
         pid = lost.channel.ask("process")["pid"]
         sshd = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         session = int(Path(f"/proc/{sshd}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(session, how)  # The network is gone, and the host has not noticed.
         if how == signal.SIGKILL:
-            os.kill(pid, signal.SIGSTOP)
+            os.kill(pid, signal.SIGSTOP)  # First: one that sees its line end has let go of the tree before it stops.
+        os.kill(session, how)  # The network is gone, and the host has not noticed.
     with connect(host) as again:
         assert open_tree_folder(again, "x", "migrate").path.endswith("line-orphan")
-    for _ in within(10):
+    for _ in within(3):
         if not alive(pid):
             break
     assert not alive(pid)
