@@ -106,7 +106,7 @@ def _is_text(node: ast.expr, constants: Mapping[str, ast.expr]) -> bool:
     match node:
         case ast.Constant(value=str()) | ast.JoinedStr():
             return True
-        case ast.Call(func=ast.Name(id="str") | ast.Attribute(attr="getenv" | "fspath")):
+        case ast.Call(func=ast.Name(id="str") | ast.Attribute(attr="getenv" | "fspath" | "as_posix")):
             return True
         case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="path"), attr=name)):
             return name in _OF_TEXT  # os.path.join(…)
