@@ -56,7 +56,7 @@ class Machine:
 
     @property
     def calls(self) -> list[str]:
-        """The command lines that ssh was called with so far, one each; questions to a socket on this machine are none."""
+        """The command lines that ssh was called with so far, but for questions to a socket here."""
         with contextlib.suppress(FileNotFoundError):
             lines = (self.folder / "calls").read_text().splitlines()
             return [line for line in lines if " -O check " not in line]
