@@ -36,6 +36,8 @@ LOOK = 0.5
 """Seconds between looks at which nodes there are."""
 CONNECT = 20.0
 """Seconds that Ray may try to join."""
+ATTEMPTS = 3
+_NOT_BEGUN = "Starting Ray client server failed"
 
 
 class Driver:
@@ -212,6 +214,22 @@ def _summary(error: Exception) -> str:
     return f"{type(error).__name__}: {text.strip()[:500]}"
 
 
+def join(ray: Any, address: str) -> None:
+    """Join the cluster, through Ray Client for `ray://…`. Raises what Ray raises.
+
+    For each client the head of the cluster forks a process out of one with many threads; on a busy head that process
+    may die before it has begun ("Starting Ray client server failed", with an empty log). The next one is another.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="uky-patch")
+            return
+        except ConnectionError as error:
+            if attempt == ATTEMPTS or _NOT_BEGUN not in str(error):
+                raise
+            time.sleep(LOOK)
+
+
 def main() -> None:
     address, sink = sys.argv[1], os.fdopen(int(sys.argv[2]), "w", encoding="utf-8")
 
@@ -227,7 +245,7 @@ def main() -> None:
     except ImportError as error:
         refuse("ray", str(error))
     try:
-        ray.init(address=address, log_to_driver=False, configure_logging=False, namespace="uky-patch")
+        join(ray, address)
     except Exception as error:
         refuse("join", f"{type(error).__name__}: {error}"[:2000])
     ray.cloudpickle.register_pickle_by_value(worker)  # The nodes need not have it.

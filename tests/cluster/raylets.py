@@ -33,6 +33,7 @@ _QUICK = {
     "RAY_health_check_period_ms": "300",
     "RAY_health_check_failure_threshold": "3",
     "RAY_num_prestart_python_workers": "0",
+    "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",  # Of a machine that is busy with other lanes.
 }
 _CENSUS = """
 import json, sys

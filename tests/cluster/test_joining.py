@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.app import run
+from patcher.errors import ExitCode
 from tests.cluster.conftest import Answer
 
 MISMATCH = """
@@ -34,6 +35,14 @@ __version__ = "2.60.0"
 def init(**_): print("noise of Ray")
 def nodes(): return [{{"NodeID": "ab", "Alive": False, "NodeName": "scaled-down"}}]
 def shutdown(): ...
+"""
+FAILING = f"""{EMPTY}
+left = {{failures}}
+def init(**_):
+    global left
+    left -= 1
+    if left >= 0:
+        raise ConnectionAbortedError("Initialization failure from server: Starting Ray client server failed. See x.err")
 """
 
 
@@ -102,6 +111,18 @@ def test_a_cluster_that_is_lost_meanwhile(ask: Ask, listening: str) -> None:
     assert done.err.startswith("error: the cluster was lost\n")
     assert "the GCS is gone" in done.err
     assert "noise" not in done.err + done.out
+
+
+def test_a_client_server_that_dies_before_it_has_begun_is_asked_for_again(ask: Ask, listening: str) -> None:
+    done = ask("--format", "json", "verify", "--ray", f"ray://{listening}", ray=FAILING.replace("{failures}", "2"))
+    assert done.json == {"checks": [], "nodes": []}
+
+
+def test_a_client_server_that_never_begins_is_an_error_with_rays_words(ask: Ask, listening: str) -> None:
+    done = ask("verify", "--ray", f"ray://{listening}", ray=FAILING.replace("{failures}", "9"))
+    assert done.code == ExitCode.WORLD
+    assert f"the cluster at ray://{listening} cannot be joined" in done.err
+    assert "Starting Ray client server failed" in done.err
 
 
 def test_nodes_that_are_dead_already_are_old_news(ask: Ask, listening: str) -> None:
