@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import pytest
+
+ALL_CASES = bool(os.environ.get("UKY_PATCH_ALL_CASES"))
+"""Whether the slow lane runs every case of what takes half an hour, and not a part."""
 
 
 def one_in(count: int, cases: Iterable[object]) -> list[object]:

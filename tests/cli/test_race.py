@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SERVER, Uky
+from tests.lanes import ALL_CASES
 
 
 def start(tree: Path, records: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -43,12 +44,13 @@ def test_sixteen_processes(uky: Uky, tree: Path, records: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_hundred_kills_at_a_random_moment(uky: Uky, tree: Path, records: Path) -> None:
+def test_kills_at_random_moments(uky: Uky, tree: Path, records: Path) -> None:
+    """Two hundred with UKY_PATCH_ALL_CASES=1."""
     moments = random.Random(0)
     started = time.monotonic()
     start(tree, records, "status").communicate()
     usual = time.monotonic() - started
-    for number in range(200):
+    for number in range(200 if ALL_CASES else 60):
         process = start(tree, records, ("apply", "revert")[number % 2])
         time.sleep(moments.uniform(0.3, 1.3) * usual)
         process.send_signal(signal.SIGKILL)

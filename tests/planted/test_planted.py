@@ -20,7 +20,7 @@ from tempfile import mkdtemp
 import pytest
 
 from patcher.remote.host import HERE
-from tests.lanes import one_in
+from tests.lanes import ALL_CASES, one_in
 from tests.planted import site
 from tests.planted.acting import act
 
@@ -164,5 +164,5 @@ def test_some_of_all(command: str) -> None:
 def test_many(command: str) -> None:
     """All of them, which takes half an hour, with UKY_PATCH_ALL_CASES=1."""
     chosen = sorted(cases(command), key=lambda case: zlib.crc32(str(case).encode()))
-    most = None if os.environ.get("UKY_PATCH_ALL_CASES") else MANY
+    most = None if ALL_CASES else MANY
     assert [said for case in chosen[FEW:most] if (said := broken(case))] == []
