@@ -60,6 +60,7 @@ def start(
         share=share,
         force=force,
         steps=steps,
+        **host.setup_args,
         facts={"versions": versions} if versions else {},
     )
     return job_of(answer.values)

@@ -99,6 +99,7 @@ def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) 
         "cuda": survey.cuda,
         "trust": any(text.lstrip("+").lower() == _TRUST for text in host.overrides),
         "budgets": budgets,
+        **host.setup_args,
     }
 
 

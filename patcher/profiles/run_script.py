@@ -54,6 +54,7 @@ def run_script(
         host=host.name,
         versions=_in_words(versions),
         left_out=[*map(str, left_out), *version_settings.never_set(host.env)],
+        setup=host.setup,
         variables=[_Variable(name, value) for name, value in variables.items()],
         own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
         python=_python(host, survey),

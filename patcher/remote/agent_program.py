@@ -58,10 +58,13 @@ _PYTHONS = (
     "python3 python /usr/bin/python3 /usr/local/bin/python3 /opt/conda/bin/python3 "
     "python3.14 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8"
 )
+_CONDA = '"$HOME"/.conda/envs/"$n"/bin/python "$HOME"/*/envs/"$n"/bin/python /opt/*/envs/"$n"/bin/python'
+"""Where a conda environment that is named alone may be."""
 
 COMMAND = (
-    f"exec sh -c 'IFS= read -r p || exit {NO_INPUT}; o={NO_PYTHON}; "
-    f'for q in "$p" ${{p:+"$p/bin/python"}} {_PYTHONS}; do '
+    f"exec sh -c 'IFS= read -r p || exit {NO_INPUT}; o={NO_PYTHON}; n=; "
+    'case "$p" in ""|/*) ;; "~/"*) p="$HOME/${p#??}";; */*) p="$HOME/$p";; *) n="$p"; p=;; esac; '
+    f'for q in "$p" ${{p:+"$p/bin/python"}} ${{n:+{_CONDA}}} {_PYTHONS}; do '
     '[ -n "$q" ] && [ ! -d "$q" ] && command -v "$q" >/dev/null 2>&1 || continue; '
     f'"$q" {" ".join(OPTIONS)} "{BOOTSTRAP}"; c=$?; '
     f'case $c in {OLD_PYTHON}|2) o={OLD_PYTHON}; "$q" -V >&2;; 1|126|127) ;; *) exit $c;; esac; '

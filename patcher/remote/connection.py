@@ -108,7 +108,7 @@ def connect(host: Host) -> Iterator[Connection]:
         ) as channel:
             yield Connection(host, channel)
         return
-    first = os.fsencode(_absolute(host.python)) + b"\n"
+    first = os.fsencode(_one_line(host.python)) + b"\n"
     with contextlib.ExitStack() as stack:
         caller = Ssh(host, None)
         if not caller.is_open():
@@ -128,9 +128,9 @@ def _start(host: Host, command: list[str], first: bytes) -> Channel:
         ) from error
 
 
-def _absolute(python: str | None) -> str:
-    """A Python to start the agent with, where the one to train with is named by its place."""
-    return python if python and python.startswith("/") and "\n" not in python else ""
+def _one_line(python: str | None) -> str:
+    """The Python to train with, which is tried first to start the agent with: the host's own may be too old."""
+    return python if python and "\n" not in python else ""
 
 
 def _short_folder() -> TemporaryDirectory[str]:

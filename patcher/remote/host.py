@@ -7,7 +7,7 @@ import shlex
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
@@ -49,6 +49,8 @@ class Host:
     """Secrets that the configuration names and this machine's environment does not have."""
     overrides: tuple[str, ...] = ()
     """Hydra overrides, added to every run script."""
+    setup: tuple[str, ...] = ()
+    """Lines for a shell there, run before checks and jobs: `module load cuda/12.4`."""
     include: tuple[str, ...] = ()
     """Files and folders of the tree that are sent though git ignores them, or another repository holds them."""
     profile: Profile = "debug"
@@ -62,6 +64,11 @@ class Host:
     def words(self) -> str:
         """How a command names it: its name, and the options that were needed for it, for a shell."""
         return shlex.join((self.name, *self.reached_by))
+
+    @property
+    def setup_args(self) -> Mapping[str, Any]:
+        """What a verb of the agent gets that starts programs of the host's environment."""
+        return {"setup": list(self.setup), "login": not self.here}
 
     @property
     def here(self) -> bool:

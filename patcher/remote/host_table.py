@@ -19,6 +19,7 @@ from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapp
 from patcher.worktree import places
 
 TEXTS = ("python", "data", "models", "output")
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(\S*)")
 _ANY_HOME = "/\N{REPLACEMENT CHARACTER}/\N{REPLACEMENT CHARACTER}"
 """Stands for the home on the host, which is not known here."""
 
@@ -82,7 +83,7 @@ def _lies_in_tree(script: str) -> None:
 
 def _is_open(name: str, value: str) -> None:
     """What is written into files on the host can hold no secret; `${HF_TOKEN}` names a variable that does."""
-    secret = is_secret(name) and value.strip() and not value.startswith("${")
+    secret = is_secret(name) and value.strip() and not value.startswith(("${", "$("))
     if secret or is_secret_value(value):
         why = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"
         raise ValueError(phrase(why, name=name))
@@ -91,6 +92,11 @@ def _is_open(name: str, value: str) -> None:
 def _is_open_override(override: str) -> None:
     key, _, value = override.partition("=")
     _is_open(key.lstrip("+~"), value)
+
+
+def _is_open_line(line: str) -> None:
+    for name, value in _ASSIGNED.findall(line):
+        _is_open(name, value.strip("\"'"))
 
 
 def _not_here(mistakes: Mistakes, path: KeyPath, _: object) -> None:
@@ -109,6 +115,7 @@ _FIELDS = {
     "profile": choice(get_args(Profile), default=None),
     "script": text(_is_line, _lies_in_tree, default=None),
     "overrides": texts(_is_line, _is_open_override),
+    "setup": texts(_is_line, _is_open_line),
     "include": texts(_is_line, _lies_in_tree),
     "env": mapping(_IS_VARIABLE, lambda _, value: _is_line(value)),
     "secrets": texts(_IS_VARIABLE),

@@ -163,10 +163,12 @@ def survey_host(connection: Connection, host: Host) -> Survey:
     """What the host has, where `open_tree_folder` was called; in one round trip, without writing anything.
 
     Raises:
-        RefusedError: of kind `python`: the interpreter that `host` names is not usable there.
+        RefusedError: of kind `python`: the interpreter that `host` names is not usable there; of kind `setup`: a line
+            of its setup failed.
         CutError: the connection ended.
     """
-    answer = connection.channel.ask("survey", python=host.python, in_tree=_in_tree(connection.host)).values
+    in_tree = _in_tree(connection.host)
+    answer = connection.channel.ask("survey", python=host.python, in_tree=in_tree, **host.setup_args).values
     return understood(lambda: parse_survey(answer))
 
 

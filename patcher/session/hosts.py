@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from patcher.errors import UsageError
-from patcher.i18n import phrase
+from patcher.i18n import Phrase, phrase
 from patcher.messages import Refusal
 from patcher.remote.host import HERE, Host, parse_target
 from patcher.remote.host_table import TEXTS, check_host, check_path
@@ -49,6 +49,9 @@ def find_host(config: Config, name: str, **given: Any) -> Host:
         merged.setdefault("python", str(config.python.path))
     if name == HERE and "python" in merged and "python" not in table:
         require_trust(config, merged["python"])
+    if name == HERE and merged.get("setup"):
+        title = phrase("uky-patch.toml names a command for this machine: {line}", line=merged["setup"][0])
+        _require_trust(config, title, phrase("Say once that you trust this tree: uky-patch trust"))
     for key, value in table.items():
         if key in ("env", "constants"):
             merged[key] = {**merged.get(key, {}), **value}
@@ -79,12 +82,14 @@ def this_machine(session: Session) -> Host:
 
 def require_trust(config: Config, python: str) -> None:
     """Raise UsageError if the tree's settings name an interpreter for this machine and the user does not trust it."""
+    title = phrase("uky-patch.toml names an interpreter for this machine: {python}", python=python)
+    advice = phrase("Name the interpreter with --python, or say once that you trust this tree: uky-patch trust")
+    _require_trust(config, title, advice)
+
+
+def _require_trust(config: Config, title: Phrase, advice: Phrase) -> None:
     if config.root is None or not is_trusted(config.root):
-        raise UsageError(
-            phrase("uky-patch.toml names an interpreter for this machine: {python}", python=python),
-            cause=phrase("a tree that is not trusted has no program started here"),
-            advice=phrase("Name the interpreter with --python, or say once that you trust this tree: uky-patch trust"),
-        )
+        raise UsageError(title, cause=phrase("a tree that is not trusted has no program started here"), advice=advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +194,7 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         secrets={**secrets, **{variable: os.environ[variable] for variable in wanted if variable in os.environ}},
         unset=tuple(variable for variable in wanted if variable not in os.environ and variable not in secrets),
         overrides=tuple(table.get("overrides", ())),
+        setup=tuple(table.get("setup", ())),
         include=tuple(path.rstrip("/") for path in table.get("include", ())),
     )
     learn(host.secrets.values())

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -266,3 +267,17 @@ def test_what_is_copied_into_a_jobs_folder_needs_no_patcher_there(program: str) 
     named = [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
     named += [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
     assert not [name for name in named if name.partition(".")[0] == "patcher"]
+
+
+def test_setup_lines_run_before_the_job_and_it_has_what_they_leave(here: Site) -> None:
+    here.host = replace(here.host, setup=('export FROM_SETUP="two words"', "helper() { :; }"))
+    job = here.start('echo "setup: $FROM_SETUP"')
+    assert here.follow(job).kind == "ok"
+    assert b"setup: two words" in log_of(job)
+
+
+def test_a_job_is_not_started_where_a_line_of_setup_fails(here: Site) -> None:
+    here.host = replace(here.host, setup=("false",))
+    with pytest.raises(RefusedError, match="a line of setup failed: false"):
+        here.start("echo never")
+    assert jobs.all_jobs(here.open()) == ()

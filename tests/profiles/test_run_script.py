@@ -122,6 +122,15 @@ def test_arguments_of_the_script_come_last(tmp_path: Path) -> None:
     assert ran.environment["PYTHONPATH"] == str(tmp_path)
 
 
+def test_setup_lines_run_first_and_not_again_in_a_job(tmp_path: Path) -> None:
+    host = Host(HERE, HERE, setup=("if true; then export FROM_SETUP=yes; fi  # a comment", "unset_is_fine=$NOT_SET"))
+    file = rendered(tmp_path, host)
+    assert run(file, tmp_path, **PATHS).environment["FROM_SETUP"] == "yes"
+    assert "FROM_SETUP" not in run(file, tmp_path, UKY_PATCH_JOB="1", **PATHS).environment
+    failing = rendered(tmp_path, Host(HERE, HERE, setup=("(exit 7)",)))
+    assert subprocess.run(["bash", str(write(failing, tmp_path))], capture_output=True).returncode == 7
+
+
 def test_debug_settings_of_the_documents(tmp_path: Path) -> None:
     ran = run(rendered(tmp_path, Host(HERE, HERE)), tmp_path, **PATHS)
     for text in (

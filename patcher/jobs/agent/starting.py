@@ -23,6 +23,7 @@ from patcher.jobs.agent import accelerators, folder, processes
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
+from patcher.remote.agent.setup import set_up
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
@@ -107,8 +108,9 @@ def start(request: Request) -> dict[str, Any]:
     """Start `script` with `arguments` as a job; the body is JSON of the variables that are secret.
 
     `env` are the others, `python` the interpreter to train with, `here` whether it is the user's own machine, whose
-    environment is then taken as it is, `host` what the user calls it. With `share` nothing that runs is in the way;
-    with `force` the script is started though it trains and there is no GPU.
+    environment is then taken as it is, `host` what the user calls it, `setup` lines that run before (see `set_up`).
+    With `share` nothing that runs is in the way; with `force` the script is started though it trains and there is no
+    GPU.
     Answers what `look` does.
     """
     args = request.args
@@ -118,7 +120,9 @@ def start(request: Request) -> dict[str, Any]:
     script = _script(root, args["script"])
     if not args.get("share"):
         _require_idle(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
-    environment, shell = (connection_environment(), "") if args.get("here") else login_environment()
+    set_up(request)
+    own = args.get("here") or args.get("setup")
+    environment, shell = (connection_environment(), "") if own else login_environment()
     environment = with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
     if not args.get("force"):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Dict, NamedTuple
 from patcher.messages import Message, Refusal, phrase
 from patcher.preflight.agent.run_programs import Launch, Program, run_programs
 from patcher.preflight.agent.verdicts import Verdict
+from patcher.remote.agent.setup import set_up
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -204,8 +205,9 @@ def run_preflight(request: Request) -> dict[str, Any]:
 
     Arguments: `level`, `python`, `env` (variables of the run script), `data`, `model`, `usual` (paths by constant,
     where the tree has no git_ignore.py), `gpus` (how many the driver tells of), `cuda` (the driver's newest), `trust`
-    (in code of the model's own), `budgets` by level in seconds.
+    (in code of the model's own), `budgets` by level in seconds, `setup` and `login` (see `set_up`).
     """
+    set_up(request)
     given = {name: request.args.get(name) for name in ("data", "model", "cuda", "trust", "env", "usual")}
     given.update(env=given["env"] or {}, usual=given["usual"] or {}, gpus=request.args.get("gpus") or 0, cpus=_cpus())
     root = str(request.kept["root"])

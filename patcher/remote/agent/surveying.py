@@ -16,6 +16,7 @@ from patcher.messages import phrase
 from patcher.remote.agent import environs, gpus, interpreters, place, resources
 from patcher.remote.agent.facts import Fact, UnknownFact, gather, run
 from patcher.remote.agent.serving import Request
+from patcher.remote.agent.setup import set_up
 from patcher.worktree import files, places
 from patcher.worktree.json_text import parse_json
 
@@ -33,8 +34,10 @@ _CONTAINERS = {
 def survey(request: Request) -> dict[str, Any]:
     """See `patcher.remote.survey.Survey` for the answer's shape; `missing` says why a name is not in `found`.
 
-    `python` is the interpreter that the user names, if any. Raises Refusal of kind `python` where it is not usable.
+    `python` is the interpreter that the user names, if any; `setup` are lines that run before. Raises Refusal of kind
+    `python` where it is not usable, `setup` where a line fails.
     """
+    set_up(request)
     root = request.kept.get("root")
     home = places.home_folder()
     own, login = environs.own(), environs.Login()
