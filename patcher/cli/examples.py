@@ -85,6 +85,18 @@ EXAMPLES: Mapping[str, Examples] = {
         ("uky-patch migrate trainer --dry-run", "What would be sent to the host and done there; nothing is written."),
         ("uky-patch migrate trainer --until environment", "All but the debug job."),
     ),
+    "diff": (
+        ("uky-patch diff trainer", "Everything that was edited there, as a diff."),
+        ("uky-patch diff trainer verl/workers --new", "One folder, with the files that are new there."),
+    ),
+    "pull": (
+        ("uky-patch pull trainer --diff", "What would change here; nothing is written."),
+        ("uky-patch pull trainer verl/trainer/main_ppo.py", "Take over the edits of one file."),
+    ),
+    "prune": (
+        ("uky-patch prune trainer --dry-run", "What may go on a host, and how much room it takes."),
+        ("uky-patch prune --keep 1 --days 30", "Here: all but the newest, if it is a month old."),
+    ),
     "render": (
         ("uky-patch render run_debug.sh", "Print the script for this machine."),
         ("uky-patch render git_ignore.py --diff", "How the file that is here differs from it."),

@@ -100,6 +100,18 @@ class Checkout:
                 foreign.append(path)
         return tuple(foreign)
 
+    def ignored(self, paths: Iterable[str]) -> frozenset[str]:
+        """Those of `paths` that git ignores, whether they are there or not; a folder is written `name/`.
+
+        Raises:
+            TreeError: git refuses.
+        """
+        before = f"./{self.prefix}"  # So that `:top` is a name.
+        given = listed(before + path for path in paths)
+        env = {"GIT_LITERAL_PATHSPECS": "0"}  # This command refuses it, and takes paths as they are.
+        out = self.git.start("check-ignore", "-z", "--stdin", given=given, env=env).end(fine=(0, 1))
+        return frozenset(path.removeprefix(before) for path in names(out))
+
     def remotes(self) -> dict[str, str]:
         """The address of each remote, as the checkout's own configuration has it. Raises TreeError as git does."""
         from patcher.git.settings import remotes

@@ -6,7 +6,7 @@ import contextlib
 import os
 import select
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from patcher.errors import TreeError
@@ -38,14 +38,14 @@ class Process:
             stderr=subprocess.PIPE,
         )
 
-    def end(self) -> bytes:
-        """What the command prints.
+    def end(self, fine: Collection[int] = (0,)) -> bytes:
+        """What the command prints. `fine`: exit codes that are answers.
 
         Raises:
             TreeError: git refuses, or takes longer than `LIMIT`.
         """
         code, out = self.outcome()
-        if code:
+        if code not in fine:
             raise self._refused(self._errors)
         return out
 

@@ -38,7 +38,8 @@ _STATUS = (
     "--ignored=traditional",
     "--ignore-submodules=all",
 )
-
+_FIELDS = {"1": 8, "u": 10}
+"""Fields before the path: `1 .M N... 100644 100644 100644 <sha> <sha> verl/trainer/main_ppo.py`; `u`: unmerged."""
 
 LeftOutKind: TypeAlias = Literal["expected", "repository", "unreadable"]
 
@@ -85,6 +86,8 @@ class Listing:
     """Whether files are not as they are in that commit, or in no commit at all."""
     untracked: frozenset[str] = frozenset()
     """The paths of items that are in no commit and not in git's index."""
+    uncommitted: frozenset[str] = frozenset()
+    """The paths of items that are not as they are in the commit, or not in it."""
 
 
 def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
@@ -123,12 +126,14 @@ def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
                 cause=phrase("no file is at {place}", place=top / path),
                 advice="Correct include in uky-patch.toml; a submodule is filled by: git submodule update --init",
             )
+    untracked = frozenset(_below(state.untracked, items) if state.untracked else ())
     return Listing(
         items=dict(sorted(items.items())),
         left_out=tuple(sorted(left_out, key=lambda left: (-(left.size or 0), left.path))),
         commit=state.commit,
         dirty=state.dirty,
-        untracked=frozenset(_below(state.untracked, items) if state.untracked else ()),
+        untracked=untracked,
+        uncommitted=untracked | {path for path in state.modified if path in items} | {*_below(include, items)},
     )
 
 
@@ -285,6 +290,8 @@ class _GitState:
     commit: str | None
     dirty: bool
     untracked: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    """Tracked, and not as they are in the commit."""
 
 
 class _GitQuestions:
@@ -335,6 +342,7 @@ class _GitQuestions:
         below = os.fsdecode(self._prefix.end().removesuffix(b"\n"))
         ignored = [entry[2:] for entry in entries if entry.startswith("! ")]
         commits = [entry.removeprefix("# branch.oid ") for entry in entries if entry.startswith("# branch.oid ")]
+        modified = [entry.split(" ", _FIELDS[entry[0]])[-1] for entry in entries if entry[:2] in ("1 ", "u ")]
         return _GitState(
             ignored=tuple(path.removeprefix(below) for path in ignored if path.startswith(below) and path != below),
             commit=commits[0] if commits and commits[0] != "(initial)" else None,
@@ -343,5 +351,6 @@ class _GitQuestions:
                 for entry in entries
                 if entry.startswith("? ") and entry[2:].startswith(below)
             ),
+            modified=tuple(path.removeprefix(below) for path in modified if path.startswith(below)),
             dirty=any(entry[:2] in ("1 ", "2 ", "u ", "? ") for entry in entries),
         )

@@ -20,6 +20,7 @@ from patcher.migrate.debug_job import DebugJob
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
 from patcher.migrate.order import MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload
+from patcher.migrate.sent_texts import sent_texts
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.migrate.transfer import Difference
 from patcher.profiles.rendered_file import WrittenFile
@@ -129,10 +130,10 @@ class _Run:
             )
         if order.runs("transfer"):
             assert payload is not None
-            sending = payload
+            sending, texts = payload, sent_texts(self._journal)
             self._take(
                 "transfer",
-                lambda: steps.transfer(link.connection, sending, order, listeners, self._keep_difference),
+                lambda: steps.transfer(link.connection, sending, order, texts, listeners, self._keep_difference),
             )
             if not order.dry:
                 link.note_tree_received()

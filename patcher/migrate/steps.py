@@ -21,6 +21,7 @@ from patcher.migrate.journal import Entry, Proven
 from patcher.migrate.listing import Listing, list_tree
 from patcher.migrate.order import MigrationOrder, StepStatus
 from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.sent_texts import SentTexts
 from patcher.migrate.transfer import Difference, Sent, compare, send
 from patcher.migrate.verify import verify_payload
 from patcher.migrate.wording import SHOWN, first_few, first_paths, readable_size
@@ -255,6 +256,7 @@ def transfer(
     connection: Connection,
     payload: Payload,
     order: MigrationOrder,
+    texts: SentTexts,
     listeners: Listeners,
     on_compared: Callable[[Difference], None],
 ) -> Outcome[None]:
@@ -263,14 +265,16 @@ def transfer(
     `on_compared` gets the difference before anything is sent. Raises HostError if work on the host would be moved
     aside, or files of a running job be replaced, and nobody confirms it.
     """
-    difference = compare(connection, payload)
+    difference = compare(connection, payload, texts.pulled())
     on_compared(difference)
     if order.dry:
         return Outcome(None, _would_send(payload, difference), notes=_would_change(difference))
     if not difference.nothing and not order.yes:
         _confirm_overwriting(order.host, difference, listeners.confirm)
         _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
+    texts.add(payload)
     sent = send(connection, payload, difference, progress=listeners.progress)
+    texts.keep_only(payload)
     if difference.nothing:
         return Outcome(None, phrase("{files} {files:file|files}, nothing to send", files=len(payload.items)))
     return Outcome(None, _sent(difference, sent), notes=(*sent.notes, *_moved_aside(sent), *_left_out(payload)))
@@ -294,7 +298,10 @@ def _confirm_overwriting(host: Host, difference: Difference, confirm: Confirm) -
                 count=count,
             ),
             cause=phrase("changed there since the last migration, or there without one: {names}", names=names),
-            advice="Take the changes over into this tree first; or move them aside into .uky-patch-kept there: --yes.",
+            advice=phrase(
+                "Take them over first: uky-patch pull {host}; or move them aside into .uky-patch-kept there: --yes.",
+                host=host.name,
+            ),
         )
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from patcher.errors import HostError, TreeError, UkyError
@@ -78,14 +79,16 @@ class Sent:
     """Why rsync was not used, where it was meant to be."""
 
 
-def compare(connection: Connection, payload: Payload) -> Difference:
+def compare(connection: Connection, payload: Payload, pulled: Mapping[str, str] = MappingProxyType({})) -> Difference:
     """Compare the payload with the tree in the folder that is open. An interrupted transfer there is finished first.
+
+    `pulled`: digests, by path, of edits made there that were taken over here.
 
     Raises:
         CutError: the connection ended.
         RefusedError: a path leads out of the tree there, or something that is not ours is in the way.
     """
-    answer = connection.channel.ask("compare", body=pack(payload.manifest))
+    answer = connection.channel.ask("compare", body=pack(payload.manifest), pulled=dict(pulled))
     paths = sorted(payload.items)
     return Difference(
         send=tuple(paths[number] for number in answer["send"]),

@@ -53,6 +53,8 @@ CALLS = (
     Call(("probe",), todo=True),
     Call(("migrate", *_REFUSES, "--dry-run"), todo=True),
     Call(("job", "status", *_REFUSES), todo=True),
+    Call(("pull", "--help")),
+    Call(("prune", "--dry-run")),
     Call(("record", "--help")),
     Call(("record",)),
     Call(("backport", "--help")),

@@ -45,7 +45,10 @@ class Comparison:
 
 
 def compare(request: Request) -> dict[str, Any]:
-    """Body: the payload's manifest, packed. Of the answer, `send` and `modes` are numbers in its sorted paths."""
+    """Body: the payload's manifest, packed. Of the answer, `send` and `modes` are numbers in its sorted paths.
+
+    `pulled`: digests, by path, of what was edited here and taken over by the sender; that is not in `overwritten`.
+    """
     root = root_of(request)
     wanted = manifest.unpack(request.body)
     _check(wanted)
@@ -59,12 +62,17 @@ def compare(request: Request) -> dict[str, Any]:
     if locked and found.nothing:
         _settle_down(root, None if _tells_the_same(last, wanted) else wanted)
     number = {path: at for at, path in enumerate(sorted(wanted.files))}
+    pulled = request.args.get("pulled", {})
+    there, _ = hashing.digests(root, [path for path in found.overwritten if path in pulled])
+    known = {path for path, digest in there.items() if digest.sha256 == pulled[path]}
     return {
         "comparison": comparison.number,
         "send": [number[path] for path in found.send],
         "modes": [number[path] for path in found.modes],
         "retire": found.retire,
-        "overwritten": [path for path in found.overwritten if not path.startswith(path_guard.FOLDER + "/")],
+        "overwritten": [
+            path for path in found.overwritten if path not in known and not path.startswith(path_guard.FOLDER + "/")
+        ],
         "same": found.same,
     }
 

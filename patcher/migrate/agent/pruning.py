@@ -1,0 +1,68 @@
+"""What has piled up in the tree on this machine: kept copies, and the folders of jobs that have ended."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Any, Iterator
+
+from patcher.jobs.agent import folder
+from patcher.messages import why
+from patcher.remote.agent.place import root as root_of
+from patcher.worktree import backup, disk
+
+if TYPE_CHECKING:
+    from patcher.remote.agent.serving import Request
+
+_OVER = ("ended", "stopped", "lost")
+
+
+def list_stored(request: Request) -> dict[str, Any]:
+    """Answers `items`, newest first: kind (`kept` or `job`), name, size in bytes, and seconds since 1970 of its time.
+
+    A job that is at work, or that another machine sharing the disk has started and not ended, is not listed.
+    """
+    return {"items": sorted(_stored(root_of(request)), key=lambda one: (one["time"], one["name"]), reverse=True)}
+
+
+def _stored(root: str) -> Iterator[dict[str, Any]]:
+    base = os.path.join(root, backup.FOLDER)
+    for name in disk.names(base):
+        if name != ".gitignore":
+            yield _item("kept", base, name)
+    for name in folder.ids(root):
+        state = folder.look(os.path.join(folder.jobs_folder(root), name))
+        if state["state"] in _OVER and (state["end"] is not None or state["elsewhere"] is None):
+            yield dict(_item("job", folder.jobs_folder(root), name), state=state["state"])
+
+
+def _item(kind: str, base: str, name: str) -> dict[str, Any]:
+    place = os.path.join(base, name)
+    there = os.lstat(place)
+    size = there.st_size
+    if stat.S_ISDIR(there.st_mode):
+        sizes = (disk.status(os.path.join(place, path)) for path in disk.files_below(place))
+        size = sum(one.st_size for one in sizes if one is not None)
+    return {"kind": kind, "name": name, "size": size, "time": there.st_mtime}
+
+
+def remove_stored(request: Request) -> dict[str, Any]:
+    """Remove the listed items of `names`, [kind, name] each, as far as they still may go.
+
+    Answers `done`, and `left` with the reason of each that could not be removed.
+    """
+    root = root_of(request)
+    may_go = {(one["kind"], one["name"]) for one in _stored(root)}
+    done, left = [], []
+    for kind, name in request.args["names"]:
+        if (kind, name) not in may_go:
+            continue
+        base = os.path.join(root, backup.FOLDER) if kind == "kept" else folder.jobs_folder(root)
+        try:
+            disk.remove_all(os.path.join(base, name))
+            done.append([kind, name])
+        except OSError as error:
+            left.append({"kind": kind, "name": name, "why": why(error)})
+    if disk.names(os.path.join(root, backup.FOLDER)) == [".gitignore"]:
+        disk.remove_all(os.path.join(root, backup.FOLDER))
+    return {"done": done, "left": left}

@@ -1,0 +1,90 @@
+"""What was sent to a host and is in no commit, kept in the user's state folder until the next migration.
+
+An edit made on the host is merged against what was sent; the host keeps only its digest. A file that a record changed,
+and one with uncommitted changes, would else be lost with the next change here.
+
+    ~/.local/state/uky-patch/migrations/1a2b3c4d5e6f7a8b.sent/<sha256 of the content>
+    ~/.local/state/uky-patch/migrations/1a2b3c4d5e6f7a8b.sent/pulled.json   edits made there that are taken over here
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patcher.migrate.journal import Journal
+from patcher.migrate.payload import Payload
+from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
+from patcher.worktree.json_text import parse_json
+from patcher.worktree.path_guard import FOLDER
+
+LARGEST = 4 << 20
+"""Bytes of a file that is kept. Set by hand: what people edit is text."""
+_PULLED = "pulled.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SentTexts:
+    """The folder for one tree and one host. It is a convenience: what cannot be written there is not."""
+
+    folder: Path
+
+    def read(self, sha256: str) -> bytes | None:
+        """A file that was sent, by its digest; None where it is not kept, or damaged."""
+        try:
+            content = files.read(self.folder / sha256, LARGEST)
+        except OSError:
+            return None
+        return content if digest_of(content) == sha256 else None
+
+    def add(self, payload: Payload) -> None:
+        """Keep what will be sent, beside what was sent before: which of them is there is not known before the end."""
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for sha256, content in _uncommitted(payload):
+                if not (self.folder / sha256).exists():
+                    files.replace(self.folder / sha256, content, mode=0o600, durable=False)
+
+    def pulled(self) -> dict[str, str]:
+        """The digest of each edit made there that was taken over here since the last migration, by path."""
+        try:
+            found = parse_json(files.read(self.folder / _PULLED, files.SETTINGS_BYTES))
+        except (OSError, ValueError):
+            return {}
+        return {str(path): str(sha256) for path, sha256 in found.items()} if isinstance(found, dict) else {}
+
+    def note_pulled(self, digests: Mapping[str, str]) -> None:
+        """The next migration replaces these without a question."""
+        content = json.dumps({**self.pulled(), **digests}).encode("ascii")
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.replace(self.folder / _PULLED, content, mode=0o600)
+
+    def keep_only(self, payload: Payload) -> None:
+        """Drop what belongs to an earlier migration, now that the payload is there."""
+        digests = {item.sha256 for item in payload.items.values()}
+        with contextlib.suppress(OSError):
+            for place in self.folder.iterdir():
+                if place.name not in digests:
+                    place.unlink()
+
+
+def sent_texts(journal: Journal) -> SentTexts:
+    """Those of the tree and the host of a journal."""
+    return SentTexts(journal.file.with_suffix(".sent"))
+
+
+def _uncommitted(payload: Payload) -> Iterator[tuple[str, bytes]]:
+    for path, item in payload.items.items():
+        if item.link is not None or item.size > LARGEST or path.startswith(FOLDER + "/"):
+            continue
+        if item.content is not None:
+            yield item.sha256, item.content
+        elif path in payload.listing.uncommitted and item.source is not None:
+            content = files.read(item.source, LARGEST)
+            if digest_of(content) == item.sha256:
+                yield item.sha256, content
