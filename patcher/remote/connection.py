@@ -2,16 +2,19 @@
 
 Where the user's own configuration names a `ControlPath`, and a connection is open there (`ssh -fN HOST`, or any shell
 with `ControlMaster auto`), that one is used: nobody has to log in a second time, say with another one-time password.
+Where none is, and a person at a terminal may be asked for one, the connection stays open for the commands after this.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,11 +28,14 @@ from patcher.remote.host import Host
 TYPING_SECONDS = 300.0
 """What a user may take to type a password."""
 CONNECT_SECONDS = 15
+PERSIST_SECONDS = 600
+"""How long a connection that a person has logged in for stays open after the last command."""
 ALIVE_SECONDS = 5
 ALIVE_MISSED = 4
 """A silent connection counts as cut after ALIVE_SECONDS * ALIVE_MISSED seconds."""
 _LONGEST = 70
 """Bytes of a folder's path: a socket's may have 103, and ssh adds some."""
+_WHERE = (b"hostname", b"user", b"port", b"proxyjump", b"proxycommand", b"hostkeyalias")
 _USUAL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
 
 
@@ -39,15 +45,19 @@ class Ssh:
 
     host: Host
     control: Path | None
-    """The socket of our one connection; None where the user's own is shared, which their configuration names."""
+    """The socket of our connection; None where the user's own is shared, which their configuration names."""
+    persist: bool = False
+    """Whether our connection stays open for later commands."""
+    there: bool = False
+    """Whether it is open, so that nobody logs in."""
 
-    def master_command(self, command: str) -> list[str]:
-        """Open the connection and run `command` on it. The host's name comes last, behind `--`."""
-        first = [*self._options(), "-o", "ControlMaster=yes"] if self.control else self.shared_command()[1:]
+    def first_command(self, command: str) -> list[str]:
+        """Open the connection if it is not open, and run `command` on it. The host's name comes last, behind `--`."""
+        first = self.shared_command()[1:] if self.there else [*self._options(), "-o", "ControlMaster=yes"]
         return ["ssh", *first, "-T", "--", self.host.target, command]
 
     def is_open(self) -> bool:
-        """Whether the user's own connection to the host is there to be shared."""
+        """Whether somebody listens at the socket."""
         command = [*self.shared_command(), "-O", "check", "--", self.host.target]
         try:
             asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_SECONDS)
@@ -66,8 +76,9 @@ class Ssh:
     def _values(self) -> Mapping[str, str]:
         """What must hold whatever the user's configuration says."""
         asking = interactive()
+        persist = str(PERSIST_SECONDS) if self.persist else "no"
         return {
-            **({"ControlPath": str(self.control), "ControlPersist": "no"} if self.control else {}),
+            **({"ControlPath": str(self.control), "ControlPersist": persist} if self.control else {}),
             "ConnectTimeout": str(CONNECT_SECONDS),
             "ServerAliveInterval": str(ALIVE_SECONDS),
             "ServerAliveCountMax": str(ALIVE_MISSED),
@@ -110,11 +121,53 @@ def connect(host: Host) -> Iterator[Connection]:
         return
     first = os.fsencode(_one_line(host.python)) + b"\n"
     with contextlib.ExitStack() as stack:
-        caller = Ssh(host, None)
-        if not caller.is_open():
-            caller = Ssh(host, Path(stack.enter_context(_short_folder())) / "c")
-        with contextlib.closing(_start(host, caller.master_command(agent_program.COMMAND), first)) as channel:
+        caller = _caller(host, stack)
+        with contextlib.closing(_start(host, caller.first_command(agent_program.COMMAND), first)) as channel:
             yield Connection(host, channel, caller)
+
+
+def _caller(host: Host, stack: contextlib.ExitStack) -> Ssh:
+    """How ssh is called: on the user's open connection, on ours of an earlier command, or on a new one."""
+    own = Ssh(host, None, there=True)
+    if own.is_open():
+        return own
+    socket = _lasting_socket(host) if interactive() else None
+    if socket is None:
+        return Ssh(host, Path(stack.enter_context(_short_folder())) / "c")
+    ours = Ssh(host, socket, persist=True)
+    if ours.is_open():
+        return replace(ours, there=True)
+    socket.unlink(missing_ok=True)  # Of one that was killed: ssh would open none beside it.
+    return ours
+
+
+def _lasting_socket(host: Host) -> Path | None:
+    """Where the connection of a person is found again by the next command; None where no folder is ours alone."""
+    name = _destination(host)
+    if name is None:
+        return None
+    for parent in (os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp"):  # noqa: S108
+        folder = Path(parent, f"uky-patch-{os.getuid()}")
+        if not parent.startswith("/") or len(os.fsencode(folder)) > _LONGEST:
+            continue
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+                return folder / name
+    return None
+
+
+def _destination(host: Host) -> str | None:
+    """A name for where ssh would go, and as whom; None where it does not say."""
+    port = ["-p", str(host.port)] if host.port else []
+    command = ["ssh", "-G", *port, "--", host.target]
+    try:
+        asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = [line for line in asked.stdout.splitlines() if line.split(b" ")[0] in _WHERE]
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()[:16] if lines and asked.returncode == 0 else None
 
 
 def _start(host: Host, command: list[str], first: bytes) -> Channel:
