@@ -26,7 +26,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(script: str = TRAINING, environment: dict[str, str] | None = None, gpus: list[object] | None = None) -> str:
-    return str(why_no_gpu(script, environment or {}, gpus or []) or "")  # type: ignore[arg-type]
+    surroundings = {"PATH": "/nowhere", **(environment or {})}
+    return str(why_no_gpu(script, surroundings, gpus or []) or "")  # type: ignore[arg-type]
 
 
 def test_a_machine_without_a_device(machine: Path) -> None:
