@@ -50,7 +50,7 @@ def test_kills_at_random_moments(uky: Uky, tree: Path, records: Path) -> None:
     started = time.monotonic()
     start(tree, records, "status").communicate()
     usual = time.monotonic() - started
-    for number in range(200 if ALL_CASES else 60):
+    for number in range(200 if ALL_CASES else 30):
         process = start(tree, records, ("apply", "revert")[number % 2])
         time.sleep(moments.uniform(0.3, 1.3) * usual)
         process.send_signal(signal.SIGKILL)
