@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from patcher.analysis.reading import read_syntax, unreadable
-from patcher.analysis.summary import FileSummary, drop_syntax, summarize
+from patcher.analysis.summary import FileSummary, summarize
 from patcher.analysis.uses import FileFacts, Use
 from patcher.worktree.files import inside, open_regular
 from patcher.worktree.python import MOST_BYTES, UnreadableError, parse
@@ -100,8 +100,7 @@ class Project:
     `texts` stand in for files on disk (a plan's result, by path).
 
     What a text says is kept in `known`. Syntax is not kept: it takes much memory, so that one reading of a text gives
-    its facts and its summary. With `words`, files that have none of them have no uses. `lightly`: summaries keep text
-    in the place of syntax, for those who look at many trees.
+    its facts and its summary. With `words`, files that have none of them have no uses.
     """
 
     def __init__(
@@ -113,14 +112,13 @@ class Project:
         words: Collection[str] | None = None,
         *,
         scope: Scope | None = None,
-        compact: bool = False,
     ) -> None:
         self.root = root
         self.top = top
         self.scope = scope if scope is not None else Scope()
         self._siblings: dict[str, Mapping[str, str]] = {}
         self.texts = dict(texts or {})
-        self._words, self._compact = words, compact
+        self._words = words
         self._known = known if known is not None else ReadingCache()
         self._facts: dict[str, FileFacts | None] = {}
         self._summaries: dict[str, FileSummary | None] = {}
@@ -157,7 +155,6 @@ class Project:
                 self.top,
                 self._words,
                 scope=self.scope,
-                compact=self._compact,
             )
             other._contents, other._listed = self._contents, self._listed
             other.variant_of, other.summarizes = self, self.summarizes
@@ -264,7 +261,7 @@ class Project:
             else:
                 self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
                 if self.summarizes:
-                    self._keep_summary(key, tree, content)
+                    self._keep_summary(key, tree)
         return self._known.facts[key]
 
     def _summarized(self, file: str, content: bytes) -> FileSummary:
@@ -275,18 +272,16 @@ class Project:
                 tree = self._parsed(file, content)
             except UnreadableError:
                 tree = ast.Module(body=[], type_ignores=[])
-            self._keep_summary(key, tree, content)
+            self._keep_summary(key, tree)
         return self._known.summaries[key]
 
-    def _keep_summary(self, key: tuple[str, int], tree: ast.Module, content: bytes) -> None:
+    def _keep_summary(self, key: tuple[str, int], tree: ast.Module) -> None:
         if key not in self._known.summaries:
             try:
                 summary = summarize(tree, key[0])
             except RecursionError:
                 summary = summarize(ast.Module(body=[], type_ignores=[]), key[0])
             self._known.summaries[key] = summary
-            if self._compact:
-                drop_syntax(summary, content)
 
     def _concerns(self, content: bytes) -> bool:
         """Whether a text may have uses of a package in question."""

@@ -1,18 +1,17 @@
 """A light summary of one file: what each of its bodies imports, mentions and assigns, and under which conditions.
 
-Reachability and the tests of versions go through a whole tree, so a summary keeps syntax of tests and of assigned
-expressions only.
+Reachability and the tests of versions go through a whole tree, so a summary keeps no syntax.
 """
 
 from __future__ import annotations
 
 import ast
-import codecs
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from patcher.analysis.expressions import Compare, Expression, expression
+from patcher.analysis.steps import Steps, steps_of
 from patcher.analysis.syntax import (
     absolute_module,
     caught,
@@ -26,7 +25,6 @@ from patcher.analysis.syntax import (
     written,
 )
 from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
-from patcher.worktree.python import parse_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +46,22 @@ class Import:
         return self.module if self.local != self.module.partition(".")[0] else self.local
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Assigned:
     """One way in which a name gets its value."""
 
-    written: ast.expr | bytes | Import | None
-    """An expression is its text until it is asked for: few of a tree's are, and syntax takes much memory."""
+    value: Expression | Import | None
+    """None: something that is not followed, such as a loop's variable."""
     conditions: tuple[Condition, ...]
 
-    @property
-    def value(self) -> ast.expr | Import | None:
-        """None: something that is not followed, such as a loop's variable."""
-        if isinstance(self.written, bytes):
-            self.written = parse_expression(b"(" + self.written + b"\n)")
-        return self.written
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordering:
+    """A comparison with `<`, `<=`, `>` or `>=` that may be of versions."""
+
+    test: Compare
+    text: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +75,7 @@ class Block:
     named: tuple[str, ...]
     texts: tuple[tuple[str, ...], ...]
     """Strings that may name something; in a table, with the strings of their key."""
-    orderings: tuple[ast.Compare, ...]
-    """Comparisons with `<`, `<=`, `>` or `>=` that may be of versions."""
+    orderings: tuple[Ordering, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -87,9 +86,9 @@ class Body:
     first: int
     last: int
     parameters: tuple[str, ...] = ()
-    annotations: dict[str, ast.expr] = field(default_factory=dict)
-    """Of what goes by the name of a configuration."""
-    defaults: dict[str, ast.expr] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    """Of what goes by the name of a configuration, as written."""
+    defaults: dict[str, Expression] = field(default_factory=dict)
     decorators: tuple[str, ...] = ()
     owner: str = ""
     """The qualified name of the class that a method belongs to."""
@@ -97,6 +96,8 @@ class Body:
     assigned: dict[str, list[Assigned]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     """Those under which the function is defined."""
+    steps: Steps | None = None
+    """What a small function does, for who asks what it returns."""
 
 
 @dataclass(slots=True, eq=False)
@@ -114,10 +115,13 @@ class ClassSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raise:
-    """A `raise` that runs while the module is imported; `exception` is its name as written, "" if it is computed."""
+    """A `raise` that runs while the module is imported; `exception` is its name as written, "" if it is computed.
+
+    `test` is the innermost test that it stands under, as written: `not (version > "0.8")`."""
 
     line: int
     exception: str
+    test: str
     conditions: tuple[Condition, ...]
 
 
@@ -136,42 +140,6 @@ class FileSummary:
         return self.module if self.file.endswith("/__init__.py") else self.module.rpartition(".")[0]
 
 
-def drop_syntax(summary: FileSummary, content: bytes) -> None:
-    """Replace the syntax of assigned expressions by their text, which takes far less memory."""
-    starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", content))]
-    # Columns of the syntax count bytes of UTF-8 without a mark; for any other encoding the syntax is kept as it is.
-    if not content.startswith(codecs.BOM_UTF8) and _is_utf8(content):
-        attributes = (
-            alternatives
-            for class_summary in summary.classes.values()
-            for alternatives in class_summary.attributes.values()
-        )
-        assigned = [alternative for alternatives in attributes for _, alternative in alternatives]
-        assigned += [
-            alternative
-            for body in summary.bodies.values()
-            for alternatives in body.assigned.values()
-            for alternative in alternatives
-        ]
-        for alternative in assigned:
-            node = alternative.written
-            if isinstance(node, ast.expr) and node.end_lineno is not None and node.end_col_offset is not None:
-                first, last = (
-                    starts[node.lineno - 1] + node.col_offset,
-                    starts[node.end_lineno - 1] + node.end_col_offset,
-                )
-                alternative.written = content[first:last]
-
-
-def _is_utf8(content: bytes) -> bool:
-    """Whether the columns of the syntax are places in the file's bytes."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"coding" not in content[:200]
-
-
 @dataclass(slots=True, eq=False)
 class _BlockDraft:
     """What a step imports and mentions, as often as it does."""
@@ -181,7 +149,7 @@ class _BlockDraft:
     called: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     texts: list[tuple[str, ...]] = field(default_factory=list)
-    orderings: list[ast.Compare] = field(default_factory=list)
+    orderings: list[Ordering] = field(default_factory=list)
 
     def block(self) -> Block:
         """The step, each mention once."""
@@ -214,6 +182,8 @@ class _Summarizer:
     def __init__(self, summary: FileSummary) -> None:
         self.summary = summary
         self.blocks: dict[Body, list[_BlockDraft]] = {}
+        self._tests: dict[When, ast.expr] = {}
+        """The syntax of each test."""
         self._caught = False
         """Whether a handler of the module's body may swallow what is raised here."""
 
@@ -229,7 +199,7 @@ class _Summarizer:
                     if isinstance(part, ast.expr):
                         self._mention(part, into, conditions)
             if kind is ast.If or kind is ast.Assert:
-                conditions = _after(node, conditions)[:MOST_CONDITIONS]
+                conditions = self._after(node, conditions)[:MOST_CONDITIONS]
 
     def _raise(self, node: ast.Raise, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
         for part in (node.exc, node.cause):
@@ -239,7 +209,32 @@ class _Summarizer:
         if not into.qualname and not self._caught and all(isinstance(one, When) for one in conditions):
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             exception = written(raised) if raised is not None else ""
-            self.summary.raises.append(Raise(node.lineno, exception, conditions))
+            self.summary.raises.append(Raise(node.lineno, exception, self._innermost(conditions), conditions))
+
+    def _when(self, test: ast.expr, holds: bool) -> When:
+        condition = When(expression(test), holds)
+        self._tests[condition] = test
+        return condition
+
+    def _innermost(self, conditions: _Conditions) -> str:
+        """The last test of these, as written."""
+        for condition in reversed(conditions):
+            if isinstance(condition, When):
+                text = ast.unparse(self._tests[condition])
+                return text if condition.holds else f"not ({text})"
+        return ""
+
+    def _after(self, node: ast.stmt, conditions: _Conditions) -> _Conditions:
+        """The conditions of what follows a statement."""
+        match node:
+            case ast.If(test=test, body=inner, orelse=[]) if leaves(inner):
+                return (*conditions, self._when(test, False))
+            case ast.If(test=test, orelse=other) if other and leaves(other):
+                return (*conditions, self._when(test, True))
+            case ast.Assert(test=test):
+                return (*conditions, self._when(test, True))
+            case _:
+                return conditions
 
     def _expression(self, node: ast.Expr, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
         self._mention(node.value, into, conditions)
@@ -248,8 +243,8 @@ class _Summarizer:
         self._mention(node.test, into, conditions)
         # What stands under `if TYPE_CHECKING:` never runs.
         if not is_typing(node.test):
-            self.visit(node.body, into, (*conditions, When(node.test, True)), owner)
-        self.visit(node.orelse, into, (*conditions, When(node.test, False)), owner)
+            self.visit(node.body, into, (*conditions, self._when(node.test, True)), owner)
+        self.visit(node.orelse, into, (*conditions, self._when(node.test, False)), owner)
 
     def _for(self, node: ast.For | ast.AsyncFor, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.iter, into, conditions)
@@ -281,7 +276,7 @@ class _Summarizer:
             self._mention(node.value, into, conditions)
             self._assign([node.target], node.value, into, conditions, owner)
         if isinstance(node.target, ast.Name) and _is_configuration(node.target.id):
-            into.annotations.setdefault(node.target.id, node.annotation)
+            into.annotations.setdefault(node.target.id, ast.unparse(node.annotation))
 
     def _augmented(self, node: ast.AugAssign, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.value, into, conditions)
@@ -331,20 +326,21 @@ class _Summarizer:
             self._mention(part, into, conditions)
         name = f"{owner}.{node.name}" if owner else f"{into.qualname}.{node.name}" if into.qualname else node.name
         plain = [*arguments.posonlyargs, *arguments.args]
-        defaults = dict(
-            zip([a.arg for a in plain[len(plain) - len(arguments.defaults) :]], arguments.defaults, strict=True)
-        )
-        pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        pairs = [
+            *zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
         body = Body(
             name,
             node.lineno,
             node.end_lineno or node.lineno,
             tuple(argument.arg for argument in every),
-            {a.arg: a.annotation for a in every if a.annotation is not None and _is_configuration(a.arg)},
-            defaults | {argument.arg: default for argument, default in pairs if default is not None},
+            {a.arg: ast.unparse(a.annotation) for a in every if a.annotation is not None and _is_configuration(a.arg)},
+            {argument.arg: expression(default) for argument, default in pairs if default is not None},
             tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
             owner,
             conditions=conditions,
+            steps=steps_of(node, self.summary.package),
         )
         if name in self.summary.bodies and conditions:
             # Two definitions under different conditions: what both mention counts.
@@ -368,17 +364,18 @@ class _Summarizer:
     def _assign(
         self, targets: Iterable[ast.expr], value: ast.expr | None, into: Body, conditions: _Conditions, owner: str
     ) -> None:
+        given = None if value is None else expression(value)
         for target in targets:
             match target:
                 case ast.Name(id=name) if owner:
                     class_summary = self.summary.classes[owner]
-                    class_summary.attributes.setdefault(name, []).append(("", Assigned(value, conditions)))
+                    class_summary.attributes.setdefault(name, []).append(("", Assigned(given, conditions)))
                 case ast.Name(id=name):
-                    into.assigned.setdefault(name, []).append(Assigned(value, conditions))
+                    into.assigned.setdefault(name, []).append(Assigned(given, conditions))
                 # `self.engine = ...` in a method.
                 case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
                     attributes = self.summary.classes[into.owner].attributes
-                    attributes.setdefault(name, []).append((into.qualname, Assigned(value, conditions)))
+                    attributes.setdefault(name, []).append((into.qualname, Assigned(given, conditions)))
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
                     values: Sequence[ast.expr | None] = [None] * len(parts)
                     # `a, b = x, y` gives each target its expression; `a, b = f()` gives none.
@@ -430,14 +427,15 @@ class _Summarizer:
                 waiting += _entries(one, block)
             # `new() if flag else old()`: each side is mentioned under its condition.
             elif isinstance(one, ast.IfExp):
-                self._mention(one.body, into, (*conditions, When(one.test, True)))
-                self._mention(one.orelse, into, (*conditions, When(one.test, False)))
+                self._mention(one.body, into, (*conditions, self._when(one.test, True)))
+                self._mention(one.orelse, into, (*conditions, self._when(one.test, False)))
                 block = self._block(into, conditions)
                 waiting.append(one.test)
             else:
                 # Only `<` and its like go wrong with versions as text: "0.9" > "0.11".
                 if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
-                    block.orderings.append(one)
+                    compared = cast("Compare", expression(one))
+                    block.orderings.append(Ordering(compared, ast.unparse(one), one.lineno))
                 waiting += parts(one)
 
 
@@ -448,19 +446,6 @@ def _entries(node: ast.Dict, block: _BlockDraft) -> Iterator[ast.AST]:
             block.texts.append((value.value, *strings(key)))
         else:
             yield from (part for part in (key, value) if part is not None)
-
-
-def _after(node: ast.stmt, conditions: _Conditions) -> _Conditions:
-    """The conditions of what follows a statement."""
-    match node:
-        case ast.If(test=test, body=inner, orelse=[]) if leaves(inner):
-            return (*conditions, When(test, False))
-        case ast.If(test=test, orelse=other) if other and leaves(other):
-            return (*conditions, When(test, True))
-        case ast.Assert(test=test):
-            return (*conditions, When(test, True))
-        case _:
-            return conditions
 
 
 def _is_configuration(name: str) -> bool:

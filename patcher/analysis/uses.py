@@ -6,10 +6,11 @@ one release is found later (`patcher.analysis.meaning`).
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from patcher.analysis.expressions import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ Value: TypeAlias = Named | Member | Result | Instance | Subtype | Element | Supe
 class When:
     """Runs only if `test` is truthy (`holds`) or falsy (not `holds`)."""
 
-    test: ast.expr
+    test: Expression
     holds: bool
     assumed: bool = False
     """The other way ends in an exception that the code raises itself."""

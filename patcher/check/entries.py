@@ -36,8 +36,6 @@ def open_project(
     against: Collection[str],
     words: Collection[str],
     known: ReadingCache | None = None,
-    *,
-    compact: bool = False,
 ) -> tuple[Project, Beside]:
     """The tree at `root` with what lies beside its package and what its run scripts start, and what was found there.
 
@@ -45,7 +43,7 @@ def open_project(
     """
     around = beside(root)
     scope = Scope.of(around.python, without=against)
-    project = Project(root, known=known, top=package_of(root), words=words, scope=scope, compact=compact)
+    project = Project(root, known=known, top=package_of(root), words=words, scope=scope)
     project.scope = replace(scope, entries=entries_of(project, around.scripts))
     return project, around
 

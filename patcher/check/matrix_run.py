@@ -170,7 +170,7 @@ class _Share:
         self.inputs = inputs
         self._last: Symbols | None = None
         self.projects = {
-            verl: open_project(path.parent, against, words, known, compact=True)[0]
+            verl: open_project(path.parent, against, words, known)[0]
             for verl, path in inputs.verl.items()
             if isinstance(path, Path)
         }

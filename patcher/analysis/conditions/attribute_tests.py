@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from dataclasses import replace
 
+from patcher.analysis.expressions import Call, Constant, Expression, Name, below, replaced
 from patcher.analysis.findings import Broken, Fine
 from patcher.analysis.meaning import Program
 from patcher.analysis.uses import MemberOf, Use, When
@@ -34,25 +33,17 @@ def has_attribute(program: Program, asked: Iterable[Use]) -> bool | None:
 
 def with_known_attributes(condition: When, has: Has) -> When:
     """The condition with the answers in the place of the questions: `if getattr(x, "gone", 0) > 0` is `if 0 > 0`."""
-    if not any(_asks(node) for node in ast.walk(condition.test)):
+    if not any(isinstance(one, Call) and one.line for one in below(condition.test)):
         return condition
-    return replace(condition, test=_Answered(has).visit(deepcopy(condition.test)))
+    return replace(condition, test=replaced(condition.test, lambda one: _answer(one, has)))
 
 
-def _asks(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr")
-
-
-class _Answered(ast.NodeTransformer):
-    def __init__(self, has: Has) -> None:
-        self._has = has
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        match node:
-            case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
-                answer = self._has(node.lineno, name)
-                return node if answer is None else ast.copy_location(ast.Constant(answer), node)
-            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), default]):
-                return default if self._has(node.lineno, name) is False else node
-            case _:
-                return self.generic_visit(node)
+def _answer(one: Expression, has: Has) -> Expression | None:
+    match one:
+        case Call(of=Name(id="hasattr"), positional=(_, Constant(value=str(name))), line=line):
+            answer = has(line, name)
+            return one if answer is None else Constant(answer)
+        case Call(of=Name(id="getattr"), positional=(_, Constant(value=str(name)), default), line=line):
+            return default if has(line, name) is False else one
+        case _:
+            return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,8 +22,9 @@ from patcher.analysis.conditions.terms import (
     Term,
     truth,
 )
+from patcher.analysis.expressions import Call, Expression, last_name
+from patcher.analysis.steps import Assign, If, Import, Raise, Return, Step, Steps, Try, Unfollowed, With
 from patcher.analysis.summary import Body, FileSummary
-from patcher.analysis.syntax import absolute_module, caught
 
 if TYPE_CHECKING:
     from patcher.analysis.conditions.evaluator import Evaluator
@@ -54,12 +54,11 @@ _PLAIN: Mapping[str, Callable[..., object]] = {
 _DECORATORS = frozenset({"lru_cache", "cache", "staticmethod", "classmethod", "wraps", "deprecated"})
 
 
-def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
+def called(evaluator: Evaluator, call: Call, context: EvalContext) -> Term:
     """The result of a call."""
-    func = evaluator.term(node.func, context)
-    arguments = [evaluator.term(argument, context) for argument in node.args if not isinstance(argument, ast.Starred)]
-    words = {word.arg: evaluator.term(word.value, context) for word in node.keywords if word.arg is not None}
-    opened = len(arguments) != len(node.args) or len(words) != len(node.keywords)
+    func = evaluator.term(call.of, context)
+    arguments = [evaluator.term(argument, context) for argument in call.positional]
+    words = {name: evaluator.term(value, context) for name, value in call.keywords}
     match func:
         case Off():
             return OFF
@@ -76,10 +75,10 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
         case Reference(dotted=dotted):
             pass
         case _:
-            return _as_setting(node, arguments)
+            return _as_setting(call, arguments)
     if dotted.startswith("builtins."):
         return _builtin(evaluator, dotted.removeprefix("builtins."), arguments, words)
-    if not opened:
+    if not call.spread:
         found = evaluator.queries.call(dotted, arguments, words, evaluator)
         if found is not None:
             return found
@@ -91,12 +90,12 @@ def called(evaluator: Evaluator, node: ast.Call, context: EvalContext) -> Term:
             term = interpret(evaluator, split[0], body, arguments, words)
             if term != UNKNOWN:
                 return term
-    return _as_setting(node, arguments)
+    return _as_setting(call, arguments)
 
 
-def _as_setting(node: ast.Call, arguments: list[Term]) -> Term:
+def _as_setting(call: Call, arguments: list[Term]) -> Term:
     """Functions that turn a configuration into another form of it."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = last_name(call.of)
     # `omega_conf_to_dataclass(config)`, `OmegaConf.to_container(config)`
     if arguments and isinstance(arguments[0], Setting) and any(w in name.lower() for w in ("conf", "dataclass")):
         return arguments[0]
@@ -185,8 +184,6 @@ def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict
 _FUEL = 120
 """Statements that one call may run: a guess. Tests of versions take a few dozen at most, and undecided branches are run
 both ways."""
-_LINES = 60
-"""Lines of a function that is interpreted at all: longer ones do more than answer a question."""
 
 
 class _NotFollowed(Exception):  # noqa: N818
@@ -206,10 +203,7 @@ def interpret(
     evaluator: Evaluator, summary: FileSummary, body: Body, arguments: Sequence[Term], words: dict[str, Term]
 ) -> Term:
     """What the function returns; unknown where it cannot be followed. Raises `Raised`."""
-    if body.last - body.first > _LINES:
-        return UNKNOWN
-    node = evaluator.summaries.node(summary, body)
-    if node is None or isinstance(node, ast.AsyncFunctionDef) or node.args.vararg or node.args.kwarg:
+    if body.steps is None:
         return UNKNOWN
     names = [name for name in body.parameters if not (body.owner and name in ("self", "cls"))]
     if len(arguments) > len(names) or any(word not in names for word in words):
@@ -225,7 +219,7 @@ def interpret(
         return UNKNOWN
     evaluator.active.add(key)
     try:
-        returned = _block(run, node.body)
+        returned = _block(run, body.steps)
     except _NotFollowed:
         return UNKNOWN
     finally:
@@ -233,32 +227,32 @@ def interpret(
     return Known(None) if returned is None else returned
 
 
-def _block(run: _Interpretation, body: Sequence[ast.stmt]) -> Term | None:
-    """What the statements return; None if they run through."""
-    for index, node in enumerate(body):
+def _block(run: _Interpretation, steps: Steps) -> Term | None:
+    """What the steps return; None if they run through."""
+    for index, step in enumerate(steps):
         run.fuel[0] -= 1
         if run.fuel[0] < 0:
             raise _NotFollowed
-        match node:
-            case ast.If(test=test):
+        match step:
+            case If(test=test, body=body, orelse=orelse):
                 answer = truth(run.evaluator.resolve_setting(_value(run, test)))
-                rest = body[index + 1 :]
+                rest = steps[index + 1 :]
                 # Both branches are run to the end of the function; if they return the same, the test does not matter.
                 if answer is None:
-                    return _both(run, [*node.body, *rest], [*node.orelse, *rest])
-                returned = _block(run, node.body if answer else node.orelse)
-            case ast.Try():
-                returned = _try(run, node)
-            case ast.With(body=inner):
-                returned = _block(run, inner)
+                    return _both(run, (*body, *rest), (*orelse, *rest))
+                returned = _block(run, body if answer else orelse)
+            case Try():
+                returned = _try(run, step)
+            case With(body=body):
+                returned = _block(run, body)
             case _:
-                returned = _simple(run, node)
+                returned = _simple(run, step)
         if returned is not None:
             return returned
     return None
 
 
-def _both(run: _Interpretation, one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> Term | None:
+def _both(run: _Interpretation, one: Steps, other: Steps) -> Term | None:
     """Where a test cannot be known, both ways must come to the same."""
     found: list[Term | None] = []
     for body in (one, other):
@@ -277,54 +271,35 @@ def _both(run: _Interpretation, one: Sequence[ast.stmt], other: Sequence[ast.stm
     return Known(None) if found[0] is None else found[0]
 
 
-def _try(run: _Interpretation, node: ast.Try) -> Term | None:
+def _try(run: _Interpretation, step: Try) -> Term | None:
     try:
-        returned = _block(run, node.body)
+        returned = _block(run, step.body)
         if returned is None:
-            returned = _block(run, node.orelse)
+            returned = _block(run, step.orelse)
     except Raised as raised:
-        for handler in node.handlers:
+        for catches, body in step.handlers:
             # `except ImportError` catches ModuleNotFoundError: `names` are the exception and those above it.
-            if set(caught(handler.type)) & set(raised.names):
-                returned = _block(run, handler.body)
+            if set(catches) & set(raised.names):
+                returned = _block(run, body)
                 break
         else:
             raise
-    return returned if returned is not None else _block(run, node.finalbody)
+    return returned if returned is not None else _block(run, step.last)
 
 
-def _simple(run: _Interpretation, node: ast.stmt) -> Term | None:
-    match node:
-        case ast.Return(value=value):
+def _simple(run: _Interpretation, step: Step) -> Term | None:
+    match step:
+        case Return(value=value):
             return Known(None) if value is None else _value(run, value)
-        case (
-            ast.Assign(targets=[ast.Name(id=name)], value=value)
-            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-        ):
+        case Assign(name=name, value=value):
             run.local[name] = _value(run, value)
-        case ast.Assign(targets=targets):
-            for target in targets:
-                for part in ast.walk(target):
-                    if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                        run.local[part.id] = UNKNOWN
-        case ast.Import(names=aliases):
-            for alias in aliases:
-                _require_import(run, alias.name)
-                name = alias.asname or alias.name.partition(".")[0]
-                run.local[name] = run.evaluator.dotted(alias.name if alias.asname else name)
-        case ast.ImportFrom(names=aliases):
-            where = absolute_module(run.summary.package, node)
-            for alias in aliases:
-                _require_import(run, f"{where}.{alias.name}")
-                run.local[alias.asname or alias.name] = run.evaluator.dotted(f"{where}.{alias.name}")
-        case ast.Raise(exc=exception):
-            raise Raised(*_raised(exception))
-        # Calls of a logger, docstrings. An `assert` is taken to hold.
-        case ast.Expr() | ast.Pass() | ast.Assert():
-            pass
-        # Names defined inside stay unknown, which is safe.
-        case ast.Global() | ast.FunctionDef() | ast.ClassDef():
-            pass
+        case Unfollowed(names=names):
+            run.local |= dict.fromkeys(names, UNKNOWN)
+        case Import(local=local, dotted=dotted, required=required):
+            _require_import(run, required)
+            run.local[local] = run.evaluator.dotted(dotted)
+        case Raise(exception=exception):
+            raise Raised(*EXCEPTIONS.get(exception, (exception, "Exception", "BaseException")))
         case _:
             raise _NotFollowed
     return None
@@ -335,11 +310,5 @@ def _require_import(run: _Interpretation, dotted: str) -> None:
         raise Raised(*FAILED_IMPORT)
 
 
-def _raised(node: ast.expr | None) -> tuple[str, ...]:
-    target = node.func if isinstance(node, ast.Call) else node
-    name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "Exception")
-    return EXCEPTIONS.get(name, (name, "Exception", "BaseException"))
-
-
-def _value(run: _Interpretation, node: ast.expr) -> Term:
-    return run.evaluator.term(node, EvalContext(run.summary, run.function, run.local))
+def _value(run: _Interpretation, of: Expression) -> Term:
+    return run.evaluator.term(of, EvalContext(run.summary, run.function, run.local))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 
 from patcher.analysis.conditions.calls import called
@@ -27,6 +26,25 @@ from patcher.analysis.conditions.terms import (
     is_small,
     truth,
 )
+from patcher.analysis.expressions import (
+    Attribute,
+    BinOp,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Constant,
+    Elements,
+    Expression,
+    IfExp,
+    Name,
+    Negative,
+    Not,
+    Other,
+    Slice,
+    Subscript,
+    Table,
+)
 from patcher.analysis.summary import FileSummary, Import
 from patcher.analysis.uses import Condition, When, WhenRaised
 
@@ -47,9 +65,9 @@ class Evaluator(NameResolver):
         self._file = ""
         self._steps: Counter[str] = Counter()
         """By the file whose test is being evaluated."""
-        self._answers: dict[tuple[int, str], tuple[ast.expr, bool | None, bool]] = {}
+        self._answers: dict[tuple[int, str], tuple[Expression, bool | None, bool]] = {}
 
-    def holds(self, test: ast.expr, context: EvalContext) -> bool | None:
+    def holds(self, test: Expression, context: EvalContext) -> bool | None:
         """Whether a test is true on the target; None if that cannot be known."""
         key = (id(test), f"{context.summary.file}:{context.function}")
         # With local values (a function that is being interpreted) the answer may be another each time.
@@ -108,7 +126,7 @@ class Evaluator(NameResolver):
         present = self.queries.has_import(one)
         return None if present is None else not present
 
-    def term(self, node: ast.expr, context: EvalContext) -> Term:
+    def term(self, of: Expression, context: EvalContext) -> Term:
         """What an expression comes to. Raises `Raised`."""
         if not self._depth:
             self._file = context.summary.file
@@ -117,72 +135,68 @@ class Evaluator(NameResolver):
             return UNKNOWN
         self._depth += 1
         try:
-            found = self._term(node, context)
+            found = self._term(of, context)
         finally:
             self._depth -= 1
         if isinstance(found, Known) and not is_small(found.value):
             return UNKNOWN
         # `self.config.lora.enable`: unknown, and by its name a feature that the plain job does not use.
-        if self.job is not None and isinstance(found, Unknown) and self.job.is_off(node):
+        if self.job is not None and isinstance(found, Unknown) and self.job.is_off(of):
             return OFF
         return found
 
-    def _term(self, node: ast.expr, context: EvalContext) -> Term:
-        match node:
-            case ast.Constant(value=value):
+    def _term(self, of: Expression, context: EvalContext) -> Term:
+        match of:
+            case Constant(value=value):
                 return Known(value)
-            case ast.Name(id=name):
+            case Name(id=name):
                 return self.name(name, context)
-            case ast.Attribute(value=value, attr=name):
+            case Attribute(of=value, name=name):
                 return self._attribute(value, name, context)
-            case ast.Call():
-                return self._call(node, context)
-            case ast.Compare(left=left, ops=ops, comparators=rights):
-                return self._compare(left, ops, rights, context)
-            case ast.BoolOp(op=op, values=values):
-                return self._bool(op, values, context)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
+            case Call():
+                return called(self, of, context)
+            case Compare():
+                return self._compare(of, context)
+            case BoolOp():
+                return self._bool(of, context)
+            case Not(of=operand):
                 answer = truth(self.resolve_setting(self.term(operand, context)))
                 return UNKNOWN if answer is None else Known(not answer)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
+            case Negative(of=operand):
                 inner = self.resolve_setting(self.term(operand, context))
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
-            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-                return self._sequence(node, parts, context)
-            case ast.Dict(keys=keys, values=values):
-                return self._dict(keys, values, context)
-            case ast.Subscript(value=value, slice=key):
+            case Elements():
+                return self._elements(of, context)
+            case Table():
+                return self._table(of, context)
+            case Subscript(of=value, key=key):
                 return self._item(self.term(value, context), key, context)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
+            case IfExp(test=test, body=body, orelse=orelse):
                 answer = truth(self.resolve_setting(self.term(test, context)))
                 if answer is None:
                     # An undecided test does not matter where both sides are the same.
                     one, other = self.term(body, context), self.term(orelse, context)
                     return one if one == other else UNKNOWN
                 return self.term(body if answer else orelse, context)
-            case ast.NamedExpr(value=value):
-                return self.term(value, context)
-            case ast.Await(value=value):
-                return self.term(value, context)
-            case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
-                return self._comprehension(node, context)
-            case ast.BinOp(left=left, op=op, right=right):
+            case Comprehension():
+                return self._comprehension(of, context)
+            case BinOp(left=left, operator=operator, right=right):
                 one, other = (
                     self.resolve_setting(self.term(left, context)),
                     self.resolve_setting(self.term(right, context)),
                 )
-                if isinstance(one, Known) and isinstance(other, Known) and type(op) in BINARY:
-                    return BINARY[type(op)](one, other)
+                if isinstance(one, Known) and isinstance(other, Known) and operator in BINARY:
+                    return BINARY[operator](one, other)
                 return UNKNOWN
-            case _:
+            case Slice() | Other():
                 return UNKNOWN
 
     # attributes and items
 
-    def _attribute(self, value: ast.expr, name: str, context: EvalContext) -> Term:
+    def _attribute(self, value: Expression, name: str, context: EvalContext) -> Term:
         if self.job is not None and (fixed := self.job.fixed(name)) is not None:
             return fixed
-        if isinstance(value, ast.Name) and value.id == "self" and (body := context.body) is not None:
+        if isinstance(value, Name) and value.id == "self" and (body := context.body) is not None:
             return self.self_attribute(context.summary, class_of(context.summary, body), name)
         return self.attribute_of(self.term(value, context), name)
 
@@ -208,7 +222,7 @@ class Evaluator(NameResolver):
             case _:
                 return UNKNOWN
 
-    def _item(self, of: Term, key: ast.expr, context: EvalContext) -> Term:
+    def _item(self, of: Term, key: Expression, context: EvalContext) -> Term:
         if isinstance(of, Setting):
             name = self.term(key, context)
             return (
@@ -222,7 +236,7 @@ class Evaluator(NameResolver):
         if not isinstance(of, Known):
             return UNKNOWN
         index: object
-        if isinstance(key, ast.Slice):
+        if isinstance(key, Slice):
             bounds = [None if part is None else self.term(part, context) for part in (key.lower, key.upper, key.step)]
             if not all(part is None or isinstance(part, Known) for part in bounds):
                 return UNKNOWN
@@ -239,34 +253,32 @@ class Evaluator(NameResolver):
 
     # operators
 
-    def _sequence(self, node: ast.expr, parts: list[ast.expr], context: EvalContext) -> Term:
-        terms = [self.resolve_setting(self.term(part, context)) for part in parts]
+    def _elements(self, of: Elements, context: EvalContext) -> Term:
+        terms = [self.resolve_setting(self.term(part, context)) for part in of.values]
         if not all(isinstance(term, Known) for term in terms):
             return UNKNOWN
         values = [term.value for term in terms if isinstance(term, Known)]
         package = next((term.package for term in terms if isinstance(term, Known) and term.package), "")
         try:
-            return Known(set(values) if isinstance(node, ast.Set) else tuple(values), package)
+            return Known(set(values) if of.kind == "set" else tuple(values), package)
         except TypeError:
             return UNKNOWN
 
-    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr], context: EvalContext) -> Term:
+    def _table(self, of: Table, context: EvalContext) -> Term:
         # An empty one is filled somewhere, so that what it holds is not known.
-        if not keys or not all(isinstance(key, ast.Constant) for key in keys):
+        if not of.keys or not all(isinstance(key, Constant) for key in of.keys):
             return UNKNOWN
-        terms = [self.resolve_setting(self.term(value, context)) for value in values]
+        terms = [self.resolve_setting(self.term(value, context)) for value in of.values]
         if not all(isinstance(term, Known) for term in terms):
             return UNKNOWN
         known = [term.value for term in terms if isinstance(term, Known)]
-        return Known(
-            {key.value: value for key, value in zip(keys, known, strict=True) if isinstance(key, ast.Constant)}
-        )
+        return Known({key.value: value for key, value in zip(of.keys, known, strict=True) if isinstance(key, Constant)})
 
-    def _bool(self, op: ast.boolop, values: list[ast.expr], context: EvalContext) -> Term:
-        decisive = isinstance(op, ast.Or)
+    def _bool(self, of: BoolOp, context: EvalContext) -> Term:
+        decisive = not of.every
         unsure = False
         term: Term = UNKNOWN
-        for value in values:
+        for value in of.values:
             try:
                 term = self.resolve_setting(self.term(value, context))
             except Raised:
@@ -281,45 +293,37 @@ class Evaluator(NameResolver):
             unsure = unsure or answer is None
         return UNKNOWN if unsure else term
 
-    def _compare(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], context: EvalContext) -> Term:
+    def _compare(self, of: Compare, context: EvalContext) -> Term:
+        left = of.left
         one = self.resolve_setting(self.term(left, context))
         sure = True
-        for op, right in zip(ops, rights, strict=True):
+        for operator, right in zip(of.operators, of.rights, strict=True):
             other = self.resolve_setting(self.term(right, context))
-            answer = COMPARISONS[type(op)](one, other)
+            answer = COMPARISONS[operator](one, other)
             if answer is None and self.job is not None:
-                answer = self.job.compared(left, op, right)
+                answer = self.job.compared(left, operator, right)
             if answer is False:
                 return Known(False)
             sure = sure and answer is True
             one, left = other, right
         return Known(True) if sure else UNKNOWN
 
-    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp, context: EvalContext) -> Term:
-        if len(node.generators) != 1 or not isinstance(node.generators[0].target, ast.Name):
-            return UNKNOWN
-        generator = node.generators[0]
-        name = node.generators[0].target.id
-        over = self.resolve_setting(self.term(generator.iter, context))
-        if isinstance(over, Names) and not generator.ifs:
+    def _comprehension(self, of: Comprehension, context: EvalContext) -> Term:
+        over = self.resolve_setting(self.term(of.over, context))
+        if isinstance(over, Names) and not of.tests:
             return over
         if not isinstance(over, Known) or not isinstance(over.value, tuple | list | set | frozenset | str):
             return UNKNOWN
         values = []
         # Sixteen elements: a version has three or four parts. More would only cost time.
         for item in list(over.value)[:16]:
-            inner = EvalContext(context.summary, context.function, {**context.local, name: Known(item)})
-            kept = [truth(self.resolve_setting(self.term(test, inner))) for test in generator.ifs]
+            inner = EvalContext(context.summary, context.function, {**context.local, of.name: Known(item)})
+            kept = [truth(self.resolve_setting(self.term(test, inner))) for test in of.tests]
             if None in kept:
                 return UNKNOWN
             if all(kept):
-                term = self.term(node.elt, inner)
+                term = self.term(of.element, inner)
                 if not isinstance(term, Known):
                     return UNKNOWN
                 values.append(term.value)
         return Known(tuple(values), over.package)
-
-    # calls
-
-    def _call(self, node: ast.Call, context: EvalContext) -> Term:
-        return called(self, node, context)

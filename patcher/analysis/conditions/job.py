@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Reference, Setting, Term
+from patcher.analysis.expressions import Attribute, Call, Constant, Elements, Expression, Name, Subscript
 from patcher.analysis.project import Project
 from patcher.worktree.python import UnreadableError, parse
 
@@ -128,14 +129,14 @@ class Job:
     def fixed_name(self, dotted: str) -> Term | None:
         return FIXED_NAMES.get(dotted)
 
-    def setting(self, name: str, annotation: ast.expr | None) -> Term:
+    def setting(self, name: str, annotation: str | None) -> Term:
         """A parameter or attribute that holds part of the configuration."""
         words = name_words(name)
         if "config" not in words and "cfg" not in words:
             return UNKNOWN
         hints = tuple(word for word in words if word not in ("config", "cfg"))
         if annotation is not None:
-            hints += tuple(word for word in name_words(ast.unparse(annotation)) if word != "config")
+            hints += tuple(word for word in name_words(annotation) if word != "config")
         return Setting((), hints)
 
     def value(self, setting: Setting) -> Term:
@@ -169,48 +170,48 @@ class Job:
             return Known(self._fields[wanted[0]])
         return UNKNOWN
 
-    def is_off(self, node: ast.expr) -> bool:
+    def is_off(self, of: Expression) -> bool:
         """Whether an expression of unknown value is, by its name, something that the job does not use."""
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
+        match of:
+            case Name(id=name) | Attribute(name=name):
                 return is_off_word(name)
             # `isinstance(answer, ErrorResponse)`: the plain job's requests are answered.
-            case ast.Call(func=ast.Name(id="isinstance"), args=[_, of]):
-                return self.is_off(of) or "error" in name_words(_last_name(of))
-            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as key), *_]):
+            case Call(of=Name(id="isinstance"), positional=(_, kind)):
+                return self.is_off(kind) or "error" in name_words(_last_name(kind))
+            case Call(of=Attribute(name="get"), positional=(Constant(value=str() as key), *_)):
                 return is_off_word(key)
-            case ast.Call(func=func):
-                return self.is_off(func)
-            case ast.Subscript(value=value, slice=ast.Constant(value=str() as key)):
+            case Call(of=called):
+                return self.is_off(called)
+            case Subscript(of=value, key=Constant(value=str() as key)):
                 return is_off_word(key) or self.is_off(value)
             case _:
                 return False
 
-    def compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool | None:
+    def compared(self, left: Expression, operator: str, right: Expression) -> bool | None:
         """What a comparison of something unknown with a word of an unused feature comes to."""
         for one in (left, right):
-            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            if isinstance(one, Constant) and isinstance(one.value, str):
                 # `if backend == "trtllm":` with a word that no value of the configuration is.
                 if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
-                    return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
+                    return operator in ("!=", "not in", "is not")
                 if is_off_word(one.value):
-                    return isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)
-            elif isinstance(one, ast.Tuple | ast.List | ast.Set) and one.elts:
-                texts = [part.value for part in one.elts if isinstance(part, ast.Constant)]
-                if len(texts) == len(one.elts) and all(isinstance(text, str) and is_off_word(text) for text in texts):
-                    return isinstance(op, ast.NotIn | ast.NotEq)
+                    return operator in ("!=", "not in", "is not")
+            elif isinstance(one, Elements) and one.values:
+                texts = [part.value for part in one.values if isinstance(part, Constant)]
+                if len(texts) == len(one.values) and all(isinstance(text, str) and is_off_word(text) for text in texts):
+                    return operator in ("not in", "!=")
         return None
 
 
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+def _last_name(of: Expression) -> str:
+    match of:
+        case Name(id=name) | Attribute(name=name):
             return name
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as name), *_]):
+        case Call(of=Name(id="getattr"), positional=(_, Constant(value=str() as name), *_)):
             return name
-        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
+        case Call(of=Attribute(name="get"), positional=(Constant(value=str() as name), *_)):
             return name
-        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+        case Subscript(key=Constant(value=str() as name)):
             return name
         case _:
             return ""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
-import textwrap
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -14,10 +12,10 @@ from weakref import ref
 from patcher.analysis.conditions.job import ENTRIES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Unknown, truth
+from patcher.analysis.expressions import Constant, Expression
 from patcher.analysis.project import Project
 from patcher.analysis.summary import Assigned, Body, FileSummary, Import
 from patcher.analysis.uses import Condition
-from patcher.worktree.python import UnreadableError, parse
 
 _MOST_STARS = 300
 """How many modules are searched along star imports for one name: a guess far above the chains that people write.
@@ -33,7 +31,6 @@ class Summaries:
         """Modules that are run as programs: there `__name__` is "__main__"."""
         self._splits: dict[str, tuple[FileSummary, str] | None] = {}
         self._modules: dict[str, FileSummary | None] = {}
-        self._nodes: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef | None] = {}
         self._generation = project.generation
 
     @property
@@ -50,7 +47,6 @@ class Summaries:
             self._generation = generation
             self._splits.clear()
             self._modules.clear()
-            self._nodes.clear()
 
     def modules_binding(self, name: str, summary: FileSummary) -> Iterator[FileSummary]:
         """The module if its body binds the name, else those that do among the modules that it takes names from with a
@@ -98,23 +94,6 @@ class Summaries:
                 return found, ".".join(parts[length:])
         return None
 
-    def node(self, summary: FileSummary, body: Body) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The syntax of a function, parsed anew: summaries do not keep it."""
-        self._stay_current()
-        key = (summary.file, body.qualname)
-        if key not in self._nodes:
-            found = None
-            lines = (self.project.content(summary.file) or b"").decode(errors="replace").splitlines()
-            try:
-                # Only the lines of the function: the rest of the file need not be parsed again.
-                parsed = parse(textwrap.dedent("\n".join(lines[body.first - 1 : body.last]))).body
-            except UnreadableError:
-                parsed = []
-            if parsed and isinstance(parsed[0], ast.FunctionDef | ast.AsyncFunctionDef):
-                found = parsed[0]
-            self._nodes[key] = found
-        return self._nodes[key]
-
 
 def summaries_of(project: Project) -> Summaries:
     """The summaries of a project, kept as long as it lives."""
@@ -155,7 +134,7 @@ class NameResolver(ABC):
         self._names: dict[tuple[str, str, str], tuple[Term, bool]] = {}
 
     @abstractmethod
-    def term(self, node: ast.expr, context: EvalContext) -> Term:
+    def term(self, node: Expression, context: EvalContext) -> Term:
         """What an expression comes to. Raises `Raised`."""
 
     @abstractmethod
@@ -211,7 +190,7 @@ class NameResolver(ABC):
             return fixed
         default = body.defaults.get(name)
         # `def run(self, offload=False)`: the plain job takes the default of a switch.
-        if isinstance(default, ast.Constant) and isinstance(default.value, bool):
+        if isinstance(default, Constant) and isinstance(default.value, bool):
             return Known(default.value)
         return self.job.setting(name, body.annotations.get(name))
 

@@ -340,10 +340,10 @@ class Reachability:
         self, alternatives: list[Assigned], context: EvalContext, seen: set[_Node]
     ) -> Iterator[tuple[FileSummary, str]]:
         for alternative in alternatives:
-            if isinstance(alternative.written, Import) and len(seen) < _MOST_LOOKED_UP:
+            if isinstance(alternative.value, Import) and len(seen) < _MOST_LOOKED_UP:
                 if not self._runs(alternative.conditions, context):
                     continue
-                split = self.summaries.split(alternative.written.dotted)
+                split = self.summaries.split(alternative.value.dotted)
                 if split is None:
                     continue
                 where, rest = split
@@ -359,8 +359,8 @@ class Reachability:
         root = written.partition(".")[0]
         for home in (body, summary.bodies[""]):
             for alternative in home.assigned.get(root, ()) if home is not None else ():
-                if isinstance(alternative.written, Import) and self.summaries.split(alternative.written.module) is None:
-                    return alternative.written.module.partition(".")[0]
+                if isinstance(alternative.value, Import) and self.summaries.split(alternative.value.module) is None:
+                    return alternative.value.module.partition(".")[0]
         return None
 
 

@@ -8,14 +8,12 @@ Nothing behind such a line runs on that release.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 
 from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.conditions.severity import guards_of
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
-from patcher.analysis.uses import When
 from patcher.i18n import phrase
 
 
@@ -38,8 +36,6 @@ def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
             evaluator.asked = False
             if evaluator.runs(one.conditions, EvalContext(summary)) is not True or not evaluator.asked:
                 continue
-            tests = [condition for condition in one.conditions if isinstance(condition, When)]
-            written = " and ".join(_written(condition) for condition in tests[-1:])
             yield Finding(
                 file,
                 one.line,
@@ -50,12 +46,7 @@ def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
                     "importing {module} raises {exception} on this release: {test}",
                     module=summary.module,
                     exception=one.exception or "an exception",
-                    test=written,
+                    test=one.test,
                 ),
                 phrase("nothing after this line runs; adapt the test, or use a release that the tree names"),
             )
-
-
-def _written(condition: When) -> str:
-    text = ast.unparse(condition.test)
-    return text if condition.holds else f"not ({text})"

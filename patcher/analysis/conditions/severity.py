@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -16,11 +15,11 @@ from patcher.analysis.conditions.names import EvalContext, summaries_of
 from patcher.analysis.conditions.prefetch import Promise, prefetch
 from patcher.analysis.conditions.reachability import Node, ReachedCode, job_of, plain_path
 from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
+from patcher.analysis.expressions import BoolOp, Call, Compare, Constant, Expression, Name, Not, below, last_name
 from patcher.analysis.findings import Broken, FindingKind, Problem, Severity
 from patcher.analysis.meaning import Program
 from patcher.analysis.meaning.program import Judge, Target
 from patcher.analysis.project import Project
-from patcher.analysis.syntax import last_name
 from patcher.analysis.uses import (
     CallOf,
     Condition,
@@ -298,20 +297,20 @@ def _tests_for(condition: Condition, problem: Problem) -> bool:
     return _ensures(condition.test, name, condition.holds)
 
 
-def _ensures(test: ast.expr, name: str, holds: bool) -> bool:
+def _ensures(test: Expression, name: str, holds: bool) -> bool:
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
+        case Not(of=inner):
             return _ensures(inner, name, not holds)
-        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
+        case BoolOp(every=every, values=values) if every is holds:
             return any(_ensures(value, name, holds) for value in values)
-        case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=asked), *_]):
+        case Call(of=Name(id="hasattr" | "getattr"), positional=(_, Constant(value=asked), *_)):
             return holds and asked == name
         # `if "seed" in inspect.signature(f).parameters:`
-        case ast.Compare(left=ast.Constant(value=asked), ops=[op]) if asked == name:
-            return isinstance(op, ast.In) is holds
+        case Compare(left=Constant(value=asked), operators=(operator,)) if asked == name:
+            return (operator == "in") is holds
         # `if getattr(x, "name", None) is not None:`
-        case ast.Compare(left=ast.Call() as inner, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant()]):
-            return _ensures(inner, name, isinstance(op, ast.IsNot) is holds)
+        case Compare(left=Call() as inner, operators=("is" | "is not" as operator,), rights=(Constant(),)):
+            return _ensures(inner, name, (operator == "is not") is holds)
         case _:
             return False
 
@@ -321,7 +320,7 @@ def _is_feature(use: Use) -> bool:
     for condition in use.context.conditions:
         # `if config.max_tokens < length: raise ValueError` before it is no feature: the job passes that line.
         if isinstance(condition, When) and not condition.assumed:
-            for node in ast.walk(condition.test):
-                if not name_words(last_name(node)).isdisjoint(_CONFIGURED):
+            for one in below(condition.test):
+                if not name_words(last_name(one)).isdisjoint(_CONFIGURED):
                     return True
     return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -206,17 +205,17 @@ def _in(one: Term, other: Term) -> bool | None:
             return None
 
 
-COMPARISONS: Mapping[type[ast.cmpop], Callable[[Term, Term], bool | None]] = {
-    ast.Eq: _equal,
-    ast.NotEq: _negated(_equal),
-    ast.Lt: _ordered(operator.lt),  # type: ignore[arg-type]
-    ast.LtE: _ordered(operator.le),  # type: ignore[arg-type]
-    ast.Gt: _ordered(operator.gt),  # type: ignore[arg-type]
-    ast.GtE: _ordered(operator.ge),  # type: ignore[arg-type]
-    ast.Is: _is,
-    ast.IsNot: _negated(_is),
-    ast.In: _in,
-    ast.NotIn: _negated(_in),
+COMPARISONS: Mapping[str, Callable[[Term, Term], bool | None]] = {
+    "==": _equal,
+    "!=": _negated(_equal),
+    "<": _ordered(operator.lt),  # type: ignore[arg-type]
+    "<=": _ordered(operator.le),  # type: ignore[arg-type]
+    ">": _ordered(operator.gt),  # type: ignore[arg-type]
+    ">=": _ordered(operator.ge),  # type: ignore[arg-type]
+    "is": _is,
+    "is not": _negated(_is),
+    "in": _in,
+    "not in": _negated(_in),
 }
 
 
@@ -233,7 +232,7 @@ def _arithmetic(compute: Callable[[object, object], object]) -> Callable[[Known,
     return computed
 
 
-BINARY: Mapping[type[ast.operator], Callable[[Known, Known], Term]] = {
-    ast.Add: _arithmetic(operator.add),
-    ast.Sub: _arithmetic(operator.sub),
+BINARY: Mapping[str, Callable[[Known, Known], Term]] = {
+    "+": _arithmetic(operator.add),
+    "-": _arithmetic(operator.sub),
 }

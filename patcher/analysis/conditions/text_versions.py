@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 
@@ -11,9 +10,10 @@ from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.conditions.severity import Guards, guards_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term, Unknown
+from patcher.analysis.expressions import Expression
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
-from patcher.analysis.summary import Assigned, Body, FileSummary
+from patcher.analysis.summary import Assigned, Body, FileSummary, Ordering
 from patcher.i18n import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")
@@ -32,8 +32,10 @@ def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding
         summary = guards.summaries.file(file)
         for body in summary.bodies.values() if summary is not None else ():
             for block in body.blocks:
-                for test in block.orderings:
-                    found = _finding(test, summary, body, anywhere, guards, program) if summary is not None else None
+                for ordering in block.orderings:
+                    found = (
+                        _finding(ordering, summary, body, anywhere, guards, program) if summary is not None else None
+                    )
                     if found is not None:
                         yield found
 
@@ -65,9 +67,10 @@ class _Anywhere(TargetQueries):
 
 
 def _finding(
-    test: ast.Compare, summary: FileSummary, body: Body, anywhere: Evaluator, guards: Guards, program: Program
+    ordering: Ordering, summary: FileSummary, body: Body, anywhere: Evaluator, guards: Guards, program: Program
 ) -> Finding | None:
-    if len(test.ops) != 1:
+    test = ordering.test
+    if len(test.operators) != 1:
         return None
     local: dict[str, Term] = {}
     # `def at_least(version, minimum="0.11.0")`: the default tells that the parameter is a version.
@@ -75,7 +78,7 @@ def _finding(
         if name in body.defaults:
             local[name] = anywhere.term(body.defaults[name], EvalContext(summary))
     context = EvalContext(summary, body.qualname, local)
-    left, right = _side(test.left, context, anywhere), _side(test.comparators[0], context, anywhere)
+    left, right = _side(test.left, context, anywhere), _side(test.rights[0], context, anywhere)
     texts = [side for side in (left, right) if _is_text(side)]
     packages = {side.package for side in texts if isinstance(side, Known) and side.package}
     # One side parsed (`Version(a) > "0.9"`) raises at once, which nobody overlooks.
@@ -85,19 +88,20 @@ def _finding(
     as_text = as_versions = None
     here = EvalContext(summary, body.qualname)
     # For the plain job on this target: does the order of the texts differ from that of the versions?
-    one, other = _side(test.left, here, guards.plain), _side(test.comparators[0], here, guards.plain)
+    one, other = _side(test.left, here, guards.plain), _side(test.rights[0], here, guards.plain)
     if _is_text(one) and _is_text(other):
-        compare = COMPARISONS[type(test.ops[0])]
+        compare = COMPARISONS[test.operators[0]]
         as_text, as_versions = compare(one, other), compare(_version(one), _version(other))
-    written = ast.unparse(test)
     wrong = as_text is not None and as_versions is not None and as_text is not as_versions
     if wrong:
-        detail = phrase("{test} compares versions as text: here it is {result}", test=written, result=str(as_text))
+        detail = phrase(
+            "{test} compares versions as text: here it is {result}", test=ordering.text, result=str(as_text)
+        )
     else:
-        detail = phrase("{test} compares versions as text", test=written)
+        detail = phrase("{test} compares versions as text", test=ordering.text)
     return Finding(
         summary.file,
-        test.lineno,
+        ordering.line,
         f"{package}.__version__" if package else "packaging.version",
         "version-compared-as-text",
         "break" if wrong and guards.runs_plainly((summary.file, body.qualname)) else "optional",
@@ -107,9 +111,9 @@ def _finding(
     )
 
 
-def _side(node: ast.expr, context: EvalContext, evaluator: Evaluator) -> Term:
+def _side(of: Expression, context: EvalContext, evaluator: Evaluator) -> Term:
     try:
-        return evaluator.term(node, context)
+        return evaluator.term(of, context)
     except Raised:
         return UNKNOWN
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from patcher.analysis.expressions import expression
 from patcher.analysis.reading.definitions import narrowed
 from patcher.analysis.reading.file_traversal import Evaluators, Walk, assign, becomes_method, identifier
 from patcher.analysis.reading.local_values import (
@@ -140,7 +141,7 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
     with walk.under():
         for earlier, each in zip(node.values, node.values[1:], strict=False):
             # `a and b`: b runs only where a is true. `hasattr(x, "new") and x.new()` is guarded that way.
-            walk.assume(When(earlier, every))
+            walk.assume(When(expression(earlier), every))
             walk.scope.names = narrowed(walk, earlier, every, walk.scope.names)
             values.append(walk.value(each))
     # Names bound by `:=` on the way stay; narrowed types end with the expression.
@@ -155,7 +156,7 @@ def _choice(walk: Walk, node: ast.IfExp) -> Value:
     alternatives = []
     before = walk.scope.names
     for branch, holds in ((node.body, True), (node.orelse, False)):
-        condition = When(node.test, holds)
+        condition = When(expression(node.test), holds)
         with walk.under(condition):
             walk.scope.names = narrowed(walk, node.test, holds, before)
             alternatives.append((walk.value(branch), (condition,)))
@@ -186,7 +187,7 @@ def _comprehension(walk: Walk, node: ast.ListComp | ast.SetComp | ast.GeneratorE
             _assign_inside(walk, generator.target, element_of(source))
             for test in generator.ifs:
                 walk.value(test)
-                walk.assume(When(test, True))
+                walk.assume(When(expression(test), True))
                 walk.scope.names = narrowed(walk, test, True, walk.scope.names)
         if isinstance(node, ast.DictComp):
             walk.value(node.key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from patcher.analysis.expressions import expression
 from patcher.analysis.reading.definitions import annotated, narrowed
 from patcher.analysis.reading.file_traversal import Executors, Walk, assign, put
 from patcher.analysis.reading.local_values import (
@@ -112,7 +113,7 @@ def _raise(walk: Walk, node: ast.Raise) -> None:
 def _assert(walk: Walk, node: ast.Assert) -> None:
     walk.value(node.test)
     if node.msg is not None:
-        with walk.under(When(node.test, False)):
+        with walk.under(When(expression(node.test), False)):
             walk.value(node.msg)
     walk.scope.names = narrowed(walk, node.test, True, walk.scope.names)
 
@@ -232,8 +233,8 @@ def _if(walk: Walk, node: ast.If) -> None:
     before = walk.scope.names
     alternatives: list[Alternative] = []
     for block, holds in ((node.body, True), (node.orelse, False)):
-        condition = When(node.test, holds)
-        names = _branch(walk, block, condition, before, holds)
+        condition = When(expression(node.test), holds)
+        names = _branch(walk, block, node.test, condition, before)
         if not leaves(block):
             alternatives.append(((condition,), names))
     walk.scope.names = _merge_branches(walk, alternatives) if alternatives else before
@@ -242,12 +243,12 @@ def _if(walk: Walk, node: ast.If) -> None:
     #         raise RuntimeError  # `assumed`: the fork itself refuses these versions
     if len(alternatives) == 1:
         left = leaves(node.body)
-        walk.assume(When(node.test, not left, assumed=raises(node.body if left else node.orelse)))
+        walk.assume(When(expression(node.test), not left, assumed=raises(node.body if left else node.orelse)))
         walk.scope.names = narrowed(walk, node.test, not left, walk.scope.names)
 
 
-def _branch(walk: Walk, block: Sequence[ast.stmt], condition: When, before: Names, holds: bool) -> Names:
-    start = narrowed(walk, condition.test, holds, before)
+def _branch(walk: Walk, block: Sequence[ast.stmt], test: ast.expr, condition: When, before: Names) -> Names:
+    start = narrowed(walk, test, condition.holds, before)
     walk.scope.names = dict(start)
     with walk.under(condition):
         walk.run(block)
@@ -293,7 +294,7 @@ def _loop(walk: Walk, node: ast.For | ast.AsyncFor | ast.While) -> None:
     conditions: tuple[Condition, ...] = ()
     if isinstance(node, ast.While):
         walk.value(node.test)
-        conditions = (When(node.test, True),)
+        conditions = (When(expression(node.test), True),)
         before = scope.names
         scope.names = dict(before)
     else:
@@ -394,7 +395,7 @@ def _match(walk: Walk, node: ast.Match) -> None:
         # A pattern without an equal test (`case Point(x=0)`) becomes a call `match(subject)`, which no evaluator can
         # decide: the branch counts as one that may or may not run.
         test = _case_test(node.subject, case.pattern)
-        with walk.under(*([When(test, True)] if test is not None else [])):
+        with walk.under(*([When(expression(test), True)] if test is not None else [])):
             for inner in ast.walk(case.pattern):
                 if isinstance(inner, (ast.MatchAs, ast.MatchStar)) and inner.name:
                     walk.bind(inner.name, OPAQUE)
@@ -404,7 +405,7 @@ def _match(walk: Walk, node: ast.Match) -> None:
                     walk.value(inner.value)
             if case.guard is not None:
                 walk.value(case.guard)
-                walk.assume(When(case.guard, True))
+                walk.assume(When(expression(case.guard), True))
             walk.run(case.body)
         if not leaves(case.body):
             alternatives.append(((), walk.scope.names))

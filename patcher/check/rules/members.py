@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
+from patcher.analysis.expressions import Call, Constant, Name, below
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import (
     Container,
@@ -102,11 +102,10 @@ def _is_behind_hasattr(use: Use, name: str) -> bool:
         isinstance(condition, When)
         and condition.holds
         and any(
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "hasattr"
-            and any(isinstance(key, ast.Constant) and key.value == name for key in node.args)
-            for node in ast.walk(condition.test)
+            isinstance(one, Call)
+            and one.of == Name("hasattr")
+            and any(isinstance(key, Constant) and key.value == name for key in one.positional)
+            for one in below(condition.test)
         )
         for condition in use.context.conditions
     )

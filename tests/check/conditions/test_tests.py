@@ -11,6 +11,7 @@ import pytest
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.names import EvalContext, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
+from patcher.analysis.expressions import expression
 from patcher.analysis.meaning import Program
 from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
@@ -114,7 +115,7 @@ def holds(root: Path, test: str, version: str = "0.12.0", **others: str | None) 
     summary = summaries_of(project).file("verl/file.py")
     assert summary is not None
     evaluator = Evaluator(summaries_of(project), TargetQueries(program))
-    return evaluator.holds(ast.parse(test, mode="eval").body, EvalContext(summary, "place"))
+    return evaluator.holds(expression(ast.parse(test, mode="eval").body), EvalContext(summary, "place"))
 
 
 @pytest.mark.parametrize(

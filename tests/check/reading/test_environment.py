@@ -11,6 +11,7 @@ from patcher.analysis.reading import read_file
 from patcher.analysis.reading.settings import environment_uses
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, FileFacts
 from patcher.packages.releases import sources
+from tests.check.written import written
 
 
 def variables(code: str) -> list[tuple[int, str, str | None]]:
@@ -68,7 +69,7 @@ SERVER = "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
 def test_a_flag_under_a_condition_is_found_with_it(verl: str, line: int) -> None:
     found = [use for use in facts(verl, SERVER).uses if use.need == EngineFlag("cuda_graph_sizes", option=True)]
     assert [use.line for use in found] == [line]
-    tests = [ast.unparse(c.test) for c in found[0].context.conditions if hasattr(c, "test")]
+    tests = [written(c.test) for c in found[0].context.conditions if hasattr(c, "test")]
     assert "self.config.cudagraph_capture_sizes" in tests
     assert found[0].context.function.endswith("launch_server")
 

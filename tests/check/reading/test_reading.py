@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from textwrap import dedent
 
 import pytest
@@ -28,6 +27,7 @@ from patcher.analysis.uses import (
     When,
     WhenRaised,
 )
+from tests.check.written import written
 
 
 def read(text: str, file: str = "verl/some/module.py") -> FileFacts:
@@ -77,7 +77,7 @@ def told(use: Use) -> str:
 
 def conditions(use: Use) -> list[str]:
     return [
-        ("" if each.holds else "not ") + ast.unparse(each.test) if isinstance(each, When) else f"else of {each.first}"
+        ("" if each.holds else "not ") + written(each.test) if isinstance(each, When) else f"else of {each.first}"
         for each in use.context.conditions
     ]
 
@@ -303,7 +303,7 @@ def test_local_names_know_which_way_gives_which_value() -> None:
     use = only(text, "vllm.b.Y | vllm.c.Y()")
     assert isinstance(use.need, CallOf)
     assert isinstance(use.need.of, Union)
-    assert [[ast.unparse(when.test), when.holds] for (when,) in use.need.of.conditions if isinstance(when, When)] == [
+    assert [[written(when.test), when.holds] for (when,) in use.need.of.conditions if isinstance(when, When)] == [
         ["new", True],
         ["new", False],
     ]

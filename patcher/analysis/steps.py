@@ -1,0 +1,139 @@
+"""Small functions of a tree as plain values, for who asks what a call of one returns.
+
+def at_least(wanted):
+    try:
+        return Version(version("vllm")) >= Version(wanted)
+    except PackageNotFoundError:
+        return False
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from patcher.analysis.expressions import Expression, expression
+from patcher.analysis.syntax import absolute_module, caught, last_name
+
+_LINES = 60
+"""Lines of a function that is followed at all: longer ones do more than answer a question."""
+
+
+class Return(NamedTuple):
+    value: Expression | None
+
+
+class Assign(NamedTuple):
+    name: str
+    value: Expression
+
+
+class Unfollowed(NamedTuple):
+    """`a, b = f()`: the names have values that are not followed."""
+
+    names: tuple[str, ...]
+
+
+class Import(NamedTuple):
+    """`required` must be there for the import to succeed; `local` stands for `dotted` then."""
+
+    local: str
+    dotted: str
+    required: str
+
+
+class Raise(NamedTuple):
+    """`exception` is its last word, "Exception" where it is computed."""
+
+    exception: str
+
+
+class If(NamedTuple):
+    test: Expression
+    body: Steps
+    orelse: Steps
+
+
+class Try(NamedTuple):
+    """Each handler has the exceptions that it names, without their modules."""
+
+    body: Steps
+    orelse: Steps
+    handlers: tuple[tuple[tuple[str, ...], Steps], ...]
+    last: Steps
+
+
+class With(NamedTuple):
+    body: Steps
+
+
+class Stop(NamedTuple):
+    """A statement that is not followed, such as a loop: a run that comes here ends without an answer."""
+
+
+Step: TypeAlias = Return | Assign | Unfollowed | Import | Raise | If | Try | With | Stop
+Steps: TypeAlias = "tuple[Step, ...]"
+
+
+def steps_of(node: ast.FunctionDef | ast.AsyncFunctionDef, package: str) -> Steps | None:
+    """The steps of a function; None for one that is not followed. `package` is where relative imports start."""
+    length = (node.end_lineno or node.lineno) - node.lineno
+    if length > _LINES or isinstance(node, ast.AsyncFunctionDef) or node.args.vararg or node.args.kwarg:
+        return None
+    return _steps(node.body, package)
+
+
+def _steps(body: Sequence[ast.stmt], package: str) -> Steps:
+    found: list[Step] = []
+    for node in body:
+        found += _read(node, package)
+        # Nothing behind one of these is ever reached.
+        if found and isinstance(found[-1], Return | Raise | Stop):
+            break
+    return tuple(found)
+
+
+def _read(node: ast.stmt, package: str) -> Sequence[Step]:
+    match node:
+        case ast.Return(value=value):
+            return [Return(None if value is None else expression(value))]
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+        ):
+            return [Assign(name, expression(value))]
+        case ast.Assign(targets=targets):
+            stored = (part for target in targets for part in ast.walk(target))
+            return [
+                Unfollowed(
+                    tuple(part.id for part in stored if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+                )
+            ]
+        case ast.Import(names=aliases):
+            tops = [alias.name.partition(".")[0] for alias in aliases]
+            return [
+                Import(alias.asname or top, alias.name if alias.asname else top, alias.name)
+                for alias, top in zip(aliases, tops, strict=True)
+            ]
+        case ast.ImportFrom(names=aliases):
+            dotted = [f"{absolute_module(package, node)}.{alias.name}" for alias in aliases]
+            return [
+                Import(alias.asname or alias.name, whole, whole) for alias, whole in zip(aliases, dotted, strict=True)
+            ]
+        case ast.Raise(exc=exception):
+            target = exception.func if isinstance(exception, ast.Call) else exception
+            return [Raise(last_name(target) or "Exception")]
+        case ast.If(test=test):
+            return [If(expression(test), _steps(node.body, package), _steps(node.orelse, package))]
+        case ast.Try():
+            handlers = tuple((caught(handler.type), _steps(handler.body, package)) for handler in node.handlers)
+            body, orelse = _steps(node.body, package), _steps(node.orelse, package)
+            return [Try(body, orelse, handlers, _steps(node.finalbody, package))]
+        case ast.With(body=inner):
+            return [With(_steps(inner, package))]
+        # Calls of a logger, docstrings. An `assert` is taken to hold; names defined inside stay unknown, which is safe.
+        case ast.Expr() | ast.Pass() | ast.Assert() | ast.Global() | ast.FunctionDef() | ast.ClassDef():
+            return []
+        case _:
+            return [Stop()]
