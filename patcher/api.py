@@ -12,7 +12,6 @@ nothing through the journal, keeps pre-images, and enters the ledger. See docs/a
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,13 +88,9 @@ class FileChange:
     @property
     def diff(self) -> str:
         """A unified diff, as `patch -p1` takes it."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(keepends=True),
-            self.after.splitlines(keepends=True),
-            f"a/{self.path}",
-            f"b/{self.path}",
-        )
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        from patcher.terminal.document import unified
+
+        return unified(self.path, self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class UkyError(Exception):
 
 
 class UsageError(UkyError):
-    """The command line asks for something that cannot be meant."""
+    """The command line asks for something invalid."""
 
     exit_code = ExitCode.USAGE
 

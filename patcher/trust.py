@@ -1,4 +1,4 @@
-"""Which trees the user has said to trust, remembered outside of them; and which programs count without that.
+"""Which trees the user trusts, remembered outside of them; and which programs count without that.
 
 A tree is data: its `.venv/bin/python`, and what its uky-patch.toml names for this machine, are not started to look at
 something. `uky-patch trust` says that this tree's own environment may be.

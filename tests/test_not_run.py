@@ -39,15 +39,15 @@ def test_the_end_of_a_run_lists_it(tmp_path: Path) -> None:
         cwd=Path(__file__).parents[1],
         stdin=subprocess.DEVNULL,
     )
-    told = done.stdout[done.stdout.index("not run, as") :].splitlines()
+    answer = done.stdout[done.stdout.index("not run, as") :].splitlines()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert told[0] == "not run, as this machine lacks what they need: 4"
-    assert [line.partition("(")[0].strip() for line in told[1:3]] == [
+    assert answer[0] == "not run, as this machine lacks what they need: 4"
+    assert [line.partition("(")[0].strip() for line in answer[1:3]] == [
         "3  not installed: no-such-program",
         "1  there is no moon",
     ]
     lanes = "slow (make test-matrix), hosts (make test-hosts), runtime (make test-runtime), ux (make test-ux)"
-    assert told[3] == f"lanes not run: {lanes}"
+    assert answer[3] == f"lanes not run: {lanes}"
 
 
 def test_each_lane_names_the_others() -> None:

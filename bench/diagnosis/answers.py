@@ -86,10 +86,10 @@ BASELINES: dict[str, Callable[[Label], Answer]] = {
 def _diagnosed(scanner: Scanner, label: Label) -> Answer:
     with label.log.open("rb") as stream:
         evidence = scanner.scan([(label.log.name, stream)])
-    said = judge(evidence, FixContext({**evidence.versions, **label.assume}))
-    root, cascade = said.root, tuple(one.id for one in said.findings if one.role == "cascade")
+    answer = judge(evidence, FixContext({**evidence.versions, **label.assume}))
+    root, cascade = answer.root, tuple(one.id for one in answer.findings if one.role == "cascade")
     if root is None:
-        unexplained = UNKNOWN if said.verdict in ("failed", "stalled") else ""
-        line = said.telling[-1].number if unexplained and said.telling else 0
-        return Answer(label, said.verdict, said.phase or "", unexplained, line, cascade)
-    return Answer(label, said.verdict, said.phase or "", root.id, root.place.number, cascade, root.place.text)
+        unexplained = UNKNOWN if answer.verdict in ("failed", "stalled") else ""
+        line = answer.telling[-1].number if unexplained and answer.telling else 0
+        return Answer(label, answer.verdict, answer.phase or "", unexplained, line, cascade)
+    return Answer(label, answer.verdict, answer.phase or "", root.id, root.place.number, cascade, root.place.text)

@@ -50,12 +50,12 @@ def words(folder: Path, size: int) -> Any:
     letters.train_from_iterator(
         text, trainers.BpeTrainer(vocab_size=400, special_tokens=list(SPECIAL), initial_alphabet=alphabet)
     )
-    told = json.loads(letters.to_str())
-    vocabulary = told["model"]["vocab"]
+    result = json.loads(letters.to_str())
+    vocabulary = result["model"]["vocab"]
     vocabulary |= {f"word{number}": number for number in range(len(vocabulary), size)}
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tokenizer.json"
-    file.write_text(json.dumps(told), encoding="utf-8")
+    file.write_text(json.dumps(result), encoding="utf-8")
     made = Qwen2TokenizerFast(tokenizer_file=str(file), eos_token="<|im_end|>", pad_token="<|endoftext|>")
     made.add_special_tokens({"additional_special_tokens": list(SPECIAL[1:])})
     made.chat_template = CHAT

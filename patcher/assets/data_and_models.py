@@ -14,7 +14,7 @@ from patcher.session.hosts import ReachedHost, host_for_session, reach_host
 from patcher.session.session import Session
 
 OnRead = Callable[[int, int], None]
-"""Told the bytes read so far and the bytes to read."""
+"""Called with the bytes read so far and the bytes to read."""
 
 
 def report_data(session: Session, host: str | None, file: str | None) -> Mapping[str, Any]:

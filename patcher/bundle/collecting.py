@@ -57,14 +57,14 @@ def target(session: Session, text: str | None, job: str | None, given: Mapping[s
 
     Raises UsageError for what can be neither, for a log that is not there, and for a job beside a log.
     """
-    meant = log_or_host(session, HERE if text is None else text, given, "uky-patch bundle")
-    if meant.log is None:
-        return meant
+    subject = log_or_host(session, HERE if text is None else text, given, "uky-patch bundle")
+    if subject.log is None:
+        return subject
     if job is not None:
         raise UsageError("--job names a job of a host, and a log was given")
-    if meant.log != "-" and not Path(meant.log).exists():
-        raise no_log_error(session, meant.log, "uky-patch bundle")
-    return replace(meant, host=host_for_session(session, None))
+    if subject.log != "-" and not Path(subject.log).exists():
+        raise no_log_error(session, subject.log, "uky-patch bundle")
+    return replace(subject, host=host_for_session(session, None))
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def collected(session: Session, host: Host, options: BundleOptions) -> Iterator[
 
 
 def _with_job(connection: Connection, root: Path, options: BundleOptions) -> BundleOptions:
-    """Where no log was named the newest job is meant, if there is one; a log in a job's folder is that job's."""
+    """Where no log was named it is the newest job's, if there is one; a log in a job's folder is that job's."""
     if options.log is not None and options.log != "-":
         at = Path(options.log).absolute()
         if connection.host.here and at.name == "log" and at.parent.parent == root / ".uky-patch" / "host" / "jobs":

@@ -59,14 +59,14 @@ def command(
     from patcher.report.bundle import bundle_listing, bundle_report, report_sections
     from patcher.terminal.document import print_report
 
-    meant = target(session, what, job, given)
-    assert meant.host is not None
-    options = BundleOptions(meant.log, job, script, ran, tried, whole_log, keep_names)
+    subject = target(session, what, job, given)
+    assert subject.host is not None
+    options = BundleOptions(subject.log, job, script, ran, tried, whole_log, keep_names)
     top, path = archive.place(file)
     with (
-        explain_unknown_host(session, meant, "uky-patch bundle"),
+        explain_unknown_host(session, subject, "uky-patch bundle"),
         cannot_be_put_together(path),
-        collected(session, meant.host, options) as run,
+        collected(session, subject.host, options) as run,
         sealed(run, options, *report_sections(run, session)) as bundle,
     ):
         if session.output == "text":

@@ -35,16 +35,16 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     from patcher.terminal.document import print_report
     from patcher.terminal.printing import terminal_columns
 
-    meant = log_or_host(session, target, given, "uky-patch diagnose")
-    if meant.host is None:
+    subject = log_or_host(session, target, given, "uky-patch diagnose")
+    if subject.host is None:
         if job is not None:
             raise UsageError(phrase("--job names a job of a host, and a log was given"))
         found = diagnose(session, target, against)
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return 0 if found.clean else 1
-    with explain_unknown_host(session, meant, "uky-patch diagnose"):
-        of_job = diagnose_job(session, meant.host, job, against)
+    with explain_unknown_host(session, subject, "uky-patch diagnose"):
+        of_job = diagnose_job(session, subject.host, job, against)
     found = of_job.diagnosis
-    job_fields = {"host": meant.host.name, **job_json(of_job.job)}
+    job_fields = {"host": subject.host.name, **job_json(of_job.job)}
     print_report(diagnosis_report(found, session.output, target, job_fields, columns=terminal_columns()))
     return 0 if found.clean else 1

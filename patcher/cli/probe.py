@@ -1,4 +1,4 @@
-"""`uky-patch probe`: look into a live process that runs with probing; change it only when told to."""
+"""`uky-patch probe`: look into a live process that runs with probing; change it only on request."""
 
 from __future__ import annotations
 

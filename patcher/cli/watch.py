@@ -69,8 +69,8 @@ def command(
 
     if (pid is None) == (not targets):
         raise UsageError(phrase("name a log, a host, or a process with --pid"))
-    meant = [log_or_host(session, name, given, "uky-patch watch") for name in targets]
-    log = meant[0].log if meant else None
+    subjects = [log_or_host(session, name, given, "uky-patch watch") for name in targets]
+    log = subjects[0].log if subjects else None
     if log == STANDARD_INPUT:
         raise UsageError(
             phrase("standard input is not watched"),
@@ -79,19 +79,19 @@ def command(
                 command="uky-patch diagnose -",
             ),
         )
-    if len(meant) > 1:
-        named = next((one.log for one in meant if one.log is not None), None)
+    if len(subjects) > 1:
+        named = next((one.log for one in subjects if one.log is not None), None)
         if named is not None:
             raise UsageError(phrase("{name} is a log, and a log is watched alone", name=named))
     if wait is not None and log is None:
         raise UsageError(phrase("--wait is for a log on this machine"))
     watching = _Watching()
-    hosts = [one.host for one in meant if one.host is not None]
+    hosts = [one.host for one in subjects if one.host is not None]
     asked = WatchRequest(
         Path(log) if log is not None else None, pid, hosts, job, profile, limit, native, once, ray, wait
     )
     with ExitStack() as stack:
-        for one in meant:
+        for one in subjects:
             stack.enter_context(explain_unknown_host(session, one, "uky-patch watch"))
         report = watch(session, asked, watching.listener)
     watching.end()

@@ -37,6 +37,7 @@ LOOK = 0.5
 CONNECT = 20.0
 """Seconds that Ray may try to join."""
 ATTEMPTS = 3
+"""How often joining is tried. A guess: see `join`."""
 _NOT_BEGUN = "Starting Ray client server failed"
 
 

@@ -205,7 +205,7 @@ def _frames(calls: Sequence[Call]) -> str:
 def joined(address: str, python: Path) -> Iterator[Cluster]:
     """Join the cluster at `address`, as `ray.init` takes it, with the Ray of `python`.
 
-    Raises UsageError for an address that cannot be meant and an interpreter without Ray, HostError where nobody
+    Raises UsageError for an invalid address and an interpreter without Ray, HostError where nobody
     answers or the cluster refuses.
     """
     _knock(address)

@@ -120,7 +120,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the agent on a node said to one call."""
+    """What the agent on a node answered to one call."""
 
     verb: str
     message: Mapping[str, Any]

@@ -322,15 +322,15 @@ def no_log_error(
 
 
 @contextlib.contextmanager
-def explain_unknown_host(session: Session, meant: LogOrHost, command: str) -> Iterator[None]:
+def explain_unknown_host(session: Session, subject: LogOrHost, command: str) -> Iterator[None]:
     """Where a host was guessed and nobody knows one of that name, the error names both readings."""
     try:
         yield
     except UnknownHostError as error:
-        if not meant.guessed or meant.host is None:
+        if not subject.guessed or subject.host is None:
             raise
         raise UnknownHostError(
-            phrase("{name}: there is neither a log nor a host of this name", name=meant.host.name),
+            phrase("{name}: there is neither a log nor a host of this name", name=subject.host.name),
             cause=error.cause,
-            advice=advise_logs_near(logs_near(session.symptoms, Path(meant.host.name)), command, error.advice),
+            advice=advise_logs_near(logs_near(session.symptoms, Path(subject.host.name)), command, error.advice),
         ) from error

@@ -1,4 +1,4 @@
-"""A git command that runs, with a limit on its time, and what it refuses said as a `TreeError`."""
+"""A git command that runs, with a limit on its time, and what it refuses as a `TreeError`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from patcher.i18n import phrase
 LIMIT = 120.0
 """Seconds that a git command may take. A pipe in the place of a `.gitignore` would hold it for ever."""
 _LET_GO = 2.0
+"""Seconds that git has to remove its lock files before it is killed. A guess."""
 
 
 class Process:

@@ -1,6 +1,6 @@
 """The one place that starts git. No program that a tree names runs: no hook, filter, fsmonitor, pager or signer.
 
-Git finds the checkout itself, and so refuses one that belongs to somebody else, as it always does. But it is told
+Git finds the checkout itself, and so refuses one that belongs to somebody else, as it always does. But it is given
 (by `GIT_COMMON_DIR`) that what the checkout's repository holds lies in a folder of ours. There are links to the real
 objects and branches, a configuration with the few of the tree's settings that count (`patcher.git.settings`), and
 no hooks. What the user has set up for himself counts as always, his content filters among it: ~/.gitconfig,

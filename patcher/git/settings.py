@@ -28,7 +28,7 @@ _KEPT = frozenset(f"{_STORING} {_PEOPLE}".split())
 _FILES = frozenset(("core.attributesfile", "core.excludesfile"))
 """Settings that name a file of patterns."""
 _REMOTE = re.compile(r"remote\.(.+)\.url", re.DOTALL)
-"""Told by `uky-patch bundle`, and what the user's own `includeIf "hasconfig:…"` goes by. Nothing is ever fetched."""
+"""Shown by `uky-patch bundle`, and what the user's own `includeIf "hasconfig:…"` goes by. Nothing is ever fetched."""
 _LEFT_OUT = frozenset(("extensions.partialclone", "extensions.worktreeconfig"))
 """Extensions that change nothing in what git does here: nothing is fetched, and `config.worktree` is read by us."""
 

@@ -89,13 +89,13 @@ class Stripped:
 
     text: str
     actors: tuple[str, ...]
-    """Who said it, outermost first: TaskRunner, WorkerDict, vLLMHttpServer, EngineCore, …"""
+    """Who wrote it, outermost first: TaskRunner, WorkerDict, vLLMHttpServer, EngineCore, …"""
     speaker: str = ""
     """The prefixes as they stand, which tell one process from another; empty where there are none."""
 
 
 def strip_prefix(text: str) -> Stripped:
-    """Take a line's prefixes, and Ray's count of how often it was said, apart from what it says."""
+    """Take a line's prefixes, and Ray's count of how often it was repeated, apart from what it says."""
     at = text.rfind("\x1b", 0, _HEAD) + 1
     if at:
         at += _CODE

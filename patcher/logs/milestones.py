@@ -120,7 +120,7 @@ class Milestones:
         """When each phase began, in that order."""
         self.step: int | None = None
         self.steps: int | None = None
-        """Steps made, and steps asked for, as far as the log has said so."""
+        """Steps made, and steps asked for, as far as the log shows."""
         self.step_at: float | None = None
         self.syncing = 0
         """Weights under way between actor and rollout, where the log is stamped."""

@@ -16,7 +16,7 @@ from patcher.migrate.agent.receiving import installed_rsync
 from patcher.remote.connection import Ssh
 
 OnBytes: TypeAlias = Callable[[int], None]
-"""Told how many more bytes have come."""
+"""Called with how many more bytes have come."""
 OLDEST = (3, 1)
 """Has `--info=progress2` and protects its arguments from the remote shell."""
 SILENCE = 120

@@ -27,7 +27,7 @@ from patcher.worktree import hashing
 from patcher.worktree.manifest import pack
 
 Progress: TypeAlias = Callable[[Phrase | str, int, int | None], None]
-"""Told what is being done, how many bytes of content are there, and how many it will be in all."""
+"""Called with what is being done, how many bytes of content are there, and how many it will be in all."""
 SLOW = 0.005
 """Seconds of a round trip from which on a line counts as slow, and what is sent is compressed. Set by hand: within a
 cluster it takes less than one millisecond, over the internet ten."""
@@ -76,7 +76,7 @@ class Sent:
     """The dated folder that replaced and retired files were moved to, below the tree's root."""
     moved: tuple[str, ...] = ()
     notes: tuple[Text, ...] = ()
-    """Why rsync was not used, where it was meant to be."""
+    """Why rsync was not used, where it should have been."""
 
 
 def compare(connection: Connection, payload: Payload, pulled: Mapping[str, str] = MappingProxyType({})) -> Difference:

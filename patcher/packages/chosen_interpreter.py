@@ -1,4 +1,4 @@
-"""Which interpreter is meant, and which folders it imports from, read off the files where the layout is known."""
+"""Which interpreter counts, and which folders it imports from, read off the files where the layout is known."""
 
 from __future__ import annotations
 

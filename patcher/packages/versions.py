@@ -139,7 +139,7 @@ def _holds(found: Version, read_as: Version, clauses: tuple[Specifier, ...]) -> 
 
 
 def _is_exact(clause: Specifier) -> bool:
-    """Whether the clause names a pre-release or a local part, and so is meant to the letter."""
+    """Whether the clause names a pre-release or a local part, and so holds to the letter."""
     from packaging.version import InvalidVersion, Version
 
     if clause.operator == "===":

@@ -204,7 +204,7 @@ def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> P
 
 
 def keep_other_release(session: Session, found: TreeSnapshot) -> str:
-    """Keep what the ledger said of files that another release has replaced, with their pre-images. Returns where."""
+    """Keep the ledger's entries of files that another release has replaced, with their pre-images. Returns where."""
     if not found.forgotten:
         return ""
     return session.tree.keep_release(found.forgotten, found.replaced.before)

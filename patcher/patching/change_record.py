@@ -45,7 +45,7 @@ class HostRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RecordInTree:
     """A record, and whether its edits are in the tree."""
 
     record: Record
@@ -57,9 +57,9 @@ class ForkState:
     """All that the document is made from."""
 
     verl: str
-    own: tuple[Standing, ...]
+    own: tuple[RecordInTree, ...]
     """The fork's own records."""
-    shipped: tuple[Standing, ...]
+    shipped: tuple[RecordInTree, ...]
     """Those of uky-patch whose edits are in the tree."""
     unrecorded: tuple[MarkedLine, ...]
     pins: Mapping[str, str]
@@ -82,7 +82,7 @@ def fork_state(session: Session, found: RecordsStatus | None = None) -> ForkStat
     by_hand = {outcome.id for outcome in found.outcomes if outcome.kind == "adopted"}
     there = {*found.ledger.records, *by_hand}
     folders = session.config.patches
-    known = [Standing(record, record.id in there) for record in session.records]
+    known = [RecordInTree(record, record.id in there) for record in session.records]
     own = [one for one in known if one.record.path is not None and one.record.path.parent in folders]
     shipped = [one for one in known if one.in_tree and one not in own]
     versions: dict[str, set[str]] = {}

@@ -32,7 +32,7 @@ class ApplyResult:
     """Patched files that people changed since, whose changes stay."""
 
     pre_images: PreImages = field(default_factory=PreImages)
-    """What is to be said of the ledger and the pre-images, as they were before."""
+    """Remarks about the ledger and the pre-images, as they were before."""
     settings: tuple[str, ...] = ()
     """uky-patch.toml before and after, where records are left out from now on."""
     aside: str = ""

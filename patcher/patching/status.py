@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
-from patcher.i18n import NOTHING
-from patcher.i18n.codec import decode, encode
-from patcher.plan.outcome import SETTLED, Kind, Plan, RecordOutcome, Spot
+from patcher.plan.outcome import FIELDS, SETTLED, Kind, Plan, RecordOutcome
 from patcher.session.pre_images import PreImages
 from patcher.session.session import Session
 from patcher.session.tree_access import read_consistently
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from patcher.session.snapshot import TreeSnapshot
     from patcher.worktree.storage import Account
 
-_FORM = 2
-"""The form of the note; one of another form is not read."""
+_FORM = 3
+"""The form of the note besides its outcomes; one of another form is not read."""
 _HOLDS: frozenset[Kind] = frozenset({"adopted", "applied", "pending", "resolved"})
 """Outcomes of records that may account for a marker without an id: some of their places were edited by hand."""
 
@@ -97,7 +95,7 @@ def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[s
     return {
         "key": _key(session),
         "files": dict(shas),
-        "outcomes": [_pack(outcome) for outcome in plan.outcomes],
+        "outcomes": [outcome.packed() for outcome in plan.outcomes],
         "marks": [[mark.file, mark.line] for mark in marks],
     }
 
@@ -111,7 +109,7 @@ def _from_note(session: Session, ledger: Ledger) -> RecordsStatus | None:
         if (source.sha256 if source is not None else "") != sha:
             return None
     try:
-        outcomes = tuple(_unpack(item) for item in basis["outcomes"])
+        outcomes = tuple(RecordOutcome.unpacked(item) for item in basis["outcomes"])
         return RecordsStatus(outcomes, tuple(MarkedLine(file, line) for file, line in basis["marks"]))
     except (KeyError, TypeError, ValueError):  # The note lies in the tree, and may be anybody's.
         return None
@@ -132,21 +130,8 @@ def _key(session: Session) -> str:
         name: [item.version, str(item.location), item.renamed] for name, item in session.environment.packages.items()
     }
     asked = [config.marker, config.style, config.enable, config.disable]
-    parts = [__version__, _FORM, digest(session.record_files), packages, asked]
+    parts = [__version__, _FORM, FIELDS, digest(session.record_files), packages, asked]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _pack(outcome: RecordOutcome) -> list[Any]:
-    spots = [[spot.file, spot.line] for spot in outcome.spots]
-    texts = [encode(outcome.detail), encode(outcome.note), outcome.title, outcome.title_zh]
-    return [outcome.id, outcome.kind, texts, list(outcome.files), spots, outcome.skipped]
-
-
-def _unpack(item: list[Any]) -> RecordOutcome:
-    name, kind, (detail, note, title, title_zh), files, spots, skipped = item
-    where = tuple(Spot(file, line) for file, line in spots)
-    message = (title, title_zh, decode(note) or NOTHING)
-    return RecordOutcome(name, kind, decode(detail), tuple(files), where, *message, skipped=bool(skipped))
 
 
 def _marks_in_tree(

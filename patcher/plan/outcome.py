@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.i18n import NOTHING, Phrase, Phrases
+from patcher.i18n.codec import decode, encode
 
 if TYPE_CHECKING:
     from patcher.rewrite.outcome import Candidate, Unparseable
@@ -64,7 +65,40 @@ class RecordOutcome:
     nearest: tuple[tuple[str, Candidate], ...] = ()
     """For a record that found no anchor: the nearest place, by file."""
     skipped: bool = False
-    """The versions call for it, and it is left out all the same, as somebody said so."""
+    """The versions call for it, and it is left out all the same, as the user asked."""
+
+    def packed(self) -> dict[str, Any]:
+        """As the ledger's note keeps it, in JSON; without `nearest`, which only failed records have."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "detail": encode(self.detail),
+            "files": list(self.files),
+            "spots": [[spot.file, spot.line] for spot in self.spots],
+            "title": self.title,
+            "title_zh": self.title_zh,
+            "note": encode(self.note),
+            "skipped": self.skipped,
+        }
+
+    @classmethod
+    def unpacked(cls, kept: Mapping[str, Any]) -> RecordOutcome:
+        """Raises KeyError, TypeError or ValueError for what `packed` did not make."""
+        return cls(
+            id=kept["id"],
+            kind=kept["kind"],
+            detail=decode(kept["detail"]),
+            files=tuple(kept["files"]),
+            spots=tuple(Spot(file, line) for file, line in kept["spots"]),
+            title=kept["title"],
+            title_zh=kept["title_zh"],
+            note=decode(kept["note"]) or NOTHING,
+            skipped=bool(kept["skipped"]),
+        )
+
+
+FIELDS = tuple(one.name for one in fields(RecordOutcome))
+"""A note that was made with other fields is not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,6 @@ def derived(name: str, tail: str, found: Layout | Mapping[str, str]) -> str:
 
 
 def left_to_default(name: str, value: str) -> Phrase:
-    """What is said of a constant of the fork's that the profile does not name."""
+    """The comment at a constant of the fork's that the profile does not name."""
     template = "git_ignore.py: the profile gives no {name}; it is set to {value}"
     return phrase(template, name=name, value=value)

@@ -9,17 +9,7 @@ from dataclasses import dataclass
 
 from patcher.recording.proof import Made
 from patcher.recording.texts import split
-from patcher.rewrite.edits import (
-    AddArgument,
-    Edit,
-    Insert,
-    MoveImport,
-    RemoveArgument,
-    RenameArgument,
-    RenameAttribute,
-    Replace,
-    ReplaceLines,
-)
+from patcher.rewrite.edits import same_change
 
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _MOST = 8
@@ -96,20 +86,4 @@ def _comments(piece: Piece) -> list[Hashable]:
 
 
 def _kinds(piece: Piece) -> list[Hashable]:
-    return [key for edit in piece.made.edits if (key := _kind(edit)) is not None]
-
-
-def _kind(edit: Edit) -> Hashable | None:
-    match edit:
-        case MoveImport(old=old, new=new) | RenameAttribute(old=old, new=new):
-            return ("move", old, new)
-        case RenameArgument(call=call, old=old, new=new):
-            return ("rename", call, old, new)
-        case RemoveArgument(call=call, old=old):
-            return ("remove", call, old)
-        case AddArgument(call=call, new=new):
-            return ("add", call, new)
-        case Replace(pattern=pattern, replacement=replacement):
-            return ("replace", pattern, replacement)
-        case Insert() | ReplaceLines():
-            return None
+    return [key for edit in piece.made.edits if (key := same_change(edit)) is not None]

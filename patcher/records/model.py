@@ -38,7 +38,7 @@ class Example:
     after: str | None = None
     fails: Failure | None = None
     file: str | None = None
-    """Which file's edits are meant, where the record edits several."""
+    """Which file's edits are tried, where the record edits several."""
 
     @property
     def untouched(self) -> bool:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from patcher import __version__
-from patcher.data import shipped
 from patcher.i18n import phrase
 from patcher.logs.milestones import PHASES
 from patcher.logs.required_words import learn, needles, width
-from patcher.packages.releases.cache import stamps
-from patcher.packages.releases.kept import Kept
-from patcher.records.load import read, symptom_files
+from patcher.records.load import kept_as_shipped, read, symptom_files
 from patcher.records.rules import VERSIONS, identifier, is_id, is_variable
 from patcher.records.symptoms import (
     TOPICS,
@@ -90,24 +85,23 @@ def load_symptoms(folders: Sequence[Path] = ()) -> tuple[Symptom, ...]:
 def _shipped_symptoms() -> Mapping[Path, Symptom]:
     """Those that the tool came with, by file: parsed once, and kept with the words that each pattern needs.
 
-    Parsing and checking 472 files takes 0.5 s, reading them back 20 ms. None where one of them is wrong."""
-    package = Path(__file__).parents[1]
-    code = (stamps(package / room) for room in ("records", "tables", "logs"))
-    kept = Kept("symptoms", [__version__, sys.version_info, stamps(shipped("symptoms"), "*.toml"), *code], 4)
-    values = kept.read()
-    if values is None:
+    Parsing and checking 472 files takes 0.5 s, reading them back 20 ms. None where one of them is wrong.
+    """
+
+    def compute() -> dict[str, Any] | None:
         found: dict[Path, Symptom] = {}
         for path in symptom_files():
             source = read(path)
             symptom = parse_symptom(source, path) if isinstance(source, str) else source
             if not isinstance(symptom, Symptom):
-                return {}
+                return None
             found[path] = symptom
         words = {match.line: tuple(needles(match.line)) for one in found.values() for match in one.matches}
-        values = {"symptoms": found, "words": words}
-        kept.keep(values)
-    learn(values["words"])
-    symptoms: Mapping[Path, Symptom] = values["symptoms"]
+        return {"symptoms": found, "words": words}
+
+    values = kept_as_shipped("symptoms", compute)
+    learn(values.get("words", {}))
+    symptoms: Mapping[Path, Symptom] = values.get("symptoms", {})
     return symptoms
 
 

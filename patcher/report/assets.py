@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _WIDE = 160
+"""Characters of a value that are shown. Set by hand: two lines of 80 columns."""
 _TINY = {
     "written": "{file}: {rows} rows of {of}, written",
     "updated": "{file}: {rows} rows of {of}, replaced",

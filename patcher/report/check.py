@@ -22,6 +22,7 @@ By = Literal["file", "cause"]
 _COLUMNS = 100
 _INDENT = 20
 _INDENT_NARROW = 6
+"""The widest line of a finding; where its sentences begin, and where on a narrow terminal. Set by hand."""
 _STYLES: dict[Severity, str] = {"break": "red", "optional": "yellow", "inert": "cyan", "guarded": "green"}
 
 

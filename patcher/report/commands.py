@@ -10,12 +10,12 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.check.targets import Against, AsInstalled, InFolder, NotInstalled, Released
 from patcher.homes import expanded
 from patcher.i18n import Language, phrase, show
 
 if TYPE_CHECKING:
     from patcher.check.result import CheckRequest
+    from patcher.check.targets import Against
     from patcher.patching.next_step import NextStep
     from patcher.session.session import Session
 
@@ -84,6 +84,8 @@ def check_command(
 
 def assumed(session: Session, order: CheckRequest) -> dict[str, str] | None:
     """What `apply` has to assume to be for what was checked against; None where that is no release."""
+    from patcher.check.targets import AsInstalled, InFolder, NotInstalled, Released
+
     found = dict(session.assume)
     for one in order.against:
         match one.source:
@@ -100,6 +102,8 @@ def assumed(session: Session, order: CheckRequest) -> dict[str, str] | None:
 
 def written(one: Against) -> str:
     """As it stands behind --against, with an absolute folder."""
+    from patcher.check.targets import AsInstalled, InFolder, NotInstalled, Released
+
     match one.source:
         case Released(version=version):
             return f"{one.name}=={version}"

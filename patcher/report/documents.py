@@ -18,8 +18,9 @@ from patcher.records.model import Record
 from patcher.records.settings import Override, Reasons, Setting
 from patcher.records.symptoms import Symptom, Words
 from patcher.report.matrix import mark, mark_as_is, missing_lines, spans
-from patcher.report.records import conditions, in_words, text_of
+from patcher.report.records import conditions, text_of
 from patcher.report.symptoms import fix_conditions, fix_text, fixes, words
+from patcher.rewrite.in_words import in_words
 from patcher.templating import environment
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Output = Literal["text", "json"]
 _STYLES = {"ok": "green", "failed": "red", "stopped": "yellow", "lost": "red", "running": "cyan"}
 _OTHERS = 5
+"""Other jobs that are shown, the newest. Set by hand."""
 
 
 def log_report(host: Host, job: Job, text: str, verdict: Verdict | None) -> Iterator[Part]:

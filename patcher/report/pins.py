@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _NAMED = 4
+"""Names in one line; the others are an ellipsis. Set by hand."""
 
 
 def pins_report(done: Pins, session: Session) -> Iterator[Part]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.recording.proposal import line_of
 from patcher.report.commands import command_line
-from patcher.report.records import in_words, text_of
+from patcher.report.records import text_of
 from patcher.rewrite.edits import ReplaceLines
+from patcher.rewrite.in_words import in_words
 from patcher.session.config import NAME
 from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
 from patcher.terminal.table import Cell, Row
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _MOST_LEFT = 12
+"""Changes without a record that are listed. Set by hand: half a screen of 24 lines."""
 
 
 def record_report(found: Proposal, session: Session, saved: Saved | None, *, diff: bool) -> Iterator[Part]:

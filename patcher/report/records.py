@@ -1,4 +1,4 @@
-"""Records as rows, as JSON and explained against one tree; edits in words."""
+"""Records as rows, as JSON and explained against one tree."""
 
 from __future__ import annotations
 
@@ -6,23 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.i18n import Language, language, phrase, show
 from patcher.plan.outcome import FAILED
 from patcher.records.model import Record, Text, When
 from patcher.report.commands import command_line
 from patcher.report.header import header
 from patcher.report.outcomes import as_json, label
-from patcher.rewrite.edits import (
-    AddArgument,
-    Edit,
-    Insert,
-    MoveImport,
-    RemoveArgument,
-    RenameArgument,
-    RenameAttribute,
-    Replace,
-    ReplaceLines,
-)
 from patcher.terminal.document import Diff, Json, Lines, Part, unified
 from patcher.terminal.table import Cell, Row
 
@@ -84,77 +73,6 @@ def record_json(record: Record) -> dict[str, Any]:
         "edits": len(record.edits),
         "path": str(record.path),
     }
-
-
-def in_words(edit: Edit) -> Phrase:
-    """One clause in Markdown: what the edit does, where in the file, and for which verl releases."""
-    what = _what(edit)
-    if edit.within is not None:
-        what = phrase("{what}, in {scope}", what=what, scope=_code(edit.within))
-    if edit.verl is not None:
-        what = phrase("{what} (verl {spec})", what=what, spec=_code(edit.verl))
-    return what
-
-
-def _what(edit: Edit) -> Phrase:
-    match edit:
-        case MoveImport(old=old, new=new):
-            return phrase("import {new} in place of {old}", old=_code(old), new=_code(new))
-        case RenameArgument(call=call, old=old, new=new, value=value):
-            argument = f"{new}={value}" if value is not None else new
-            return phrase("pass {new} in place of {old} to {call}", **_codes(new=argument, old=old, call=call))
-        case RemoveArgument(call=call, old=old):
-            return phrase("no longer pass {old} to {call}", **_codes(old=old, call=call))
-        case AddArgument(call=call, new=new, value=value):
-            return phrase("pass {new} to {call}", **_codes(new=f"{new}={value}", call=call))
-        case RenameAttribute(old=old, new=new):
-            return phrase("use the attribute {new} in place of {old}", **_codes(old=old, new=new))
-        case Replace(pattern=pattern, replacement=""):
-            return phrase("remove {pattern}", pattern=_code(pattern))
-        case Replace(pattern=pattern, replacement=replacement):
-            return phrase("put {new} in place of {pattern}", **_codes(new=replacement, pattern=pattern))
-        case Insert():
-            return _inserted(edit)
-        case ReplaceLines(hunk=hunk):
-            return _of_lines(hunk)
-
-
-def _of_lines(hunk: str) -> Phrase:
-    lines = [(line[:1], line[1:].strip()) for line in hunk.splitlines()]
-    old, new = ("\n".join(text for sign, text in lines if sign == wanted and text) for wanted in "-+")
-    if not old:
-        return phrase("add the line {new}", new=_code(new))
-    if not new:
-        return phrase("remove the line {old}", old=_code(old))
-    return phrase("put the line {new} in place of {old}", new=_code(new), old=_code(old))
-
-
-def _inserted(edit: Insert) -> Phrase:
-    code, anchor = _code(edit.code), _code(edit.anchor or "")
-    match edit.where:
-        case "prologue":
-            return phrase("insert {code} before the imports", code=code)
-        case "start":
-            return phrase("insert {code} at the start", code=code)
-        case "end":
-            return phrase("insert {code} at the end", code=code)
-        case "before":
-            return phrase("insert {code} before {anchor}", code=code, anchor=anchor)
-        case "after":
-            return phrase("insert {code} after {anchor}", code=code, anchor=anchor)
-
-
-def _codes(**texts: str) -> dict[str, str]:
-    return {name: _code(text) for name, text in texts.items()}
-
-
-def _code(text: str) -> str:
-    """Inline code: the first line, and how many more there are."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    first = lines[0].strip() if lines else ""
-    fence = "``" if "`" in first else "`"
-    more = f" (+{len(lines) - 1})" if len(lines) > 1 else ""
-    return f"{fence}{first}{fence}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, language, phrase, show
-from patcher.report.records import in_words
+from patcher.rewrite.in_words import in_words
 from patcher.rewrite.outcome import (
     AlreadyDone,
     AnchorAmbiguous,

@@ -25,6 +25,7 @@ _REASONS: dict[Reason, Phrase] = {
     "given": phrase("silent for longer than --limit"),
 }
 _LONGEST = 160
+"""Characters of a line of the log that are shown. Set by hand: two lines of 80 columns."""
 
 
 def watch_report(report: WatchResult, output: Literal["text", "json"]) -> Iterator[Part]:
@@ -143,6 +144,7 @@ _CLOSED: dict[str, tuple[Phrase, Phrase]] = {
 }
 _SHOWN = 12
 _PIDS = 2
+"""Groups of processes that are shown, and processes that are named in each. Set by hand."""
 
 
 def stack_lines(snapshot: Snapshot) -> list[Phrase | Phrases | str]:

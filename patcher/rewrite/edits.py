@@ -37,6 +37,15 @@ class Place:
     verl: str | None = None
     """Specifier of the verl releases that this edit is for; None is all that the record is for."""
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What is looked for and put there, by its last name: a marker beside one of these names is this edit's own.
+
+        `call` is left out: other arguments are passed to it too.
+        """
+        names = (getattr(self, name, None) for name in ("old", "new"))
+        return tuple(name.rpartition(".")[2] for name in names if name is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveImport(Place):
@@ -85,6 +94,10 @@ class Replace(Place):
     pattern: str
     replacement: str
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        return self.pattern, self.replacement
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert(Place):
@@ -93,6 +106,10 @@ class Insert(Place):
     where: Where
     code: str
     anchor: str | None = None
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.code,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +121,28 @@ class ReplaceLines(Place):
 
     hunk: str
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.hunk,)
+
 
 Edit: TypeAlias = (
     MoveImport | RenameArgument | RemoveArgument | AddArgument | RenameAttribute | Replace | Insert | ReplaceLines
 )
+
+
+def same_change(edit: Edit) -> tuple[str, ...] | None:
+    """What two edits have in common that make one change in two places; None of an edit that stands alone."""
+    match edit:
+        case MoveImport(old=old, new=new) | RenameAttribute(old=old, new=new):
+            return "move", old, new
+        case RenameArgument(call=call, old=old, new=new):
+            return "rename", call, old, new
+        case RemoveArgument(call=call, old=old):
+            return "remove", call, old
+        case AddArgument(call=call, new=new):
+            return "add", call, new
+        case Replace(pattern=pattern, replacement=replacement):
+            return "replace", pattern, replacement
+        case Insert() | ReplaceLines():
+            return None

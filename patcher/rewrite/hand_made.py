@@ -15,21 +15,17 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 import libcst as cst
 
 from patcher.rewrite.blocks import place
 from patcher.rewrite.edits import (
-    AddArgument,
     Edit,
     Insert,
     Mark,
-    MoveImport,
     RemoveArgument,
-    RenameArgument,
-    RenameAttribute,
     Replace,
     ReplaceLines,
 )
@@ -62,7 +58,7 @@ def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     from patcher.rewrite.engine import locate
     from patcher.rewrite.sites import settle
 
-    names = _names(_texts(edit))
+    names = _names(edit.about)
     lines: set[int] = set()
     # The empty id is no record's, so what any record has made counts like a hand's work.
     for node in settle(code, locate(code, scopes, edit, Mark("", word))).effects:
@@ -87,7 +83,7 @@ def markers_of_pattern(source: str, wanted: str, word: str) -> frozenset[int]:
 
 def markers_of_effect(code: Source, node: cst.CSTNode, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that one node with the edit's effect accounts for."""
-    lines = markers_of_place(code, node, _names(_texts(edit)), word, edit)
+    lines = markers_of_place(code, node, _names(edit.about), word, edit)
     return frozenset(line for line in lines if line_markers(code.line(line), word))
 
 
@@ -198,22 +194,3 @@ def _about(text: str, names: frozenset[str]) -> bool:
 
 def _names(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(name for text in texts for name in _NAME.findall(text)) - _ANYWHERE
-
-
-def _texts(edit: Edit) -> Sequence[str]:
-    """What an edit is about, as written in its record. `call` is left out: other arguments are passed to it too."""
-    match edit:
-        case MoveImport(old=old, new=new):
-            return [old.rpartition(".")[2], new.rpartition(".")[2]]
-        case RenameArgument(old=old, new=new):
-            return [old, new]
-        case RemoveArgument(old=old):
-            return [old]
-        case AddArgument(new=new):
-            return [new]
-        case RenameAttribute(old=old, new=new):
-            return [old.rpartition(".")[2], new.rpartition(".")[2]]
-        case Replace(pattern=wanted, replacement=replacement):
-            return [wanted, replacement]
-        case Insert(code=text) | ReplaceLines(hunk=text):
-            return [text]

@@ -21,8 +21,8 @@ def imports(nodes: Iterable[cst.CSTNode]) -> Imports:
         for alias in aliases(node):
             full = (*base, *dotted(alias.name))
             local = alias.evaluated_alias or full[0 if not base else -1]
-            meant = full if alias.asname or base else full[:1]
-            table[local] = (*table.get(local, ()), meant)
+            full_names = full if alias.asname or base else full[:1]
+            table[local] = (*table.get(local, ()), full_names)
     return table
 
 
@@ -59,8 +59,8 @@ def dotted(node: cst.CSTNode) -> Parts:
 def resolve(node: cst.CSTNode, table: Imports) -> tuple[Parts, ...]:
     """The full names that a dotted expression may stand for; the expression itself where nothing is imported."""
     parts = dotted(node)
-    meant = table.get(parts[0])
-    return tuple((*full, *parts[1:]) for full in meant) if meant else (parts,)
+    full_names = table.get(parts[0])
+    return tuple((*full, *parts[1:]) for full in full_names) if full_names else (parts,)
 
 
 def ends_in(names: Iterable[Parts], tail: Parts) -> bool:

@@ -38,7 +38,7 @@ _SHORT = 6
 
 
 def values_in(environment: Mapping[str, str]) -> set[str]:
-    """The values of secret variables that can be told from ordinary words."""
+    """The values of secret variables that cannot be ordinary words."""
     return {value for name, value in environment.items() if hidden(rank(name), value) and not _PLAIN.fullmatch(value)}
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, Callable, Iterable
 
 _DEEPEST = 6
+"""First letters that alternatives share before they are only listed. A guess; each is a level of brackets."""
 
 
 def either(words: Iterable[str], depth: int = 0) -> str:

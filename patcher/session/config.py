@@ -94,8 +94,8 @@ def require_known(config: Config, ids: Collection[str]) -> None:
         for name in names:
             near = ", ".join(get_close_matches(name, ids, n=3))
             text = phrase("there is no record {name!r}", name=name)
-            meant = phrase("there is no record {name!r}; did you mean {near}?", name=name, near=near)
-            mistakes.note((key,), meant if near else text)
+            near_text = phrase("there is no record {name!r}; did you mean {near}?", name=name, near=near)
+            mistakes.note((key,), near_text if near else text)
     title = phrase("mistakes in {name}: {count}", count=len(mistakes.found), name=path.name)
     raise mistakes_error(title, mistakes.found, phrase("The records are shown by: uky-patch list"))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from patcher.worktree.ledger import PatchedFile
 
 _NAMED = 5
+"""Files that are named in a sentence; the others are counted. Set by hand."""
 BEGIN_ANEW = "uky-patch apply"
 MERGE = "uky-patch apply --merge"
 
@@ -42,7 +43,7 @@ class Replaced:
 
 @dataclass(frozen=True)
 class PreImages:
-    """What is to be said of them. Falsy where all is well."""
+    """Remarks about them. Falsy where all is well."""
 
     account: Account = field(default_factory=Account)
     replaced: Replaced = field(default_factory=Replaced)

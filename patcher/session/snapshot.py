@@ -49,7 +49,7 @@ class TreeSnapshot:
     replaced: Replaced = field(default_factory=Replaced)
     """Files that another release or commit has replaced; `ledger` is without those that are begun anew."""
     forgotten: Ledger = field(default_factory=Ledger)
-    """What the ledger said of these files."""
+    """The ledger's entries of these files."""
     release: str = ""
     """The verl version of the files."""
 

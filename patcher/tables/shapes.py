@@ -173,8 +173,8 @@ def read_table(mistakes: Mistakes, path: KeyPath, written: Any, allowed: Collect
     for key in written:
         if key not in allowed:
             near = difflib.get_close_matches(key, allowed, n=1)
-            meant = "unknown key; did you mean {near}? allowed here: {names}"
-            template = meant if near else "unknown key; allowed here: {names}"
+            with_near = "unknown key; did you mean {near}? allowed here: {names}"
+            template = with_near if near else "unknown key; allowed here: {names}"
             mistakes.note((*path, key), phrase(template, near="".join(near), names=", ".join(allowed)))
     return written
 

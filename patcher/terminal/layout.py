@@ -39,6 +39,7 @@ _PROSE = re.compile(r"again|and|as|at|before|by|for|from|in|is|of|on|once|or|tha
 _NUMBER = re.compile(r"\d[\d.]*\w*[,.)]?|\+\d+|\[\d+\]")
 """What stays with the word before it: `vllm 0.20.2`, `utils.py:12 +3`, `text [1]`."""
 _NAME = 40
+"""The longest name that keeps its number on its line. Set by hand: half a line of 80 columns."""
 _PIECE = re.compile(r"[!-~]+|\S")
 
 

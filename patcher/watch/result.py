@@ -21,7 +21,7 @@ class Snapshot:
     taken: Sequence[MachineStacks]
     grouped: ProcessGroups
     phase: Phase | None
-    """Told by the frames."""
+    """Read off the frames."""
 
     @property
     def processes(self) -> tuple[Process, ...]:

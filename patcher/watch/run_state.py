@@ -180,9 +180,9 @@ class LogActivity:
 
     def __init__(self) -> None:
         self.lived = 0.0
-        """When the log last said something new."""
+        """When the log last grew by something new."""
         self.bar: str | None = None
-        """The progress bar that is the last thing it said."""
+        """The progress bar that is the last in it."""
         self.moved = 0.0
         """When that bar last changed."""
         self.last = ""
@@ -336,7 +336,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """That it is over: the exit code where somebody noted it, and whether the job was told to stop."""
+    """That it is over: the exit code where somebody noted it, and whether the job was asked to stop."""
 
     code: int | None = None
     stopped: bool = False

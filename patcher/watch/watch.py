@@ -2,7 +2,7 @@
 
 The way of the data:
 
-1. `_find_target` finds what is meant: a log to be followed (`local_log`, `host_log`) and the machines that its
+1. `_find_target` finds the target: a log to be followed (`local_log`, `host_log`) and the machines that its
    processes are on (`machines`).
 2. `watcher.Watcher` reads lines and samples of usage into a `run_state.RunState`, and tells a `Listener` what is new.
 3. Where the run seems to stand, `agent.stacks` takes the stacks of its processes, and `stacks` says what they mean.
@@ -61,7 +61,7 @@ def diagnose_log(
     ended: bool | None,
     silent: bool | None,
 ) -> Diagnosis:
-    """The diagnosis of a log. `silent`: whether it has said nothing for longer than it may."""
+    """The diagnosis of a log. `silent`: whether nothing has been written to it for longer than its phase may take."""
     scanner = Scanner(symptoms)
     evidence = scanner.scan(files)
     for _, stream in files:

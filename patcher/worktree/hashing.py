@@ -16,6 +16,7 @@ _SAMPLE = 16
 _QUICK = 0.0003
 """Seconds a file below which threads cost more than they bring: small ones, from the page cache."""
 _AT_ONCE = 16
+"""Threads at the most. A guess."""
 
 
 class Digest(NamedTuple):

@@ -154,7 +154,7 @@ def signature(purpose: str) -> Note:
 
 
 def end_orphans(over: Collection[str]) -> Callable[[Note, int], None]:
-    """For `take`'s `on_held`: a holder whose `run` is among `over` is told that its client is gone, and waited for.
+    """For `take`'s `on_held`: a holder whose `run` is among `over` gets a signal, as its client is gone, and we wait.
 
     Anybody else's lock is not: LockHeldError is raised at once. For example `over` holds the run that a cut connection
     has left on the host; its agent ends what it is doing, and then itself.
@@ -174,7 +174,7 @@ def end_orphans(over: Collection[str]) -> Callable[[Note, int], None]:
 
 
 def _hang_up(owner: Note, fd: int) -> None:
-    """Tell an orphaned agent that its client is gone. Only a process of ours that has this very file open is told."""
+    """Signal to an orphaned agent that its client is gone: only to a process of ours that has this very file open."""
     pid = owner.get("pid")
     if owner.get("node") != os.uname().nodename or not isinstance(pid, int) or pid <= 1 or pid == os.getpid():
         return

@@ -48,10 +48,10 @@ def test_eight_gpus_with_processes() -> None:
 
 
 def test_a_process_name_with_commas_and_one_of_another_container() -> None:
-    told = parse_processes(
+    answer = parse_processes(
         out(f"{UUID}, 7, python -c print(1, 2), 10\n{UUID}, 8, [Not Found], 20\n{UUID}, 9, -, [N/A]\n")
     )
-    assert [(process["pid"], process["name"], process["memory"] // MIB) for process in told] == [
+    assert [(process["pid"], process["name"], process["memory"] // MIB) for process in answer] == [
         (7, "python -c print(1, 2)", 10),
         (8, "", 20),
         (9, "", 0),
@@ -99,8 +99,8 @@ def test_a_gpu_that_is_lost_does_not_hide_the_others() -> None:
 def test_why_there_is_none_is_told_in_its_own_words(output: Output) -> None:
     with pytest.raises(UnknownFact) as untold:
         parse_gpus(output)
-    said = english(untold.value.reason)
-    assert said.startswith(f"nvidia-smi: {(output.out + output.err).splitlines()[0].strip()}")
+    answer = english(untold.value.reason)
+    assert answer.startswith(f"nvidia-smi: {(output.out + output.err).splitlines()[0].strip()}")
     with pytest.raises(UnknownFact):
         parse_driver(output)
 

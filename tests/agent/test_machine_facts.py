@@ -63,10 +63,10 @@ def test_groups_of_both_versions() -> None:
 
 
 def test_memory_of_the_machine() -> None:
-    told = parse_meminfo(
+    answer = parse_meminfo(
         "MemTotal:       24683108 kB\nMemFree:        20000 kB\nMemAvailable:   24057584 kB\nHugePages_Total: 0\n"
     )
-    assert (told["MemTotal"], told["MemAvailable"]) == (24683108 << 10, 24057584 << 10)
+    assert (answer["MemTotal"], answer["MemAvailable"]) == (24683108 << 10, 24057584 << 10)
 
 
 MOUNTS = """\
@@ -121,7 +121,7 @@ def test_libraries_in_the_order_of_a_program_s_search(tmp_path: Path, monkeypatc
     (tmp_path / "again").symlink_to("own")
     monkeypatch.setattr("patcher.remote.agent.gpus._ldconfig", lambda: "")
     paths = ":".join(f"{tmp_path}/{name}" for name in ("old", "cuda/lib64/stubs", "own", "again", "gone"))
-    told = libcuda({"LD_LIBRARY_PATH": f":{paths}:relative", "CUDA_HOME": f"{tmp_path}/cuda"})
-    assert [path for path in told["places"] if path.startswith(str(tmp_path))] == [f"{tmp_path}/own/libcuda.so.1"]
-    assert told["compat"] == [f"{tmp_path}/cuda/compat/libcuda.so.1"]
-    assert f"{tmp_path}/cuda/lib64/stubs/libcuda.so" in told["stubs"]
+    answer = libcuda({"LD_LIBRARY_PATH": f":{paths}:relative", "CUDA_HOME": f"{tmp_path}/cuda"})
+    assert [path for path in answer["places"] if path.startswith(str(tmp_path))] == [f"{tmp_path}/own/libcuda.so.1"]
+    assert answer["compat"] == [f"{tmp_path}/cuda/compat/libcuda.so.1"]
+    assert f"{tmp_path}/cuda/lib64/stubs/libcuda.so" in answer["stubs"]

@@ -59,9 +59,9 @@ def test_what_cannot_be_measured_is_told_and_does_not_pass_for_kept(
     monkeypatch.setattr(main, "figures", figures)
     monkeypatch.setattr(sys, "argv", ["bench"])
     assert main.main() == 0
-    told = capsys.readouterr()
-    assert "NOT MEASURED: another user needs root" in told.out
-    assert "not measured: 1 of 2" in told.err
+    answer = capsys.readouterr()
+    assert "NOT MEASURED: another user needs root" in answer.out
+    assert "not measured: 1 of 2" in answer.err
     monkeypatch.setattr(sys, "argv", ["bench", "--json"])
     main.main()
     assert json.loads(capsys.readouterr().out)["figures"][1] == {

@@ -92,10 +92,10 @@ def test_a_record_that_is_no_longer_needed_is_taken_out(uky: Uky, tree: Path) ->
 
 def test_what_is_taken_out_is_told(uky: Uky, tree: Path) -> None:
     uky("apply")
-    told = uky("apply", vllm="1.0", json=False).out
-    assert "log-flag" in told
-    assert "taken out" in told
-    assert "1 file put back" in told
+    result = uky("apply", vllm="1.0", json=False).out
+    assert "log-flag" in result
+    assert "taken out" in result
+    assert "1 file put back" in result
 
 
 def test_a_record_that_the_fork_disables_is_taken_out(uky: Uky, tree: Path) -> None:
@@ -324,10 +324,10 @@ def test_a_file_that_is_not_there(uky: Uky, tree: Path, records: Path) -> None:
 
 def test_drift_names_the_nearest_place(uky: Uky, tree: Path) -> None:
     (tree / "verl/server.py").write_text(drifted(SERVER))
-    told = uky("explain", "log-flag", json=False)
-    assert told.code == 1
-    assert "verl/server.py:11" in told.out
-    assert "narrow [when]" in told.out
+    result = uky("explain", "log-flag", json=False)
+    assert result.code == 1
+    assert "verl/server.py:11" in result.out
+    assert "narrow [when]" in result.out
 
 
 def test_two_records_on_one_place_are_a_conflict(uky: Uky, tree: Path, records: Path) -> None:

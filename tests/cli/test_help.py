@@ -173,11 +173,11 @@ def test_mistakes_are_told_in_chinese(monkeypatch: pytest.MonkeyPatch, capsys: p
         if mistake_in(words) == "":
             continue  # `--versio` is taken for `--version`, as click does.
         code = run(words)
-        told = capsys.readouterr().err
+        answer = capsys.readouterr().err
         assert code == 2, words
-        assert re.match(r"用法：uky-patch.*\n(?:    .*\n)?错误: ", told), told
-        sentence = re.sub("'[^']*'", "", told.partition("\n错误")[2])
-        assert not english_in(sentence, "uky-patch", *words, *PATHS, *COMMANDS), told
+        assert re.match(r"用法：uky-patch.*\n(?:    .*\n)?错误: ", answer), answer
+        sentence = re.sub("'[^']*'", "", answer.partition("\n错误")[2])
+        assert not english_in(sentence, "uky-patch", *words, *PATHS, *COMMANDS), answer
         count += 1
     assert count > 300
 

@@ -46,10 +46,10 @@ def test_it_is_said_and_nothing_that_looks_removes_a_thing(uky: Uky, tree: Path,
         uky(*words)
         uky(*words, json=False)
         assert below(tree) == before, words
-    told = uky("status", json=False)
-    assert told.code == 1
-    assert "ledger.json is" in told.out
-    assert "Next: uky-patch apply" in told.out
+    result = uky("status", json=False)
+    assert result.code == 1
+    assert "ledger.json is" in result.out
+    assert "Next: uky-patch apply" in result.out
     report = uky("status").json["ledger"]
     assert (report["state"], report["restored"]) == ("missing" if how == "removed" else "damaged", ["verl/server.py"])
     assert [check["fix"] for check in uky("verify").json["checks"] if check["name"] == "ledger"] == ["uky-patch apply"]

@@ -73,10 +73,10 @@ def test_a_file_edited_after_patching_is_merged(uky: Uky, follow: Follow, tree: 
     uky("apply")
     path = tree / "verl/server.py"
     path.write_text(path.read_text() + "LIMIT = 3\n")
-    told = uky(command, json=False)
-    assert "Next: uky-patch apply --merge log-flag utils-moved " in told.out + told.err
-    assert "--force" not in told.out + told.err
-    assert follow(told).code == 0
+    result = uky(command, json=False)
+    assert "Next: uky-patch apply --merge log-flag utils-moved " in result.out + result.err
+    assert "--force" not in result.out + result.err
+    assert follow(result).code == 0
     assert path.read_text().endswith("LIMIT = 3\n")
     assert (uky("status").code, uky("verify").code) == (0, 0)
     assert uky("revert").code == 0
@@ -88,10 +88,10 @@ def test_a_change_of_what_records_made_is_said_to_be_lost(uky: Uky, follow: Foll
     path = tree / "verl/server.py"
     changed = path.read_text().replace("enable_log=args.enable_log", "enable_log=False")
     path.write_text(changed)
-    told = uky("status", json=False)
-    assert "What was changed by hand is lost from it; a copy is kept" in told.out
-    assert "Next: uky-patch revert --force log-flag utils-moved" in told.out
-    assert follow(told).code == 0
+    result = uky("status", json=False)
+    assert "What was changed by hand is lost from it; a copy is kept" in result.out
+    assert "Next: uky-patch revert --force log-flag utils-moved" in result.out
+    assert follow(result).code == 0
     assert changed in [kept.read_text() for kept in tree.rglob("*") if kept.is_file()]
     assert follow(follow(uky("status", json=False))).code == 0
     assert uky("status").code == 0
@@ -100,9 +100,9 @@ def test_a_change_of_what_records_made_is_said_to_be_lost(uky: Uky, follow: Foll
 def test_a_patched_file_that_is_gone_is_forgotten(uky: Uky, follow: Follow, tree: Path) -> None:
     uky("apply")
     (tree / "verl/server.py").unlink()
-    told = uky("status", json=False)
-    assert "Next: uky-patch revert --merge log-flag utils-moved" in told.out
-    assert follow(told).code == 0
+    result = uky("status", json=False)
+    assert "Next: uky-patch revert --merge log-flag utils-moved" in result.out
+    assert follow(result).code == 0
 
 
 def test_uncommitted_changes_are_named_before_apply_refuses(uky: Uky, follow: Follow, tree: Path) -> None:
@@ -116,12 +116,12 @@ def test_uncommitted_changes_are_named_before_apply_refuses(uky: Uky, follow: Fo
 
 def test_a_record_that_is_in_the_way_is_named_with_the_way_on(uky: Uky, follow: Follow, tree: Path) -> None:
     drift(tree)
-    told = uky("apply", json=False)
-    assert told.code == 3
-    assert "log-flag: drifted; verl/server.py: expected 1 place, found 0" in told.err
-    assert "nearest: verl/server.py:11" in told.err
-    assert "uky-patch explain log-flag " in told.err
-    done = follow(told)
+    result = uky("apply", json=False)
+    assert result.code == 3
+    assert "log-flag: drifted; verl/server.py: expected 1 place, found 0" in result.err
+    assert "nearest: verl/server.py:11" in result.err
+    assert "uky-patch explain log-flag " in result.err
+    done = follow(result)
     assert (done.code, "skipped  log-flag" in done.out) == (0, True)
     assert uky("status").outcomes == {"log-flag": "drifted", "utils-moved": "applied"}
     assert uky("apply", "--skip", "log-flag").json["skipped"] == ["log-flag"]
@@ -151,8 +151,8 @@ def test_what_is_remembered_leaves_the_file_as_it_was(uky: Uky, follow: Follow, 
     assert path.read_text() == SETTINGS.replace("# the word\n", '# the word\ndisable = ["log-flag"]\n')
     assert path.stat().st_mode & 0o777 == 0o640
     assert "disable_log=args.disable_log" in (tree / "verl/server.py").read_text()
-    told = uky("status", json=False)
-    assert (told.code, "skipped" in told.out, "disabled in uky-patch.toml" in told.out) == (0, True, True)
+    result = uky("status", json=False)
+    assert (result.code, "skipped" in result.out, "disabled in uky-patch.toml" in result.out) == (0, True, True)
     assert uky("verify").code == 0
 
 
@@ -201,9 +201,9 @@ def test_a_record_after_a_skipped_one_says_so(uky: Uky, follow: Follow, tree: Pa
         .replace('old = "disable_log"', 'old = "enable_log"')
         .replace('new = "enable_log"\nvalue = "args.enable_log"', 'new = "logs"')
     )
-    told = uky("apply", "--skip", "log-flag", json=False)
-    assert (told.code, "it comes after log-flag, which is skipped" in told.err) == (3, True)
-    assert follow(told).code == 0
+    result = uky("apply", "--skip", "log-flag", json=False)
+    assert (result.code, "it comes after log-flag, which is skipped" in result.err) == (3, True)
+    assert follow(result).code == 0
     assert uky("status").outcomes["utils-moved"] == "applied"
 
 
@@ -267,7 +267,7 @@ def test_the_other_files_of_such_a_record_are_patched(uky: Uky, tree: Path, reco
     (records / "utils-moved.toml").write_text(f"{RECORD_OF_MOVE}[[edit]]{edit}")
     (tree / "verl/server.py").write_text(WITHOUT)
     (tree / "verl/client.py").write_text(SERVER)
-    told = uky("apply", json=False)
-    assert (told.code, "this fork handles it in its own way in verl/server.py" in told.out) == (0, True)
+    result = uky("apply", json=False)
+    assert (result.code, "this fork handles it in its own way in verl/server.py" in result.out) == (0, True)
     assert "from vllm.utils.parsers import Parser" in (tree / "verl/client.py").read_text()
     assert uky("status").code == 0

@@ -91,12 +91,12 @@ def test_settings_go_where_they_belong(uky: Uky) -> None:
 
 def test_json_has_text_diff_and_notes_in_english(uky: Uky, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
-    told = uky.json("render", UNTOUCHED, "--set", "X=数")
-    assert told["file"] == UNTOUCHED
-    assert told["written"] == []
-    assert "export X='数'" in told["text"]
-    assert told["diff"].startswith("--- a/run_debug.sh")
-    assert any(note.startswith("VLLM_ATTENTION_BACKEND left out") for note in told["notes"])
+    answer = uky.json("render", UNTOUCHED, "--set", "X=数")
+    assert answer["file"] == UNTOUCHED
+    assert answer["written"] == []
+    assert "export X='数'" in answer["text"]
+    assert answer["diff"].startswith("--- a/run_debug.sh")
+    assert any(note.startswith("VLLM_ATTENTION_BACKEND left out") for note in answer["notes"])
     assert uky.json("render", UNTOUCHED, "--write")["written"] == [UNTOUCHED]
 
 

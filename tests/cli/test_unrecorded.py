@@ -101,5 +101,5 @@ def test_a_drifted_record_names_lines_of_the_file_that_is_there(uky: Uky, tree: 
     text = (tree / "verl/server.py").read_text()
     (tree / "verl/server.py").write_text(text.replace("disable_log=", "quiet="))
     assert uky("apply", "utils-moved", "--merge").code == 0
-    told = uky("explain", "log-flag", json=False).out
-    assert f"verl/server.py:{line_of(tree, 'Engine.start(')}" in told
+    answer = uky("explain", "log-flag", json=False).out
+    assert f"verl/server.py:{line_of(tree, 'Engine.start(')}" in answer

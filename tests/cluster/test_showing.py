@@ -79,11 +79,11 @@ def test_a_warning_alone_is_no_finding(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_json_of_verify(capsys: pytest.CaptureFixture[str]) -> None:
     nodes = (*alike("head", "n1", odd=facts(variables={})), node("gone", state="failed", detail="crashed"))
-    code, told = as_json(_show_verified(nodes, ADDRESS, "json"), capsys)
+    code, answer = as_json(_show_verified(nodes, ADDRESS, "json"), capsys)
     assert code == 1
-    assert set(told) == {"checks", "nodes"}
-    assert all(set(c) == {"name", "level", "status", "seconds", "detail", "fix", "nodes"} for c in told["checks"])
-    head, _, odd, gone = told["nodes"]
+    assert set(answer) == {"checks", "nodes"}
+    assert all(set(c) == {"name", "level", "status", "seconds", "detail", "fix", "nodes"} for c in answer["checks"])
+    head, _, odd, gone = answer["nodes"]
     assert set(head) == {
         *("name", "id", "address", "head", "added", "state", "detail", "odd", "root", "imported", "python", "tree"),
         *("shares", "versions", "records", "variables", "gpus", "driver", "clock", "disks", "seconds"),
@@ -102,9 +102,9 @@ def test_the_json_of_apply(capsys: pytest.CaptureFixture[str]) -> None:
         {head.id: ("verl/a.py",), own.id: ("verl/a.py",)},
         {sharer.id: head.id},
     )
-    code, told = as_json(_show_applied(done, ADDRESS, "json", dry_run=False), capsys)
+    code, answer = as_json(_show_applied(done, ADDRESS, "json", dry_run=False), capsys)
     assert code == 0
-    assert [(one["name"], one["written"], one["shares"]) for one in told["nodes"]] == [
+    assert [(one["name"], one["written"], one["shares"]) for one in answer["nodes"]] == [
         ("head", ["verl/a.py"], ["n1"]),
         ("n1", [], ["head"]),
         ("n2", ["verl/a.py"], []),
@@ -121,9 +121,9 @@ def test_a_refused_apply_ends_with_three_and_says_where(capsys: pytest.CaptureFi
     captured = capsys.readouterr()
     assert "nothing was written on any node" in captured.err
     assert "n1  one  fewer places than expected" in captured.err
-    code, told = as_json(_show_applied(done, ADDRESS, "json", dry_run=False), capsys)
+    code, answer = as_json(_show_applied(done, ADDRESS, "json", dry_run=False), capsys)
     assert code == 3
-    assert [one["failed"] for one in told["nodes"]] == [{}, {"one": "fewer places than expected"}]
+    assert [one["failed"] for one in answer["nodes"]] == [{}, {"one": "fewer places than expected"}]
 
 
 def test_a_dry_run_counts_trees_and_not_nodes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,8 +61,8 @@ def look(
 ) -> tuple[list[dict[str, object]], str]:
     capsys.readouterr()
     run([*words(cluster), "watch", "--once", "--pid", str(pid), "--ray", address or cluster.address])
-    told = capsys.readouterr()
-    return json.loads(told.out)["stacks"]["groups"], told.err
+    result = capsys.readouterr()
+    return json.loads(result.out)["stacks"]["groups"], result.err
 
 
 def stuck(groups: list[dict[str, object]]) -> list[object]:
@@ -75,10 +75,10 @@ def test_what_hangs_on_another_node(
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)  # What Ray takes for auto.
     with cluster.nodes("near", "apart", apart=Node(pids=True)), hanging(cluster, "apart") as pid:
         for address in (cluster.address, "auto"):
-            groups, told = look(cluster, pid, capsys, address)
+            groups, result = look(cluster, pid, capsys, address)
             assert stuck(groups) == [["apart"]]
             assert ["near"] not in [group["hosts"] for group in groups]
-            assert told == ""
+            assert result == ""
 
 
 def test_a_cluster_that_cannot_be_joined(
@@ -88,6 +88,6 @@ def test_a_cluster_that_cannot_be_joined(
         monkeypatch.setattr("patcher.cluster.nodes.interpreter", lambda _: tmp_path / "python")
         (tmp_path / "python").write_text("#!/bin/sh\nexit 3\n")
         (tmp_path / "python").chmod(0o755)
-        groups, told = look(cluster, pid, capsys)
+        groups, result = look(cluster, pid, capsys)
     assert ["here"] in [group["hosts"] for group in groups]
-    assert "other nodes are not looked at: the cluster was lost" in told
+    assert "other nodes are not looked at: the cluster was lost" in result

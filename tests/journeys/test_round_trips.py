@@ -87,8 +87,8 @@ def _session(case: Case, tmp_path: Path, *, with_pins: bool) -> None:
     someone.follows()
     assert fingerprint(tree / "verl") != before
     verified = someone.types("uky-patch verify").text
-    told = re.search(r"no record covers: (.*?)(?:  ->|$)", verified)
-    places = told[1].split(", ") if told else []
+    answer = re.search(r"no record covers: (.*?)(?:  ->|$)", verified)
+    places = answer[1].split(", ") if answer else []
     assert len(places) == len(case.uncovered)
     assert all(any(place.startswith(file) for place in places) for file in case.uncovered)
 

@@ -180,9 +180,9 @@ def test_on_a_host_as_another_user(
     options = ["--root", str(root), "--format", "json", "verify", "--level", "data", "--host", "loop"]
     before = len(reachable.calls)
     run([*options, "--data", str(toy), "--budget", "120"])
-    said = capsys.readouterr()
-    assert not said.err
-    checks = {check["name"]: check for check in json.loads(said.out)["checks"]}
+    answer = capsys.readouterr()
+    assert not answer.err
+    checks = {check["name"]: check for check in json.loads(answer.out)["checks"]}
     assert checks["verl"]["detail"] == "0.9.1, from this tree"
     assert [checks[name]["status"] for name in ("torch", "vllm", "verl", "ray", "rows")] == ["ok"] * 5
     assert len(reachable.calls) == before + 1

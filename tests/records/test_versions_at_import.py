@@ -35,8 +35,8 @@ def imported(tree: Path, vllm: str, code: str = "import verl") -> str:
 
 
 def test_another_vllm_is_told_and_the_same_is_not(tree: Path) -> None:
-    said = imported(tree, "0.20.2")
-    assert "verl was patched for vllm 0.12.0, and vllm 0.20.2 is installed" in said
+    answer = imported(tree, "0.20.2")
+    assert "verl was patched for vllm 0.12.0, and vllm 0.20.2 is installed" in answer
     assert imported(tree, "0.12.0+cu128") == ""
 
 

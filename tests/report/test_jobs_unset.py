@@ -20,6 +20,6 @@ def test_a_secret_that_is_named_and_not_set_here_is_told(
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     config = Config(hosts={"box": {"secrets": ["HF_TOKEN", "WANDB_API_KEY"]}})
     print_report(unset_report(find_host(config, "box")))
-    told = capsys.readouterr().err
-    assert "WANDB_API_KEY" in told
-    assert "HF_TOKEN" not in told
+    answer = capsys.readouterr().err
+    assert "WANDB_API_KEY" in answer
+    assert "HF_TOKEN" not in answer

@@ -11,8 +11,8 @@ from patcher.records.load import load
 from patcher.records.model import Record, When
 from patcher.records.settings import Reasons, Setting, load_settings
 from patcher.report.documents import RECORD_DOCUMENTS, record_document
-from patcher.report.records import in_words
 from patcher.rewrite.edits import AddArgument, Insert, MoveImport, RemoveArgument, RenameArgument, Replace
+from patcher.rewrite.in_words import in_words
 
 ROOT = Path(__file__).parents[2]
 FILE = "verl/a.py"

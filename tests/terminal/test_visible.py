@@ -57,10 +57,10 @@ def test_showing_twice_is_showing_once(text: str) -> None:
 def test_a_guarded_terminal_gets_the_tool_s_own_styling_alone(text: str) -> None:
     screen = Screen()
     guard(screen).write(f"{CLEAR}{style(text, 'red', bold=True)}\n")
-    told = screen.getvalue()
-    assert told.startswith("\r\x1b[K\x1b[31;1m")
-    assert told.endswith("\x1b[0m\n")
-    assert steering(told[len("\r\x1b[K\x1b[31;1m") : -len("\x1b[0m\n")], own=False) == []
+    answer = screen.getvalue()
+    assert answer.startswith("\r\x1b[K\x1b[31;1m")
+    assert answer.endswith("\x1b[0m\n")
+    assert steering(answer[len("\r\x1b[K\x1b[31;1m") : -len("\x1b[0m\n")], own=False) == []
 
 
 @given(TEXTS)

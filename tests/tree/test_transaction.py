@@ -252,11 +252,11 @@ def test_an_immutable_file_stops_everything(tree):
     if subprocess.run(["chattr", "+i", place(tree, TARGETS[2])], capture_output=True).returncode:
         pytest.skip("this file system has no immutable flag")
     try:
-        trouble = refused(tree, "nothing was changed")
+        failure = refused(tree, "nothing was changed")
     finally:
         subprocess.run(["chattr", "-i", place(tree, TARGETS[2])], check=True)
-    assert "part2/module.py" in str(trouble)
-    assert "chattr -i" in str(trouble)
+    assert "part2/module.py" in str(failure)
+    assert "chattr -i" in str(failure)
     assert {path: place(tree, path).stat().st_ino for path in TARGETS} == inodes
     assert {place(tree, path).stat().st_nlink for path in TARGETS} == {1}
 

@@ -138,10 +138,10 @@ def test_folders_of_the_configuration_lie_in_the_tree(
     (root / "inner").mkdir()
     (root / "uky-patch.toml").write_text(f'{key} = ["{folder.format(outside=outside)}"]\n')
     assert run(["status", "--root", str(root)]) == 4
-    told = capsys.readouterr().err
-    assert "uky-patch.toml:1" in told
-    assert key in told
-    assert "must lie in the tree" in told
+    answer = capsys.readouterr().err
+    assert "uky-patch.toml:1" in answer
+    assert key in answer
+    assert "must lie in the tree" in answer
 
 
 @pytest.mark.parametrize("folder", ["own", "./own", "inner/../own", "inside"])

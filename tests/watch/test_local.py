@@ -119,8 +119,8 @@ def test_the_log_of_a_process_is_where_its_output_goes(tmp_path: Path) -> None:
             deadline = time.monotonic() + 10
             found: set[object] = set()
             while found != {log, through} and time.monotonic() < deadline:
-                told = subprocess.run(["pgrep", "-s", str(shell.pid), "sleep"], capture_output=True, text=True).stdout
-                found = {log_of(int(pid)) for pid in told.split()} - {None}
+                answer = subprocess.run(["pgrep", "-s", str(shell.pid), "sleep"], capture_output=True, text=True).stdout
+                found = {log_of(int(pid)) for pid in answer.split()} - {None}
                 time.sleep(0.05)
             assert found == {log, through}
         finally:

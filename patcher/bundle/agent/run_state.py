@@ -49,7 +49,7 @@ _RAY_LOGS = (
     "worker-*.err",
     "worker-*.out",
 )
-"""In the order in which they are taken. Of the workers only what tells of trouble."""
+"""In the order in which they are taken. Of the workers only errors."""
 _RAY_TROUBLE = re.compile(rb"Traceback|Error|ERROR|FATAL|Fatal|\[[EF] |SIG[A-Z]{3,4}|[Kk]illed|out of memory|OOM")
 LOG_END = 1 << 14
 """Bytes of each log's end: one traceback with what led to it."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "UKY_PATCH_STACKS"
-TOLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WG_PREFIX")
+RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WG_PREFIX")
 """Variables that the file begins with: others may not be allowed to read them from the process."""
 SIGNAL = 47
 """A real-time signal: nothing in Python, torch, Ray or vLLM uses one. What does not catch it must never be sent it."""
@@ -36,7 +36,7 @@ def install() -> None:
         path = os.path.join(folder, f"{os.uname()[1]}.{os.getpid()}.{start}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         stacks = os.fdopen(os.open(path + ".new", flags, 0o600), "w")
-        stacks.write(" ".join(f"{name}={os.environ[name]}" for name in TOLD if name in os.environ) + "\n")
+        stacks.write(" ".join(f"{name}={os.environ[name]}" for name in RANK_VARIABLES if name in os.environ) + "\n")
         stacks.flush()
         faulthandler.register(SIGNAL, file=stacks, all_threads=True, chain=False)
         kept[:] = [stacks, path]

@@ -139,7 +139,7 @@ _ASK = (
 def executable(given: Path) -> Path:
     """The interpreter of an environment, its bin folder, a name on PATH, or the path itself.
 
-    Links are not followed, as they say which environment is meant. Raises Unusable where there is none.
+    Links are not followed, as they show which environment it is of. Raises Unusable where there is none.
     """
     path = Path(os.path.expanduser(given))
     is_name = len(path.parts) == 1 and (path.name.startswith("python") or not path.is_dir())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from patcher.i18n import Phrase
 
 Progress: TypeAlias = Callable[["Phrase | str", int, "int | None"], None]
-"""Told what is being done, how many bytes of it are done, and how many there are (None: not known)."""
+"""Called with what is being done, how many bytes of it are done, and how many there are (None: not known)."""
 
 
 PATIENCE = 600

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from io import RawIOBase
@@ -58,8 +56,10 @@ def unpack_zip(
 ) -> int:
     """Unpack the wanted members, checksums verified; return how many. Members are read in the archive's order.
 
-    `expect` hears from and to which byte each will be read.
+    `expect` is called with the bytes from and to which each will be read.
     """
+    import zipfile  # A release that is in the cache needs neither this nor tarfile.
+
     try:
         with zipfile.ZipFile(source) as archive:
             members = sorted(archive.infolist(), key=lambda member: member.header_offset)
@@ -79,6 +79,8 @@ def unpack_zip(
 
 def unpack_tar(source: Path, target: Path, wanted: Wanted) -> int:
     """Unpack the wanted members that are plain files; return how many."""
+    import tarfile
+
     count, total = 0, 0
     try:
         with tarfile.open(source, "r:*") as archive:

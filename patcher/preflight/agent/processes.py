@@ -12,7 +12,7 @@ TAG = "UKY_PATCH_CHECK"
 """A variable of the environment that every process below a check inherits."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 SHARE = 0.25
-"""The share of a stretch of time from which on a process counts as at work. Set by hand: one that polls takes less."""
+"""The share of a measured interval from which on a process counts as at work. Set by hand: one that polls has less."""
 READS = 5
 """Reads a second that count as work as well: importing from a network disk is little else. Set by hand."""
 

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Dict
 from patcher.worktree.json_text import parse_json
 
 GREETING = b"uky-patch agent 1 "
-"""What the agent says first, with the nonce that it was given; a login shell may have said things before it."""
+"""What the agent sends first, with the nonce that it was given; a login shell may have printed something before it."""
 
 MOST_LINE = 64 << 20
 """Bytes of a message without its body; the manifest of 50,000 files has 10 MB."""

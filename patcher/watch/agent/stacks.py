@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Iterable
 from patcher.jobs.agent import processes
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of
-from patcher.jobs.agent.sitecustomize_hook import SIGNAL, TOLD, VARIABLE
+from patcher.jobs.agent.sitecustomize_hook import RANK_VARIABLES, SIGNAL, VARIABLE
 from patcher.watch.agent.members import Members, Order, ordered
 from patcher.watch.agent.process_facts import file_locks, pipe_ends, process_facts, socket_peers, unanswered_connections
 from patcher.worktree import files
@@ -60,7 +60,7 @@ def rank_variables(process: Process, folder: str | None) -> dict[str, str]:
         with files.open_binary(_hook_file(process, folder), follow=False) as stream:
             line = stream.read(_LARGEST).partition(b"\n")[0].decode("utf-8", "replace")
             pairs = (item.partition("=") for item in line.split())
-            return {name: value for name, found, value in pairs if found and name in TOLD}
+            return {name: value for name, found, value in pairs if found and name in RANK_VARIABLES}
     except OSError:
         return {}
 

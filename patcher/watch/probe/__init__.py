@@ -1,1 +1,1 @@
-"""Ask a live training process through `probing`, where the job runs with it; write to it only when told to."""
+"""Ask a live training process through `probing`, where the job runs with it; write to it only on request."""

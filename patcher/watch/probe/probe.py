@@ -200,7 +200,7 @@ WRITES: Mapping[str, Write] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one process said: rows, or why there are none."""
+    """What one process answered: rows, or why there are none."""
 
     target: str
     rows: Sequence[Mapping[str, Any]] = ()

@@ -78,7 +78,7 @@ class Process:
     closed: str = ""
     """Why it cannot be looked into: user, capabilities, yama, closed."""
     failed: tuple[tuple[str, str], ...] = ()
-    """What was tried in vain, and what it said."""
+    """What was tried in vain, and its message."""
 
     @property
     def main(self) -> Thread | None:

@@ -107,7 +107,7 @@ def read_stacks(answer: Mapping[str, Any], host: str, root: str = "") -> Machine
 
 
 def process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
-    """One process; role and rank are told apart from all of them later."""
+    """One process; role and rank are found by comparing all of them later."""
     return Process(
         pid=facts["pid"],
         host=host,

@@ -25,9 +25,9 @@ def test_the_worker_s_error_and_not_its_consequences() -> None:
 
 
 def test_a_full_gpu_is_told_with_what_helps() -> None:
-    said = first_error(FREE)
-    assert said.startswith("ValueError: Free memory on device (10.1/139.8 GiB)")
-    assert "nvidia-smi" in fix_of(said)["template"]
+    answer = first_error(FREE)
+    assert answer.startswith("ValueError: Free memory on device (10.1/139.8 GiB)")
+    assert "nvidia-smi" in fix_of(answer)["template"]
 
 
 def test_output_without_an_error() -> None:

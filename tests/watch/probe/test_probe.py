@@ -49,10 +49,10 @@ def test_questions_that_need_no_torch(start: Start, capsys: pytest.CaptureFixtur
 def test_nothing_is_done_without_a_yes(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     (pid,) = start(SCRIPT)
     assert run(["probe", "rate", "0.5", "--write", "--pid", str(pid)]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "drift apart" in said.err
-    assert "--yes" in said.err
+    message = capsys.readouterr()
+    assert message.out == ""
+    assert "drift apart" in message.err
+    assert "--yes" in message.err
 
 
 def test_a_collective_call_without_all_ranks_is_refused(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
