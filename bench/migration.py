@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +20,9 @@ from tests.migrate.moving import packages
 
 STEPS = ("transfer", "render", "verify", "environment")
 """With preflight, probe and plan, which they need: all but the job."""
-_LARGE = 100_000_000
+_LARGE = 500_000_000
+_SETTLED = 2.5
+"""Seconds until files are old enough for their stamps to tell an edit: `patcher.worktree.digest_cache.SETTLED`."""
 _COUNTED = (
     "import os, sys\n"
     "from patcher.remote import channel\n"
@@ -84,35 +85,58 @@ def migration(folder: Path, rounds: int) -> Iterator[Figure | Amount | Unmeasure
     with machines.machine(folder / "host", "bench") as host:
         packages(host)
         place = _Place(folder, forks.fork(folder / "fork"), host)
-        yield _first(place, max(rounds // 2, 3), "first transfer of verl / bare rsync of the same files")
-        yield from _nothing(place, max(rounds // 2, 3))
+        times = max(rounds // 2, 3)
+        yield _first(place, times, "migrate --only transfer, first run / rsync -a")
+        yield _again(place, times, "migrate --only transfer, nothing to do / rsync -a")
+        yield from _nothing(place, times)
         noise = random.Random(0)
-        for number in range(4):
-            (place.tree / f"large-{number}.bin").write_bytes(noise.randbytes(_LARGE // 4))
-        yield replace(_first(place, 5, "the same with 100 MB more"), ceiling=1.5)
+        for number in range(5):
+            (place.tree / f"large-{number}.bin").write_bytes(noise.randbytes(_LARGE // 5))
+        yield _first(place, 3, "the first with 500 MB more that git does not track")
+        yield _again(place, 3, "the second with 500 MB more that git does not track")
 
 
 def _first(place: _Place, rounds: int, name: str) -> Figure:
-    """The step as it tells its own time, and rsync with a connection of its own; in turn, the folder gone each time."""
+    """Each command whole, with a login of its own; in turn, the folder gone each time."""
+    bare = _rsync(place)
+    ours, theirs = [], []
+    for _ in range(rounds + 1):
+        place.clear()
+        ours.append(place.migrate("transfer")[0])
+        place.clear()
+        theirs.append(place.run(*bare)[0])
+    place.clear()
+    return Figure(name, Times(tuple(ours[1:])), Times(tuple(theirs[1:])), 1.5, ceiling=4)
+
+
+def _again(place: _Place, rounds: int, name: str) -> Figure:
+    """The same on what is there already, in two folders: neither finds what the other has put there."""
+    bare = _rsync(place, "bare")
+    place.migrate("transfer")
+    place.run(*bare)
+    time.sleep(_SETTLED)
+    ours, theirs = [], []
+    for _ in range(rounds + 1):
+        ours.append(place.migrate("transfer")[0])
+        theirs.append(place.run(*bare)[0])
+    place.clear()
+    place.host.do("rm", "-rf", "bare")
+    return Figure(name, Times(tuple(ours[1:])), Times(tuple(theirs[1:])), 1.5, ceiling=4)
+
+
+def _rsync(place: _Place, folder: str = "") -> list[str]:
+    """`rsync -a` of the files that git lists."""
     listed = place.folder / "listed"
     names = [name for name in forks.listed(place.tree) if not (place.tree / name).is_symlink()]
     listed.write_bytes(b"".join(os.fsencode(name) + b"\0" for name in names))
-    bare = [
+    return [
         "rsync",
         "-a",
         "--from0",
         f"--files-from={listed}",
         f"{place.tree}/",
-        f"{place.host.name}:{place.tree.name}/",
+        f"{place.host.name}:{folder or place.tree.name}/",
     ]
-    ours, theirs = [], []
-    for _ in range(rounds + 1):
-        place.clear()
-        ours.append(_seconds(place.migrate("transfer")[1], "transfer"))
-        place.clear()
-        theirs.append(place.run(*bare)[0])
-    place.clear()
-    return Figure(name, Times(tuple(ours[1:])), Times(tuple(theirs[1:])), 1.2)
 
 
 def _nothing(place: _Place, rounds: int) -> Iterator[Amount]:
@@ -127,7 +151,3 @@ def _nothing(place: _Place, rounds: int) -> Iterator[Amount]:
     processes = len(place.host.calls) - calls
     told = f"the same: {len(asked)} requests and {processes} ssh processes"
     yield Amount(told, len(asked) + processes, "", 8)
-
-
-def _seconds(output: str, step: str) -> float:
-    return float(next(found["seconds"] for found in json.loads(output)["steps"] if found["name"] == step))

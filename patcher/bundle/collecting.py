@@ -170,7 +170,7 @@ def _run(
     names = state["names"]
     users = [*names["users"], machine.user, *([host.target.partition("@")[0]] if "@" in host.target else [])]
     users += [process["user"] for gpu in state["devices"] for process in gpu["busy"] if process.get("user")]
-    there = [] if host.here else [host.name, host.target.rpartition("@")[2]]
+    there = [] if host.here else [name for name in (host.name, host.target.rpartition("@")[2]) if name]
     return Run(
         sections=tuple(sections),
         facts=facts,

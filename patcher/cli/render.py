@@ -29,12 +29,15 @@ def command(
     sets: tuple[str, ...],
     profile: Profile | None,
 ) -> int:
-    """Print git_ignore.py, run_standard.sh, run_debug.sh or run_fast_load.sh as this machine or HOST needs it."""
+    """Print git_ignore.py, run_standard.sh, run_debug.sh or run_fast_load.sh as this machine or HOST needs it.
+
+    ray-cluster.yaml and ray-job.yaml are manifests for KubeRay, from [hosts.HOST.kubernetes].
+    """
     from patcher.profiles.rendering import render_file
     from patcher.report.render import as_json, difference_report, text_report, written_report
     from patcher.terminal.document import print_report
 
-    shown = render_file(session, name, host, sets, profile, write=write)
+    shown = render_file(session, name, host, sets, profile, write=write, diff=diff)
     if session.output == "json":
         show_json(as_json(shown, wrote=write))
     elif write:
@@ -43,5 +46,7 @@ def command(
         print_report(difference_report(shown))
     else:
         print_report(text_report(shown))
+    if shown.written is None:
+        return ExitCode.CLEAN
     differs = shown.written.outcome in ("kept", "foreign") if write else diff and shown.written.outcome != "unchanged"
     return ExitCode.FINDINGS if differs else ExitCode.CLEAN

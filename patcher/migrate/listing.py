@@ -14,11 +14,13 @@ from patcher.errors import TreeError
 from patcher.git.checkout import names
 from patcher.git.head import repository
 from patcher.git.running import Git, refuse_pipes
+from patcher.homes import cache_folder
 from patcher.i18n import phrase
 from patcher.profiles.agent.write_files import is_rendered
 from patcher.profiles.rendered_file import Text
 from patcher.profiles.rendering import NAMES
 from patcher.worktree import files, hashing
+from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.hashing import Digest
 
 OWN = ".uky-patch"
@@ -108,7 +110,9 @@ def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
             selection.take(path)
         for path in _below(include, selection.repositories):
             selection.enter(path)
-        digests, failed = hashing.digests(str(top), selection.files)
+        known = DigestCache(str(top), _digests_of(top))
+        digests, failed = known.digests(selection.files)
+        known.save()
         state = git.state()
     items = {path: _item(top, path, digest) for path, digest in digests.items()} | selection.links
     if not items:
@@ -118,7 +122,8 @@ def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
             advice="Name the root of the fork with --root. If an outer checkout ignores it, run git init in it.",
         )
     left_out = [*selection.left_out, *(_unreadable(path, error) for path, error in failed.items())]
-    left_out += [left for left in _ignored(top, state.ignored) if left.path not in items]
+    ignored = _ignored(top, state.ignored)
+    left_out += [left for left in ignored if left.path not in items and not _below(include, (left.path,))]
     for path in include:
         if not _below((path,), items):
             raise TreeError(
@@ -135,6 +140,11 @@ def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
         untracked=untracked,
         uncommitted=untracked | {path for path in state.modified if path in items} | {*_below(include, items)},
     )
+
+
+def _digests_of(top: Path) -> str:
+    """Where the digests of this tree's files are kept: outside of it, as a migration only reads it."""
+    return str(cache_folder() / "digests" / (hashing.digest_of(os.fsencode(top))[:32] + ".json"))
 
 
 def _below(names: Iterable[str], paths: Iterable[str]) -> list[str]:

@@ -147,7 +147,9 @@ class _Run:
         if order.runs("verify"):
             assert payload is not None
             sent = payload
-            self._take("verify", lambda: steps.verify(link.connection, sent), needs_tree=True)
+            # Where the step before found nothing to send, it has looked at every file.
+            looked = self.findings.difference is not None and self.findings.difference.nothing
+            self._take("verify", lambda: steps.verify(link.connection, sent, stamps=looked), needs_tree=True)
         if order.runs("environment"):
             fingerprint = steps.fingerprint_of(host, survey, payload, self.findings.rendered)
             last = self._before.proven if self._before is not None else None

@@ -104,14 +104,15 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
     def work(ledger: Ledger) -> Payload:
         found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
         planned = plan_on_tree(session, session.request(), found.situation, elsewhere=True)
-        local = replace(found.situation, environment=own, lookup=lookup_here)
-        kinds = {outcome.id: outcome.kind for outcome in plan_on_tree(session, session.request(), local).outcomes}
+        kinds: dict[str, str] = {}
+        if own.known:  # Where nobody knows what trains here, there is nothing to compare with.
+            local = replace(found.situation, environment=own, lookup=lookup_here)
+            kinds = {outcome.id: outcome.kind for outcome in plan_on_tree(session, session.request(), local).outcomes}
         done = apply_result(planned, found, changes(planned, found))
         items: Mapping[str, Item] = listing.items
         if not done.failed:
             done = replace(done, plan=_as_there(planned, session.config.marker))
             items = _with_plan(session, listing, planned, found, there, survey.applied)
-        # Where nobody knows what trains here, there is nothing to compare with.
         known = done.plan.outcomes if own.known else ()
         differs = tuple(outcome.id for outcome in known if kinds.get(outcome.id) != outcome.kind)
         notes = (*_about(survey, there), *_uncommitted(session, listing, ledger))

@@ -406,9 +406,12 @@ def render(
 # verify ------------------------------------------------------------------------------------------------------------
 
 
-def verify(connection: Connection, payload: Payload) -> Outcome[None]:
-    """Is the tree on the host the one that was planned? Hashes, markers and ledger; one failed check fails the step."""
-    checks = verify_payload(connection, payload)
+def verify(connection: Connection, payload: Payload, *, stamps: bool) -> Outcome[None]:
+    """Is the tree on the host the one that was planned? Hashes, markers and ledger; one failed check fails the step.
+
+    With `stamps` only files are read whose stamps are not as they were.
+    """
+    checks = verify_payload(connection, payload, stamps=stamps)
     failing = [check for check in checks if check.status == "fail"]
     if failing:
         notes = tuple(phrase("{name}: {detail}", name=check.name, detail=check.detail) for check in failing)

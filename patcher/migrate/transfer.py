@@ -172,10 +172,10 @@ class _Transfer:
         if not (made or files):
             return "none"
         self._tar(made)
-        if files and self._connection.ssh is None:
+        if files and self._connection.host.here:
             self._copy(files)
             return "copy"
-        if sum(item.size for item in files) > LITTLE and self._rsync_fits():
+        if self._connection.ssh is not None and sum(item.size for item in files) > LITTLE and self._rsync_fits():
             return self._rsync(files, self._root(files[0]))
         self._tar(files)
         return "tar"

@@ -58,15 +58,15 @@ def _markers_there(session: Session, connection: Connection, survey: Survey) -> 
     return verify_payload(connection, payload)
 
 
-def verify_payload(connection: Connection, payload: Payload) -> tuple[Check, ...]:
+def verify_payload(connection: Connection, payload: Payload, *, stamps: bool = False) -> tuple[Check, ...]:
     """Have the host read its tree again, in one round trip: all hashes, the ledger, and each record that holds there.
 
-    Raises CutError.
+    With `stamps` it answers for files whose stamps are as when it last read them. Raises CutError.
     """
     started = time.monotonic()
     expected = marks_of(payload)
     answer = connection.channel.ask(
-        "verify", body=pack(payload.manifest), marked=list(expected), word=payload.marker
+        "verify", body=pack(payload.manifest), marked=list(expected), word=payload.marker, stamps=stamps
     ).values
     seconds = time.monotonic() - started
     return tuple(_checks(payload, expected, answer, connection.host.name, seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from patcher.errors import UsageError
 from patcher.i18n import phrase
-from patcher.profiles import git_ignore, run_script
+from patcher.profiles import git_ignore, kubernetes, run_script
 from patcher.profiles.layout import layout_on
 from patcher.profiles.rendered_file import Rendered, WrittenFile, write_files
 from patcher.remote.host import Host, Profile
@@ -52,25 +53,41 @@ def render_one(name: str, host: Host, survey: Survey | None, versions: Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class RenderedOnHost:
-    """A rendered file, and what became of it or would."""
+    """A rendered file, and what became of it or would; None for a manifest, which has no place on the host."""
 
     host: str
     file: Rendered
-    written: WrittenFile
+    written: WrittenFile | None
 
 
 def render_file(
-    session: Session, name: str, host: str | None, sets: Iterable[str], profile: Profile | None, *, write: bool
+    session: Session,
+    name: str,
+    host: str | None,
+    sets: Iterable[str],
+    profile: Profile | None,
+    *,
+    write: bool,
+    diff: bool = False,
 ) -> RenderedOnHost:
     """Render `name` for a host (None: this machine) and compare it with what is there; with `write`, write it.
+
+    A manifest is only rendered: with `write` or `diff` it is an error.
 
     Raises UsageError for a name or a setting that there is not, RecordError for a profile that cannot be used.
     """
     given = _given(name, sets)
     where = host_for_session(session, host, profile=profile, **given)
+    if name in kubernetes.NAMES:
+        if write or diff:
+            raise UsageError(
+                phrase("{name}: is not put on the host", name=name),
+                advice=phrase("Give it to kubectl: {command} | kubectl apply -f -", command=_command(name, host)),
+            )
+        return RenderedOnHost(where.name, kubernetes.manifest(where, name), None)
     path = f"run_{where.profile.replace('-', '_')}.sh" if name == RUN else name
     if path not in NAMES:
-        names = ", ".join((*NAMES, RUN))
+        names = ", ".join((*NAMES, RUN, *kubernetes.NAMES))
         raise UsageError(
             phrase("there is no file {name!r} to render", name=name), advice=phrase("There are: {names}", names=names)
         )
@@ -81,6 +98,10 @@ def render_file(
         file = render_one(path, found.host, found.survey, versions_on_host(session, found), root)
         (written,) = write_files(found.connection, (file,), dry=not write)
     return RenderedOnHost(where.name, file, written)
+
+
+def _command(name: str, host: str | None) -> str:
+    return shlex.join(["uky-patch", "render", name, *(("--host", host) if host is not None else ())])
 
 
 def _given(name: str, sets: Iterable[str]) -> dict[str, Any]:

@@ -61,16 +61,26 @@ _PYTHONS = (
 _CONDA = '"$HOME"/.conda/envs/"$n"/bin/python "$HOME"/*/envs/"$n"/bin/python /opt/*/envs/"$n"/bin/python'
 """Where a conda environment that is named alone may be."""
 
-COMMAND = (
-    f"exec sh -c 'IFS= read -r p || exit {NO_INPUT}; o={NO_PYTHON}; n=; "
+SCRIPT = (
+    f"IFS= read -r p || exit {NO_INPUT}; o={NO_PYTHON}; n=; "
     'case "$p" in ""|/*) ;; "~/"*) p="$HOME/${p#??}";; */*) p="$HOME/$p";; *) n="$p"; p=;; esac; '
     f'for q in "$p" ${{p:+"$p/bin/python"}} ${{n:+{_CONDA}}} {_PYTHONS}; do '
     '[ -n "$q" ] && [ ! -d "$q" ] && command -v "$q" >/dev/null 2>&1 || continue; '
     f'"$q" {" ".join(OPTIONS)} "{BOOTSTRAP}"; c=$?; '
     f'case $c in {OLD_PYTHON}|2) o={OLD_PYTHON}; "$q" -V >&2;; 1|126|127) ;; *) exit $c;; esac; '
-    "done; exit $o'"
+    "done; exit $o"
 )
+"""For `sh -c`: it reads a line, the Python to try first, and starts the agent. It holds no single quote."""
+
+COMMAND = f"exec sh -c '{SCRIPT}'"
 """The only command that a remote shell is given. Nothing that a user typed is in it: what varies is read as data."""
+
+VIA_COMMAND = (
+    f"exec sh -c 'IFS= read -r n || exit {NO_INPUT}; set --; "
+    'while [ "$n" -gt 0 ]; do IFS= read -r a; set -- "$@" "$a"; n=$((n-1)); done; '
+    f"""exec "$@" sh -c "$0"' '{SCRIPT}'"""
+)
+"""The same for a container there: the client's words are read first, their number and then one on each line."""
 
 
 def program(nonce: str) -> bytes:

@@ -1,5 +1,7 @@
 """Open the one connection to a host: how ssh is called, the agent's channel, and what rsync needs to share it.
 
+A container is reached by its own client (`docker exec -i verl`), which runs here, or on a host that ssh reaches.
+
 Where the user's own configuration names a `ControlPath`, and a connection is open there (`ssh -fN HOST`, or any shell
 with `ControlMaster auto`), that one is used: nobody has to log in a second time, say with another one-time password.
 Where none is, and a person at a terminal may be asked for one, the connection stays open for the commands after this.
@@ -103,7 +105,7 @@ def interactive() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection. `ssh` is None for this machine."""
+    """An open connection. `ssh` is None where files cannot come by rsync: for this machine, and for a container."""
 
     host: Host
     channel: Channel
@@ -121,9 +123,17 @@ def connect(host: Host) -> Iterator[Connection]:
         return
     first = os.fsencode(_one_line(host.python)) + b"\n"
     with contextlib.ExitStack() as stack:
+        if not host.target:
+            with contextlib.closing(_start(host, [*host.via, "sh", "-c", agent_program.SCRIPT], first)) as channel:
+                yield Connection(host, channel)
+            return
         caller = _caller(host, stack)
-        with contextlib.closing(_start(host, caller.first_command(agent_program.COMMAND), first)) as channel:
-            yield Connection(host, channel, caller)
+        command = agent_program.COMMAND
+        if host.via:
+            command = agent_program.VIA_COMMAND
+            first = os.fsencode("".join(f"{word}\n" for word in (str(len(host.via)), *host.via))) + first
+        with contextlib.closing(_start(host, caller.first_command(command), first)) as channel:
+            yield Connection(host, channel, None if host.via else caller)
 
 
 def _caller(host: Host, stack: contextlib.ExitStack) -> Ssh:
@@ -177,7 +187,9 @@ def _start(host: Host, command: list[str], first: bytes) -> Channel:
     except FileNotFoundError as error:
         raise HostError(
             phrase("{program}: is not installed on this machine", program=command[0]),
-            advice="Install the OpenSSH client (Debian, Ubuntu: openssh-client).",
+            advice="Install the OpenSSH client (Debian, Ubuntu: openssh-client)."
+            if host.target
+            else phrase("Install it, or correct via in [hosts.{host}]: its first word is a program.", host=host.name),
         ) from error
 
 

@@ -53,9 +53,9 @@ def connection_error(host: Host, end: ProcessEnd) -> HostError:
         return UnreachableError(
             phrase("{host}: the connection stands, and nothing answers", host=host.name),
             cause=end.lines or "a start-up file of the login shell may wait for input, or a disk there may hang",
-            advice=phrase("Try it with: ssh {target} true", target=_as_ssh_argument(host)),
+            advice=phrase("Try it with: {command}", command=host.command("true")),
         )
-    if code == 255 and not host.here:
+    if code == 255 and host.target and not host.here:
         return _ssh_error(host, end)
     if code == agent_program.NO_PYTHON:
         return HostError(
@@ -75,12 +75,36 @@ def connection_error(host: Host, end: ProcessEnd) -> HostError:
             cause=end.lines,
             advice="Its Python may lack a part of the standard library; name another one.",
         )
+    if host.via:
+        return _client_error(host, end)
     return HostError(
         phrase("{host}: the login shell there does not run commands", host=host.name),
         cause=end.lines or phrase("it ended with {code} and wrote nothing", code=code),
         advice=phrase(
-            "Look at the user's login shell and its start-up files. This must print ok: ssh {target} echo ok",
-            target=_as_ssh_argument(host),
+            "Look at the user's login shell and its start-up files. This must print ok: {command}",
+            command=host.command("echo", "ok"),
+        ),
+    )
+
+
+_AWAY = re.compile(
+    r"cannot connect to the docker daemon|unable to connect to|connection refused|was refused|no route to host"
+    r"|i/o timeout|handshake timeout|client\.timeout|deadline exceeded|error dialing backend|no such host",
+    re.IGNORECASE,
+)
+"""What docker, podman and kubectl say where it is not the container that is missing, but the way to it."""
+
+
+def _client_error(host: Host, end: ProcessEnd) -> HostError:
+    """The container's client started nothing: there is no such container, it does not run, it has no sh."""
+    kind = UnreachableError if _AWAY.search(end.errors) else HostError
+    return kind(
+        phrase("{host}: {program} starts no program there", host=host.name, program=host.via[0]),
+        cause=end.lines or phrase("it ended with {code} and wrote nothing", code=end.code),
+        advice=phrase(
+            "Look whether the container runs, and at via in [hosts.{host}]. This must print ok: {command}",
+            host=host.name,
+            command=host.command("echo", "ok"),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""A machine that trains, as `[hosts.NAME]` or the command line describes it, and what ssh may be given as its name."""
+"""A machine or container that trains, as `[hosts.NAME]` or the command line describes it, and what ssh may be given."""
 
 from __future__ import annotations
 
@@ -23,14 +23,40 @@ _USER = "._-+@"
 
 
 @dataclass(frozen=True, slots=True)
+class Kubernetes:
+    """What a Ray cluster of KubeRay is to be made of: `[hosts.NAME.kubernetes]`. Each node is one container."""
+
+    image: str
+    nodes: int = 1
+    gpus: int = 8
+    """Of each node."""
+    cpus: int | None = None
+    memory: str | None = None
+    """Of each node, as Kubernetes writes it: `512Gi`."""
+    shm: str = "64Gi"
+    namespace: str | None = None
+    claim: str | None = None
+    """A PersistentVolumeClaim that all nodes mount at `mount`."""
+    mount: str = "/workspace"
+    secret: str | None = None
+    """A Secret of the cluster whose keys become variables."""
+    ray: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """What is known of a host before it is asked. Everything but the name may be left out."""
 
     name: str
     """As the user calls it: a key of `[hosts]`, or what ssh is to be given."""
     target: str
-    """What ssh is given: an alias of its configuration, a host, or user@host."""
+    """What ssh is given: an alias of its configuration, a host, or user@host. Empty where `via` needs no ssh."""
     port: int | None = None
+    via: tuple[str, ...] = ()
+    """The client that starts a program in a container, word by word: `("docker", "exec", "-i", "verl")`.
+
+    It runs on this machine, or on `target` where there is one.
+    """
     path: str | None = None
     """Where the tree is to be there; None: a folder in the home, named as the local one."""
     python: str | None = None
@@ -56,6 +82,7 @@ class Host:
     profile: Profile = "debug"
     script: str | None = None
     """The fork's own script to run as the job, below the tree's root; None: the rendered one."""
+    kubernetes: Kubernetes | None = None
 
     reached_by: tuple[str, ...] = ()
     """Options of the command line that say how to reach it and where its tree is: `--port 2222`."""
@@ -74,6 +101,12 @@ class Host:
     def here(self) -> bool:
         """Whether it is this machine."""
         return self.name == HERE
+
+    def command(self, *words: str) -> str:
+        """The command that a person would run here to have `words` run there."""
+        port = ["-p", str(self.port)] if self.port else []
+        inner = (*self.via, *words)
+        return shlex.join((*("ssh", *port, self.target), *inner) if self.target else inner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from patcher.errors import UkyError
 from patcher.i18n import Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.messages import Refusal
-from patcher.remote.host import HERE, Profile, parse_target
+from patcher.remote.host import HERE, Kubernetes, Profile, parse_target
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
 from patcher.tables.mistakes import KeyPath
-from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapping, text, texts, whole
+from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapping, table, text, texts, whole
 from patcher.worktree import places
 
 TEXTS = ("python", "data", "models", "output")
@@ -29,8 +29,8 @@ def check_hosts(mistakes: Mistakes, path: KeyPath, hosts: object) -> None:
     if not isinstance(hosts, dict) or not all(isinstance(host, dict) for host in hosts.values()):
         mistakes.note(path, "must be tables: [hosts.NAME]")
         return
-    for name, table in hosts.items():
-        check_host(mistakes, (*path, name), table)
+    for name, written in hosts.items():
+        check_host(mistakes, (*path, name), written)
 
 
 def check_host(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> None:
@@ -75,6 +75,11 @@ def _is_line(value: str) -> None:
         raise ValueError(phrase("must have no line break and no other control character"))
 
 
+def _is_absolute(value: str) -> None:
+    if not value.startswith("/"):
+        raise ValueError(phrase("must be an absolute path"))
+
+
 def _lies_in_tree(script: str) -> None:
     path = PurePosixPath(script)
     if path.is_absolute() or ".." in path.parts or script.startswith("~"):
@@ -107,9 +112,34 @@ _IS_VARIABLE = Matching(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "{name!r} is no n
 _IS_CONSTANT = Matching(
     re.compile(r"[A-Z][A-Z0-9_]*"), "{name!r} is no name of a constant: capitals, digits and '_'", "name"
 )
+_IS_NAME = Matching(
+    re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"),
+    "{name!r} is no name in Kubernetes: lower-case letters, digits, '-' and '.'",
+    "name",
+)
+_IS_QUANTITY = Matching(
+    re.compile(r"[1-9][0-9]*(\.[0-9]+)?([kMGTP]|[KMGTP]i)?"), "{text!r} is no amount in Kubernetes: 512Gi", "text"
+)
+KUBERNETES: Shape[Kubernetes] = Shape(
+    Kubernetes,
+    {
+        "image": text(_is_line),
+        "nodes": whole(1),
+        "gpus": whole(8),
+        "cpus": whole(None),
+        "memory": text(_IS_QUANTITY, default=None),
+        "shm": text(_IS_QUANTITY, default="64Gi"),
+        "namespace": text(_IS_NAME, default=None),
+        "claim": text(_IS_NAME, default=None),
+        "mount": text(_is_line, _is_absolute, default="/workspace"),
+        "secret": text(_IS_NAME, default=None),
+        "ray": text(_is_line, default=None),
+    },
+)
 _FIELDS = {
     "ssh": text(_is_target, default=None),
     "port": whole(None, most=65535),
+    "via": texts(_is_line),
     "path": text(_is_path, default=None),
     **{key: text(_is_line, default=None) for key in TEXTS},
     "profile": choice(get_args(Profile), default=None),
@@ -120,8 +150,9 @@ _FIELDS = {
     "env": mapping(_IS_VARIABLE, lambda _, value: _is_line(value)),
     "secrets": texts(_IS_VARIABLE),
     "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),
+    "kubernetes": table(KUBERNETES, default=None),
 }
 HOST: Shape[dict[str, Any]] = Shape(dict, _FIELDS)
 THIS_MACHINE: Shape[dict[str, Any]] = Shape(
-    dict, {**_FIELDS, **dict.fromkeys(("ssh", "port"), Field(_not_here, None, None))}
+    dict, {**_FIELDS, **dict.fromkeys(("ssh", "port", "via"), Field(_not_here, None, None))}
 )

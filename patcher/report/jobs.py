@@ -223,4 +223,8 @@ def _tmux(host: Host, job: Job) -> str:
     if host.here:
         return inner
     port = ["-p", str(host.port)] if host.port else []
-    return shlex.join(["ssh", *port, "-t", host.target, inner])
+    shell = ["ssh", *port, "-t", host.target] if host.target else []
+    if not host.via:
+        return shlex.join([*shell, inner])
+    client = [*("-it" if word == "-i" else word for word in host.via), "sh", "-c", inner]
+    return shlex.join([*shell, shlex.join(client)] if shell else client)

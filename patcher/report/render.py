@@ -22,6 +22,8 @@ _OUTCOMES = {
 
 def diff_of(shown: RenderedOnHost) -> str:
     """From what is there to what is rendered; empty where they are the same."""
+    if shown.written is None:
+        return ""
     there = shown.written.there
     if there is None and shown.written.outcome == "unchanged":
         return ""
@@ -29,12 +31,13 @@ def diff_of(shown: RenderedOnHost) -> str:
 
 
 def as_json(shown: RenderedOnHost, *, wrote: bool) -> dict[str, Any]:
+    outcome = shown.written.outcome if shown.written is not None else None
     return {
         "host": shown.host,
         "file": shown.file.path,
         "mode": f"{shown.file.mode:o}",
-        "state": shown.written.outcome,
-        "written": [shown.file.path] if wrote and shown.written.outcome in ("written", "updated") else [],
+        "state": outcome,
+        "written": [shown.file.path] if wrote and outcome in ("written", "updated") else [],
         "notes": [str(note) for note in shown.file.notes],
         "diff": diff_of(shown),
         "text": shown.file.text,
@@ -55,6 +58,7 @@ def difference_report(shown: RenderedOnHost) -> Iterator[Part]:
 
 def written_report(shown: RenderedOnHost) -> Iterator[Part]:
     """How writing ended; a file that stays is shown with what it differs in."""
+    assert shown.written is not None
     yield from _notes(shown)
     tongue = language()
     yield Lines(show(phrase(_OUTCOMES[shown.written.outcome], path=shown.file.path), tongue))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.messages import Refusal
-from patcher.remote.host import HERE, Host, parse_target
+from patcher.remote.host import HERE, Host, Kubernetes, parse_target
 from patcher.remote.host_table import TEXTS, check_host, check_path
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value, learn
@@ -51,6 +52,9 @@ def find_host(config: Config, name: str, **given: Any) -> Host:
         require_trust(config, merged["python"])
     if name == HERE and merged.get("setup"):
         title = phrase("uky-patch.toml names a command for this machine: {line}", line=merged["setup"][0])
+        _require_trust(config, title, phrase("Say once that you trust this tree: uky-patch trust"))
+    if merged.get("via") and not {"ssh"} & {*merged, *table}:
+        title = phrase("uky-patch.toml names a command for this machine: {line}", line=shlex.join(merged["via"]))
         _require_trust(config, title, phrase("Say once that you trust this tree: uky-patch trust"))
     for key, value in table.items():
         if key in ("env", "constants"):
@@ -178,6 +182,8 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
     else:
         target = parse_target(table.get("ssh", name))
         ssh, port = target.ssh, port or target.port
+        if table.get("via") and "ssh" not in table:
+            ssh, port = "", None
     plain: dict[str, str] = {}
     secrets: dict[str, str] = {}
     for variable, value in table.get("env", {}).items():
@@ -189,6 +195,7 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         name=name,
         target=ssh,
         port=port,
+        via=tuple(table.get("via", ())),
         constants=dict(table.get("constants", {})),
         env=plain,
         secrets={**secrets, **{variable: os.environ[variable] for variable in wanted if variable in os.environ}},
@@ -198,6 +205,8 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         include=tuple(path.rstrip("/") for path in table.get("include", ())),
     )
     learn(host.secrets.values())
+    if "kubernetes" in table:
+        host = replace(host, kubernetes=Kubernetes(**table["kubernetes"]))
     others = {key: table[key] for key in (*TEXTS, "path", "profile", "script") if key in table}
     return replace(host, **others)
 

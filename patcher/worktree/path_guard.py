@@ -18,6 +18,7 @@ FOLDER = ".uky-patch"
 HOST = FOLDER + "/host"
 INCOMING = HOST + "/incoming"
 PARTIAL = HOST + "/partial"
+DIGESTS = HOST + "/digests.json"
 _OURS_ALONE = frozenset(("host", "lock", "journal.json", "staged"))
 _RESERVED = (FOLDER, ".git")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable
 from patcher.messages import Refusal, phrase
 from patcher.remote.agent.place import root as root_of
 from patcher.worktree import disk, hashing, manifest, os_errors, path_guard, placement
+from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.manifest import Entry, Manifest
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ def compare(request: Request) -> dict[str, Any]:
     if locked:
         placement.recover(root)
     last = manifest.read(root)
-    found = differ(root, wanted, last)
+    cache = DigestCache(root, os.path.join(root, path_guard.DIGESTS))
+    found = differ(root, wanted, last, known=cache)
+    if locked and last is not None:
+        cache.save()
     earlier = request.kept.get("comparison")
     comparison = request.kept["comparison"] = Comparison(wanted, last, found, earlier.number + 1 if earlier else 1)
     if locked and found.nothing:
@@ -91,12 +95,21 @@ def _check(wanted: Manifest) -> None:
             folder = os.path.dirname(folder)
 
 
-def differ(root: str, wanted: Manifest, last: Manifest | None, only: Iterable[str] | None = None) -> Difference:
-    """Compare by content. `only`: of what is wanted these paths alone. Raises Refusal for what is in the way."""
+def differ(
+    root: str,
+    wanted: Manifest,
+    last: Manifest | None,
+    only: Iterable[str] | None = None,
+    known: DigestCache | None = None,
+) -> Difference:
+    """Compare by content. `only`: of what is wanted these paths alone. Raises Refusal for what is in the way.
+
+    `known`: digests of files that have not changed since they were read; without it all are read.
+    """
     before = last.files if last else {}
     ground = path_guard.PathGuard(root)
     found = Difference()
-    look = _Look(root, before)
+    look = _Look(root, before, known)
     obstacles: set[str] = set()
     folders: list[str] = []
     doubtful: list[str] = []
@@ -136,7 +149,8 @@ def differ(root: str, wanted: Manifest, last: Manifest | None, only: Iterable[st
 class _Look:
     """Files and links that are there; contents are read where size alone does not decide."""
 
-    def __init__(self, root: str, before: dict[str, Entry]) -> None:
+    def __init__(self, root: str, before: dict[str, Entry], known: DigestCache | None = None) -> None:
+        self._known = known
         self._root = root
         self._before = before
         self._there: dict[str, os.stat_result] = {}
@@ -150,7 +164,8 @@ class _Look:
             self._unread.append(path)
 
     def read(self) -> None:
-        self._digests, _ = hashing.digests(self._root, self._unread)
+        known = self._known
+        self._digests, _ = known.digests(self._unread) if known else hashing.digests(self._root, self._unread)
 
     def matches(self, path: str, entry: Entry | None) -> bool:
         """Whether what is at `path` has the content, or as a link the target, of `entry`."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Message, phrase, why
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import files, hashing, manifest
+from patcher.worktree import files, hashing, manifest, path_guard
+from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _LEDGER = os.path.join(".uky-patch", "ledger.json")
 def verify(request: Request) -> dict[str, Any]:
     """Read every file of the manifest in the body again, and count the lines with the mark `word` in those of `marked`.
 
+    With `stamps` files that have not changed since they were read are not read again.
     Answers `wrong`: why, by path; `marks`: lines by record, by path; `ledger`: the records that it names, None where
     it is not there, or what is wrong with it.
     """
@@ -27,14 +29,16 @@ def verify(request: Request) -> dict[str, Any]:
     wanted = manifest.unpack(request.body).files
     marked = request.args["marked"]
     return {
-        "wrong": _wrong(root, wanted),
+        "wrong": _wrong(root, wanted, stamps=bool(request.args.get("stamps"))),
         "marks": {path: _marks(root, path, request.args["word"]) for path in marked},
         "ledger": _ledger(root),
     }
 
 
-def _wrong(root: str, wanted: dict[str, manifest.Entry]) -> dict[str, Message]:
-    found, failed = hashing.digests(root, (path for path, entry in wanted.items() if entry.link is None))
+def _wrong(root: str, wanted: dict[str, manifest.Entry], *, stamps: bool) -> dict[str, Message]:
+    paths = [path for path, entry in wanted.items() if entry.link is None]
+    known = DigestCache(root, os.path.join(root, path_guard.DIGESTS))
+    found, failed = known.digests(paths) if stamps else hashing.digests(root, paths)
     wrong = {path: _missing(error) for path, error in failed.items()}
     for path, entry in wanted.items():
         if entry.link is not None:
