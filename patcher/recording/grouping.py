@@ -18,8 +18,17 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceFunction,
     ReplaceLines,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SetRequirement,
+    SetValue,
 )
+from patcher.rewrite.words import name_of
 
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _MOST = 8
@@ -111,5 +120,13 @@ def _kind(edit: Edit) -> Hashable | None:
             return ("add", call, new)
         case Replace(pattern=pattern, replacement=replacement):
             return ("replace", pattern, replacement)
-        case Insert() | ReplaceLines():
+        case SetDefault(parameter=name, old=old, new=new):
+            return ("default", name, old, new)
+        case SetValue(key=key, old=old, new=new):
+            return ("value", key, old, new)
+        case SetRequirement(old=old, new=new):
+            return ("requirement", name_of(new or old or ""))
+        case SetDecorator(old=old, new=new) | SetBase(old=old, new=new) | SetParameter(old=old, new=new):
+            return (type(edit).__name__, old, new)
+        case Insert() | ReplaceLines() | ReplaceFunction() | SetEntry():
             return None

@@ -31,7 +31,15 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceFunction,
     ReplaceLines,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SetRequirement,
+    SetValue,
 )
 from patcher.rewrite.lines import markers_of_hunk
 from patcher.rewrite.marker import line_markers, marker_pattern
@@ -41,6 +49,7 @@ from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import HANDLERS, IMPORTS, TRIES, statements, walk
+from patcher.rewrite.values import markers_of_value
 
 _SMALL = 12
 """The most lines of a `try` or `if` that is taken to be there for the edit in it."""
@@ -56,6 +65,8 @@ def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
     if isinstance(edit, ReplaceLines):
         return markers_of_hunk(source, edit, word)
+    if isinstance(edit, (SetValue, SetRequirement)):
+        return markers_of_value(source, edit, word)
     code = parse(source)
     if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
         return frozenset()
@@ -215,5 +226,11 @@ def _texts(edit: Edit) -> Sequence[str]:
             return [old.rpartition(".")[2], new.rpartition(".")[2]]
         case Replace(pattern=wanted, replacement=replacement):
             return [wanted, replacement]
-        case Insert(code=text) | ReplaceLines(hunk=text):
+        case Insert(code=text) | ReplaceLines(hunk=text) | ReplaceFunction(code=text):
             return [text]
+        case SetDefault(parameter=name):
+            return [name]
+        case SetEntry(key=key, old=old, new=new):
+            return [text for text in (key, old, new) if text]
+        case SetParameter() | SetDecorator() | SetBase() | SetValue() | SetRequirement():
+            return [text for text in (edit.old, edit.new) if text]
