@@ -141,7 +141,7 @@ def edits_of_entries(
         {name_of(code, node): node for node in containers(code, [*walk(statement)])}
         for code, statement in ((base, old), (fork, new))
     ]
-    for name, one in sides[0].items():
+    for name, one in reversed(sides[0].items()):  # From the inside out: the smallest container that differs.
         two = sides[1].get(name)
         if two is None or type(one) is not type(two) or equal(one, two):
             continue

@@ -210,6 +210,13 @@ def test_entries_fields_and_whole_functions(old: str, new: str, kinds_found: set
     assert {kind.__name__ for kind in kinds_found} & set(kinds(found))
 
 
+def test_an_entry_of_a_dictionary_in_another_is_said_by_itself() -> None:
+    (made,) = recorded(TABLES, TABLES.replace('"WARN"', '"INFO"')).made
+    assert made.edits == (
+        SetEntry(file="verl/server.py", container="env_vars", key='"NCCL_DEBUG"', old='"WARN"', new='"INFO"'),
+    )
+
+
 @pytest.mark.parametrize(
     ("file", "before", "after", "kind"),
     [
