@@ -8,7 +8,7 @@ import libcst as cst
 
 from patcher.plan.replay import Workspace
 from patcher.records.model import Example, Record
-from patcher.rewrite.edits import Edit, Mark
+from patcher.rewrite.edits import Edit, Mark, TextEdit
 from patcher.rewrite.engine import locate
 from patcher.rewrite.names import aliases
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Unparseable
@@ -60,6 +60,8 @@ def examples(
 def _anchors(code: Source, edits: Sequence[Edit], mark: Mark) -> list[cst.CSTNode]:
     found: dict[int, cst.CSTNode] = {}
     for edit in edits:
+        if isinstance(edit, TextEdit):
+            continue  # It is about text, and not about nodes.
         for anchor in settle(code, locate(code, code.within(edit.within), edit, mark)).anchors:
             if not isinstance(anchor.node, cst.Module):
                 statement = code.statement(anchor.node)

@@ -9,7 +9,19 @@ from collections.abc import Collection, Sequence
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.recording.base import Fix
 from patcher.recording.grouping import Piece
-from patcher.rewrite.edits import AddArgument, Edit, Insert, MoveImport, RemoveArgument, RenameArgument, RenameAttribute
+from patcher.rewrite.edits import (
+    AddArgument,
+    Edit,
+    Insert,
+    MoveImport,
+    RemoveArgument,
+    RenameArgument,
+    RenameAttribute,
+    SetDefault,
+    SetRequirement,
+    SetValue,
+)
+from patcher.rewrite.words import name_of
 
 _LONGEST_ID = 48
 _DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
@@ -72,6 +84,10 @@ def _moved(edit: Edit) -> str:
     match edit:
         case MoveImport(new=new):
             return new.rpartition(".")[2]
+        case SetDefault(parameter=name) | SetValue(key=name):
+            return name.rpartition(".")[2]
+        case SetRequirement(old=old, new=new):
+            return name_of(new or old or "")
         case _:
             return ""
 
@@ -90,6 +106,12 @@ def _of_edit(edit: Edit) -> Phrase | None:
             return phrase("Use {new} in place of {old}", new=new, old=old)
         case Insert(file=file, code=code) if names := _DEFINED.findall(code):
             return phrase("Add {names} to {file}", names=", ".join(names), file=file.rpartition("/")[2])
+        case SetDefault(parameter=name, new=str() as new, within=scope):
+            return phrase("Let {name} of {scope} be {new} by default", name=name, scope=scope, new=new)
+        case SetValue(key=key, new=str() as new, file=file):
+            return phrase("Set {key} to {new} in {file}", key=key, new=new, file=file.rpartition("/")[2])
+        case SetRequirement(new=str() as new, file=file):
+            return phrase("Require {new} in {file}", new=new, file=file.rpartition("/")[2])
         case _:
             return None
 

@@ -13,8 +13,10 @@ this is in, on both sides:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 import libcst as cst
 from libcst import CSTNode
@@ -26,6 +28,12 @@ from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENTS, equal
 
 Lines = tuple[int, int]
 """Lines of a text from the first up to before the last, counted from 0."""
+
+
+_ANEW = 2
+"""Changes of one function from which on it may have been written anew. A guess."""
+_KEPT = 0.5
+"""The share of its lines that such a function keeps at most: difflib's ratio. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,41 @@ def changes(base: Source, fork: Source) -> Iterator[Hunk | Change]:
     before, after = split(base.text), split(fork.text)
     comparison = _Comparison(base, fork, before, after)
     yield from comparison.changes()
+
+
+def whole_functions(base: Source, fork: Source, found: Sequence[Hunk | Change]) -> list[Hunk | Change]:
+    """The same changes, those of a function that was written anew as one."""
+    counted = Counter(one.within for one in found if isinstance(one, Change) and one.within is not None)
+    made: list[Hunk | Change] = list(found)
+    for name in (name for name, count in counted.items() if count >= _ANEW):
+        old, new = (code.within(name) for code in (base, fork))
+        if len(old) != 1 or len(new) != 1 or not all(isinstance(one[0], cst.FunctionDef) for one in (old, new)):
+            continue
+        before = [line.strip() for line in split(base.code(old[0])) if line.strip()]
+        after = [line.strip() for line in split(fork.code(new[0])) if line.strip()]
+        if SequenceMatcher(None, before, after, autojunk=False).ratio() >= _KEPT:
+            continue
+        runs = _run(base, old[0]), _run(fork, new[0])
+        whole = Hunk(lines_of(base, runs[0]), lines_of(fork, runs[1]))
+        inside = [one for one in made if _overlap(one, whole)]
+        if all(_inside(one, whole) for one in inside):
+            above = name.rpartition(".")[0] or None
+            at = made.index(inside[0])
+            made = [one for one in made if one not in inside]
+            made.insert(at, Change(whole, runs[0], runs[1], above))
+    return made
+
+
+def _run(code: Source, statement: CSTNode) -> Run:
+    block = code.parents[id(statement)]
+    assert isinstance(block, BLOCKS)
+    index = next(i for i, item in enumerate(block.body) if item is statement)
+    return Run(block, index, index + 1)
+
+
+def _inside(one: Hunk | Change, other: Hunk) -> bool:
+    hunk = one.hunk if isinstance(one, Change) else one
+    return all(b[0] <= a[0] and a[1] <= b[1] for a, b in ((hunk.old, other.old), (hunk.new, other.new)))
 
 
 class _Comparison:

@@ -12,6 +12,7 @@ from typing import Any
 import libcst as cst
 from libcst import CSTNode
 
+from patcher.recording.declared import edits_of_definition, edits_of_entries, whole_function
 from patcher.recording.hunks import Change
 from patcher.rewrite import names
 from patcher.rewrite.edits import (
@@ -37,6 +38,8 @@ def edits_for(file: str, base: Source, fork: Source, change: Change) -> Iterator
     if old and new:
         yield from _moved_imports(file, old, new)
         if len(old) == len(new) == 1:
+            yield from edits_of_definition(file, base, fork, old[0], new[0], change.within)
+            yield from edits_of_entries(file, base, fork, old[0], new[0], change.within)
             yield from _inside(file, base, change, old[0], new[0])
         yield from _replaced(file, base, fork, change)
     elif new:
@@ -199,6 +202,8 @@ def _replaced(file: str, base: Source, fork: Source, change: Change) -> Iterator
     if len(old) == len(new) == 1 and (headers := _headers(base, fork, old[0], new[0])) is not None:
         yield (Replace(**place, pattern=headers[0], replacement=headers[1]),)
     made = _without_shared_comments(fork, old, new)
+    if len(old) == len(new) == 1 and (whole := whole_function(file, base, made, old[0], new[0])) is not None:
+        yield (whole,)
     yield (Replace(**place, pattern=code_of(base, old, bare=True), replacement=made),)
     # The same statements stand there several times: with the one before or behind them, once.
     body, first, last = change.old.block.body, change.old.first, change.old.last

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from patcher.i18n import Phrase, phrase
-from patcher.recording.hunks import Change, Hunk, changes, joined, line_hunks
+from patcher.recording.declared import header_edits
+from patcher.recording.hunks import Change, Hunk, changes, joined, line_hunks, whole_functions
 from patcher.recording.inferring import edits_for
+from patcher.recording.keyed_values import edits_for_lines
 from patcher.recording.texts import same, split, split_whole
 from patcher.rewrite import rewrite
 from patcher.rewrite.edits import Edit, Mark, ReplaceLines
 from patcher.rewrite.outcome import AlreadyDone, Rewritten, Unparseable
 from patcher.rewrite.source import parse
+from patcher.rewrite.syntax import SCOPES
 
 UNMARKED = Mark("recorded", "UkyRecording", "unmarked")
 """Makes edits without a marker. Its word is one that no text has, so that no comment of the text counts as a marker."""
@@ -57,10 +60,11 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     for one, hunk in zip(found, hunks, strict=True):
         if not any(line.strip() for line in (*before[slice(*hunk.old)], *after[slice(*hunk.new)])):
             continue  # Blank lines alone are no change.
-        specific = isinstance(one, Change) and not one.comments_alone
-        edits = next(proven_edits(file, base, fork, one), None) if specific else None  # type: ignore[arg-type]
+        edits = (
+            None if isinstance(one, Change) and one.comments_alone else next(proven_edits(file, base, fork, one), None)
+        )
         if edits is not None:
-            made.append(Made(hunk, one.within, edits))  # type: ignore[union-attr]
+            made.append(Made(hunk, one.within if isinstance(one, Change) else None, edits))
             continue
         lines = _in_lines(file, base, fork, one, hunks, made)
         if lines is None:
@@ -75,13 +79,13 @@ def changes_of(file: str, base: str, fork: str) -> list[Hunk | Change]:
     if file.endswith(".py"):
         one, two = parse(base), parse(fork)
         if not isinstance(one, Unparseable) and not isinstance(two, Unparseable):
-            return list(changes(one, two))
+            return whole_functions(one, two, list(changes(one, two)))
     return list(line_hunks(split(base), split(fork)))
 
 
 def _why(file: str, one: Hunk | Change) -> Phrase:
     if not file.endswith(".py"):
-        return phrase("the file is no Python")
+        return phrase("it is no value of one key in YAML, TOML or a shell script, and no requirement")
     if isinstance(one, Hunk) or one.comments_alone:
         return phrase("it changes comments alone, or what is no whole statement")
     return phrase("no edit of syntax has its place there once and gives the same")
@@ -119,19 +123,47 @@ def _of_comments(one: Hunk | Change, before: Sequence[str], after: Sequence[str]
     return all(not line.strip() or line.lstrip().startswith("#") for line in lines)
 
 
-def proven_edits(file: str, base: str, fork: str, change: Change) -> Iterator[tuple[Edit, ...]]:
+def proven_edits(file: str, base: str, fork: str, change: Hunk | Change) -> Iterator[tuple[Edit, ...]]:
     """Those of the possible edits that make this change and no other, the most specific first."""
-    one, two = parse(base), parse(fork)
-    assert not isinstance(one, Unparseable)
-    assert not isinstance(two, Unparseable)
-    expected = with_hunks(base, fork, [change.hunk])
-    for edits in edits_for(file, one, two, change):
+    expected = with_hunks(base, fork, [change.hunk if isinstance(change, Change) else change])
+    for edits in _possible(file, base, fork, change):
         made = applied(base, edits)
-        if made is None or not same(made, expected, is_python=True):
+        if made is None or not same(made, expected, is_python=file.endswith(".py")):
             continue
         # A record whose work is not recognised would be made again on a tree that has it by hand.
         if all(_is_done(made, edit) for edit in edits):
             yield edits
+
+
+def _possible(file: str, base: str, fork: str, one: Hunk | Change) -> Iterator[tuple[Edit, ...]]:
+    yield from edits_for_lines(file, base, fork, one.hunk if isinstance(one, Change) else one)
+    if isinstance(one, Change):
+        code, other = parse(base), parse(fork)
+        assert not isinstance(code, Unparseable)
+        assert not isinstance(other, Unparseable)
+        yield from _header_and_body(file, base, fork, one)
+        yield from edits_for(file, code, other, one)
+
+
+def _header_and_body(file: str, base: str, fork: str, change: Change) -> Iterator[tuple[Edit, ...]]:
+    """Of a function or class that differs in its header and in its body, the edits of both.
+
+    def run(self, limit):           def run(self, limit, timeout=600):      set-parameter
+        wait(limit)                     wait(limit, timeout)                replace
+    """
+    code, other = parse(base), parse(fork)
+    assert not isinstance(code, Unparseable)
+    assert not isinstance(other, Unparseable)
+    old, new = change.old.items, change.new.items
+    if len(old) != 1 or len(new) != 1 or type(old[0]) is not type(new[0]) or not isinstance(old[0], SCOPES):
+        return
+    header = header_edits(file, code, other, old[0], new[0])
+    between = applied(base, header) if header else None
+    if between is None:
+        return
+    rest = edits_of_file(file, between, with_hunks(base, fork, [change.hunk]))
+    if not rest.refused and rest.made and all(one.specific for one in rest.made):
+        yield (*header, *(edit for one in rest.made for edit in one.edits))
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str | None:
@@ -234,11 +266,8 @@ def _ways(file: str, base: str, fork: str, one: Made, changes: Sequence[Hunk | C
     yield one
     if not one.specific:
         return
-    change = next(change for change in changes if isinstance(change, Change) and change.hunk == one.hunk)
-    code, other = parse(base), parse(fork)
-    assert not isinstance(code, Unparseable)
-    assert not isinstance(other, Unparseable)
-    for edits in edits_for(file, code, other, change):
+    change = next(other for other in changes if (other.hunk if isinstance(other, Change) else other) == one.hunk)
+    for edits in _possible(file, base, fork, change):
         if edits != one.edits and (made := applied(base, edits)) is not None and all(_is_done(made, e) for e in edits):
             yield Made(one.hunk, one.within, edits)
     hunks = [change.hunk if isinstance(change, Change) else change for change in changes]

@@ -17,7 +17,7 @@ from patcher.recording.inferring import code_of
 from patcher.records.model import Example, Record, When
 from patcher.records.writing import written
 from patcher.rewrite import names
-from patcher.rewrite.edits import Edit, Mark, MoveImport, RenameArgument, Replace
+from patcher.rewrite.edits import Mark, MoveImport, RenameArgument, Replace, SyntaxEdit
 from patcher.rewrite.engine import locate
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.source import Source, parse
@@ -115,7 +115,7 @@ def _first(run: Run) -> cst.CSTNode:
     return line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
 
 
-def _edits(file: str, within: str | None, code: Source, run: Run, line: int) -> Iterator[Edit]:
+def _edits(file: str, within: str | None, code: Source, run: Run, line: int) -> Iterator[SyntaxEdit]:
     """What the statement may be edited by, the most specific first; what is new in it is still the old."""
     statement = run.items[0]
     for node in only(walk(statement), cst.ImportFrom):
@@ -133,7 +133,7 @@ def _edits(file: str, within: str | None, code: Source, run: Run, line: int) -> 
     yield Replace(file=file, within=within, pattern=text, replacement=text)
 
 
-def _is_unique(code: Source, edit: Edit) -> bool:
+def _is_unique(code: Source, edit: SyntaxEdit) -> bool:
     """Whether the edit has one place. One that changes nothing counts as made, and not as to be made."""
     sites = locate(code, code.within(edit.within), edit, Mark("", "UkyRecording"))
     return len(sites.anchors) + len(sites.effects) == 1

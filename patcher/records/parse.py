@@ -33,10 +33,21 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceFunction,
     ReplaceLines,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SetRequirement,
+    Setting,
+    SetValue,
     Style,
     Where,
 )
+from patcher.rewrite.pattern import check_base, check_definition, check_parameter
+from patcher.rewrite.words import check_requirement
 from patcher.tables.mistakes import KeyPath, Mistake
 from patcher.tables.shapes import (
     READ_ELSEWHERE,
@@ -81,6 +92,24 @@ def _check_insert(mistakes: Mistakes, path: KeyPath, edit: Insert, written: Mapp
         mistakes.note((*path, "code"), phrase("${name} is bound by no metavariable of the anchor", name=name))
 
 
+def _check_setting(mistakes: Mistakes, path: KeyPath, edit: Setting, written: Mapping[str, Any]) -> None:
+    if "old" not in written and "new" not in written:
+        mistakes.note((*path, "new"), "is missing; an edit needs old, new or both")
+    elif edit.old == edit.new:
+        mistakes.note((*path, "new"), "is the same as old")
+    if isinstance(edit, (SetDefault, SetParameter, SetDecorator, SetBase)) and edit.within is None:
+        mistakes.note((*path, "within"), "is missing; it names the function or class")
+    if "behind" in written and "old" in written:
+        mistakes.note((*path, "behind"), "is for what is added, without old")
+    if isinstance(edit, SetValue) and edit.file.endswith((".sh", ".bash")) and edit.old is None is edit.behind:
+        mistakes.note((*path, "behind"), "is missing; in a script it tells where a new one stands")
+
+
+def _check_function(mistakes: Mistakes, path: KeyPath, edit: ReplaceFunction, written: Mapping[str, Any]) -> None:  # noqa: ARG001
+    if edit.within is None:
+        mistakes.note((*path, "within"), "is missing; it names the function or class")
+
+
 def _unbound(replacement: str, pattern: str) -> list[str]:
     """The metavariables that a replacement uses and its pattern does not bind: `g($Y)` for `f($X)`."""
     return sorted(metavariables(replacement) - metavariables(pattern))
@@ -100,6 +129,12 @@ def _edit(
     }
     return Shape(make, {**place, **fields, "count": whole(1)}, rule)
 
+
+_TEXT_PLACE = {
+    "file": text(is_tree_path),
+    "verl": text(is_specifier, default=None),
+    "kind": READ_ELSEWHERE,
+}
 
 EDIT = OneOf(
     "kind",
@@ -128,14 +163,69 @@ EDIT = OneOf(
             anchor=text(check_pattern, default=None),
             code=text(check_code),
         ),
+        "set-default": _edit(
+            SetDefault,
+            _check_setting,
+            parameter=text(is_name),
+            old=text(check_value, default=None),
+            new=text(check_value, default=None),
+        ),
+        "set-parameter": _edit(
+            SetParameter,
+            _check_setting,
+            old=text(check_parameter, default=None),
+            new=text(check_parameter, default=None),
+            behind=text(default=None),
+        ),
+        "set-decorator": _edit(
+            SetDecorator,
+            _check_setting,
+            old=text(check_value, default=None),
+            new=text(check_value, default=None),
+            behind=text(check_value, default=None),
+        ),
+        "set-base": _edit(
+            SetBase,
+            _check_setting,
+            old=text(check_base, default=None),
+            new=text(check_base, default=None),
+            behind=text(check_base, default=None),
+        ),
+        "set-entry": _edit(
+            SetEntry,
+            _check_setting,
+            container=text(is_name),
+            key=text(check_value, default=None),
+            old=text(check_value, default=None),
+            new=text(check_value, default=None),
+            behind=text(check_value, default=None),
+        ),
+        "replace-function": _edit(ReplaceFunction, _check_function, was=text(), code=text(check_definition)),
+        "set-value": Shape(
+            SetValue,
+            {
+                **_TEXT_PLACE,
+                "key": text(),
+                "old": text(blank=True, default=None),
+                "new": text(blank=True, default=None),
+                "behind": text(default=None),
+                "comment": text(default=None),
+            },
+            _check_setting,
+        ),
+        "set-requirement": Shape(
+            SetRequirement,
+            {
+                **_TEXT_PLACE,
+                "old": text(check_requirement, default=None),
+                "new": text(check_requirement, default=None),
+                "behind": text(check_requirement, default=None),
+            },
+            _check_setting,
+        ),
         "diff": Shape(
             ReplaceLines,
-            {
-                "file": text(is_tree_path),
-                "verl": text(is_specifier, default=None),
-                "kind": READ_ELSEWHERE,
-                "hunk": text(check_hunk),
-            },
+            {**_TEXT_PLACE, "hunk": text(check_hunk)},
         ),
     },
 )

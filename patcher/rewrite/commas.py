@@ -1,4 +1,4 @@
-"""Take an item out of a list with commas, or put one behind it, in the style that the list is written in."""
+"""Take an item out of a list with commas, or put one into it, in the style that the list is written in."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import libcst as cst
+from libcst import CSTNode
 
-Item: TypeAlias = cst.Arg | cst.ImportAlias
+Item: TypeAlias = (
+    cst.Arg | cst.ImportAlias | cst.BaseElement | cst.BaseDictElement | cst.Param | cst.ParamSlash | cst.ParamStar
+)
+Brackets: TypeAlias = cst.List | cst.Set | cst.Dict | cst.Tuple
 Space: TypeAlias = cst.BaseParenthesizableWhitespace
 NOTHING = cst.SimpleWhitespace("")
 
@@ -54,6 +58,84 @@ def to_import(node: cst.ImportFrom, items: Items) -> cst.ImportFrom:
     else:
         rpar = rpar.with_changes(whitespace_before=items.behind)
     return node.with_changes(names=[*most, last], lpar=lpar, rpar=rpar)
+
+
+_BRACKETS: dict[type[cst.CSTNode], tuple[str, str]] = {
+    cst.List: ("lbracket", "rbracket"),
+    cst.Set: ("lbrace", "rbrace"),
+    cst.Dict: ("lbrace", "rbrace"),
+}
+
+
+def of_brackets(node: Brackets) -> Items:
+    """The elements of a list, set, dictionary, or tuple in parentheses."""
+    if isinstance(node, cst.Tuple):
+        before, after = node.lpar[0].whitespace_after, node.rpar[-1].whitespace_before
+    else:
+        left, right = (getattr(node, name) for name in _BRACKETS[type(node)])
+        before, after = left.whitespace_after, right.whitespace_before
+    if not node.elements:
+        return Items((), NOTHING, before if _has_comment(before) else NOTHING)
+    return Items(tuple(node.elements), before, after)  # Also behind a last comma, other than in a call.
+
+
+def to_brackets(node: Brackets, items: Items) -> Brackets:
+    elements = list(items.items)
+    before, after = items.before, items.behind
+    if elements and isinstance(last := elements[-1], CSTNode) and isinstance(last.comma, cst.Comma):
+        elements[-1] = last.with_changes(comma=last.comma.with_changes(whitespace_after=NOTHING))
+    if isinstance(node, cst.Tuple):
+        left = node.lpar[0].with_changes(whitespace_after=before)
+        right = node.rpar[-1].with_changes(whitespace_before=after)
+        return node.with_changes(elements=elements, lpar=[left, *node.lpar[1:]], rpar=[*node.rpar[:-1], right])
+    one, two = _BRACKETS[type(node)]
+    changes = {
+        one: getattr(node, one).with_changes(whitespace_after=before),
+        two: getattr(node, two).with_changes(whitespace_before=after),
+    }
+    return node.with_changes(elements=elements, **changes)
+
+
+_GROUPS = ("posonly_params", "posonly_ind", "params", "star_arg", "kwonly_params", "star_kwarg")
+
+
+def of_parameters(function: cst.FunctionDef) -> Items:
+    """The parameters of a function as they stand in the text, with `/` and `*`."""
+    found: list[Item] = []
+    for name in _GROUPS:
+        part = getattr(function.params, name)
+        found += part if isinstance(part, (list, tuple)) else [part] if isinstance(part, CSTNode) else []  # type: ignore[list-item]
+    behind = NOTHING
+    if found and isinstance(found[-1], cst.Param):
+        behind = _behind(found[-1], found[-1].whitespace_after_param)  # type: ignore[assignment]
+    return Items(tuple(found), function.whitespace_before_params, behind)
+
+
+def to_parameters(function: cst.FunctionDef, items: Items) -> cst.FunctionDef:
+    """The function with these parameters: what stands behind `*` or `*args` is for keywords alone."""
+    of = function.params
+    slash = next((i for i, item in enumerate(items.items) if isinstance(item, cst.ParamSlash)), None)
+    groups: dict[str, list[Item]] = {name: [] for name in _GROUPS}
+    before = items.before
+    for index, item in enumerate(items.items):
+        if index == len(items.items) - 1:
+            item = _ended(item, items.behind, "whitespace_after_param") if isinstance(item, cst.Param) else item
+        elif isinstance(item, cst.Param):
+            item = item.with_changes(whitespace_after_param=NOTHING)
+        if isinstance(item, cst.ParamSlash):
+            groups["posonly_ind"].append(item)
+        elif isinstance(item, cst.ParamStar) or (isinstance(item, cst.Param) and item.star == "*"):
+            groups["star_arg"].append(item)
+        elif isinstance(item, cst.Param) and item.star == "**":
+            groups["star_kwarg"].append(item)
+        elif slash is not None and index < slash:
+            groups["posonly_params"].append(item)
+        else:
+            groups["kwonly_params" if groups["star_arg"] else "params"].append(item)
+    single = {name: groups[name][0] if groups[name] else getattr(cst.Parameters(), name) for name in _GROUPS[1::2]}
+    several = {name: groups[name] for name in _GROUPS[::2]}
+    several.pop("posonly_ind", None)
+    return function.with_changes(params=of.with_changes(**several, **single), whitespace_before_params=before)
 
 
 def _behind(last: Item, without: Space) -> Space:
@@ -117,6 +199,27 @@ def without(items: Items, gone: int) -> Items:
     return replace(items, items=tuple(all_))
 
 
+def replaced(items: Items, index: int, new: Item) -> Items:
+    """Another item in the place of one, with its comma and white space."""
+    old = items.items[index]
+    fields = ("comma", "whitespace_after_arg", "whitespace_after_param")
+    kept = {name: getattr(old, name) for name in fields if hasattr(old, name) and hasattr(new, name)}
+    return replace(items, items=(*items.items[:index], new.with_changes(**kept), *items.items[index + 1 :]))
+
+
+def inserted(items: Items, index: int, new: Item) -> Items:
+    """An item before the one at `index`, on a line of its own where that one has one."""
+    if index >= len(items.items):
+        return _with_appended(items, new)
+    before = items.before if index == 0 else _after(items.items[index - 1])
+    between: Space = cst.SimpleWhitespace(" ")
+    if isinstance(before, cst.ParenthesizedWhitespace):
+        line = cst.TrailingWhitespace(newline=before.first_line.newline)
+        between = before.with_changes(first_line=line, empty_lines=[])
+    new = new.with_changes(comma=cst.Comma(whitespace_after=between))
+    return replace(items, items=(*items.items[:index], new, *items.items[index:]))
+
+
 def with_appended(items: Items, new: Sequence[Item]) -> Items:
     """Put items behind the last one, each on a line of its own where the last one has one."""
     for item in new:
@@ -140,6 +243,7 @@ def _with_appended(items: Items, new: Item) -> Items:
             behind = behind.with_changes(first_line=cst.TrailingWhitespace(newline=behind.first_line.newline))
     comma = last.comma if isinstance(last.comma, cst.Comma) else cst.MaybeSentinel.DEFAULT
     last = last.with_changes(comma=cst.Comma(whitespace_after=between))
-    if isinstance(last, cst.Arg):
-        last = last.with_changes(whitespace_after_arg=NOTHING)
+    for name in ("whitespace_after_arg", "whitespace_after_param"):
+        if hasattr(last, name):
+            last = last.with_changes(**{name: NOTHING})
     return Items((*most, last, new.with_changes(comma=comma)), items.before, behind)

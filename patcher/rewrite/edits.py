@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from patcher.rewrite.words import name_of
+
 Style = Literal["comment", "clean"]
 """Whether the old lines are kept above the new ones as comments, or dropped."""
 MarkStyle = Literal["comment", "clean", "unmarked"]
@@ -113,6 +115,102 @@ class Insert(Place):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setting(Place):
+    """Put `new` in the place of `old`. Without `old` it is added, without `new` it is taken out."""
+
+    old: str | None = None
+    new: str | None = None
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return tuple(text for text in (self.old, self.new) if text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDefault(Setting):
+    """The default of a parameter of the function `within`, or of a field of the class `within`."""
+
+    parameter: str
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.parameter,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetParameter(Setting):
+    """A parameter of the function `within`, as it is written there: `timeout: int = 600`."""
+
+    behind: str | None = None
+    """The parameter that a new one follows; None is the last that is no `**kwargs`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDecorator(Setting):
+    """A decorator of the function or class `within`, without its `@`. A new one is the outermost."""
+
+    behind: str | None = None
+    """The decorator below which a new one stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetBase(Setting):
+    """A base of the class `within`, or a keyword of it such as `metaclass=Registry`."""
+
+    behind: str | None = None
+    """The base that a new one follows; None is the first place. A keyword is always the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetEntry(Setting):
+    """An entry of the dictionary, list, tuple or set that is called `container`."""
+
+    container: str
+    """What it is assigned to, passed as or kept under: `ENV` for `ENV = {…}`, `f(ENV={…})` and `{"ENV": {…}}`."""
+    key: str | None = None
+    """Of a dictionary: the key, as it is written; `old` and `new` are its values."""
+    behind: str | None = None
+    """The key or entry that a new one follows; None is the last."""
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return tuple(text for text in (self.key, self.old, self.new) if text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceFunction(Place):
+    """Put a whole function in the place of the function `within`."""
+
+    was: str
+    """Digest of the function as it was, layout and comments left out: another function is never replaced."""
+    code: str
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.code,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetValue(Setting):
+    """The value of a key in YAML or TOML, of a variable in a shell script, or of a hydra override in a command."""
+
+    key: str
+    """`trainer.total_epochs`, `CUDA_VISIBLE_DEVICES`, `+trainer.logger`."""
+    behind: str | None = None
+    """The key beside it that a new one follows."""
+    comment: str | None = None
+    """Lines of comment above a new key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRequirement(Setting):
+    """A requirement: a line of a requirements file, or a string of setup.py or pyproject.toml."""
+
+    behind: str | None = None
+    """The requirement that a new one follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceLines(Place):
     """Put lines in the place of lines, in a text of any kind: what no other edit can say.
 
@@ -126,12 +224,27 @@ class ReplaceLines(Place):
         return (self.hunk,)
 
 
-Edit: TypeAlias = (
-    MoveImport | RenameArgument | RemoveArgument | AddArgument | RenameAttribute | Replace | Insert | ReplaceLines
+TextEdit: TypeAlias = ReplaceLines | SetValue | SetRequirement
+"""Edits of a text of any kind, for which no Python is read."""
+SyntaxEdit: TypeAlias = (
+    MoveImport
+    | RenameArgument
+    | RemoveArgument
+    | AddArgument
+    | RenameAttribute
+    | Replace
+    | Insert
+    | SetDefault
+    | SetParameter
+    | SetDecorator
+    | SetBase
+    | SetEntry
+    | ReplaceFunction
 )
+Edit: TypeAlias = SyntaxEdit | TextEdit
 
 
-def same_change(edit: Edit) -> tuple[str, ...] | None:
+def same_change(edit: Edit) -> tuple[str | None, ...] | None:
     """What two edits have in common that make one change in two places; None of an edit that stands alone."""
     match edit:
         case MoveImport(old=old, new=new) | RenameAttribute(old=old, new=new):
@@ -144,5 +257,13 @@ def same_change(edit: Edit) -> tuple[str, ...] | None:
             return "add", call, new
         case Replace(pattern=pattern, replacement=replacement):
             return "replace", pattern, replacement
-        case Insert() | ReplaceLines():
+        case SetDefault(parameter=name, old=old, new=new):
+            return "default", name, old, new
+        case SetValue(key=key, old=old, new=new):
+            return "value", key, old, new
+        case SetRequirement(old=old, new=new):
+            return "requirement", name_of(new or old or "")
+        case SetDecorator(old=old, new=new) | SetBase(old=old, new=new) | SetParameter(old=old, new=new):
+            return type(edit).__name__, old, new
+        case Insert() | ReplaceLines() | ReplaceFunction() | SetEntry():
             return None

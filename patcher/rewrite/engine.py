@@ -9,6 +9,7 @@ import libcst as cst
 from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument
 from patcher.rewrite.attributes import rename_attribute
 from patcher.rewrite.changes import make
+from patcher.rewrite.definitions import replace_function, set_base, set_decorator, set_default, set_parameter
 from patcher.rewrite.edits import (
     AddArgument,
     Edit,
@@ -19,8 +20,18 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceFunction,
     ReplaceLines,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SetRequirement,
+    SetValue,
+    SyntaxEdit,
 )
+from patcher.rewrite.entries import set_entry
 from patcher.rewrite.hand_made import markers_of_effect
 from patcher.rewrite.imports import move_import
 from patcher.rewrite.lines import rewrite_hunk
@@ -34,6 +45,7 @@ from patcher.rewrite.replacing import insert, replace
 from patcher.rewrite.sites import Sites, settle
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import Scope
+from patcher.rewrite.values import rewrite_value
 
 _BOM = "\ufeff"
 
@@ -45,6 +57,8 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
     """
     if isinstance(edit, ReplaceLines):
         return rewrite_hunk(source, edit, mark, may_touch)
+    if isinstance(edit, (SetValue, SetRequirement)):
+        return rewrite_value(source, edit, mark, may_touch)
     code = parse(source)
     if isinstance(code, Unparseable):
         return code
@@ -59,7 +73,13 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
 
 
 def _outcome(
-    code: Source, scopes: Sequence[Scope], edit: Edit, sites: Sites, mark: Mark, may_touch: frozenset[str], bom: bool
+    code: Source,
+    scopes: Sequence[Scope],
+    edit: SyntaxEdit,
+    sites: Sites,
+    mark: Mark,
+    may_touch: frozenset[str],
+    bom: bool,
 ) -> Outcome:
     found, effects = len(sites.anchors), len(sites.effects)
     if found > edit.count:
@@ -96,7 +116,7 @@ def matches(source: str, wanted: str) -> tuple[int, ...]:
     return tuple(code.lines(place.nodes[0])[0] for place in find(code, (code.module,), read))
 
 
-def locate(code: Source, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sites:
+def locate(code: Source, scopes: Sequence[Scope], edit: SyntaxEdit, mark: Mark) -> Sites:
     """The places that an edit is about."""
     match edit:
         case MoveImport():
@@ -113,5 +133,15 @@ def locate(code: Source, scopes: Sequence[Scope], edit: Edit, mark: Mark) -> Sit
             return replace(code, scopes, edit, mark)
         case Insert():
             return insert(code, scopes, edit)
-        case ReplaceLines():
-            return Sites((), ())  # It is about lines, and not about nodes.
+        case SetDefault():
+            return set_default(scopes, edit)
+        case SetParameter():
+            return set_parameter(scopes, edit)
+        case SetDecorator():
+            return set_decorator(scopes, edit)
+        case SetBase():
+            return set_base(scopes, edit)
+        case SetEntry():
+            return set_entry(code, scopes, edit)
+        case ReplaceFunction():
+            return replace_function(code, scopes, edit)

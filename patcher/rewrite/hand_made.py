@@ -28,6 +28,8 @@ from patcher.rewrite.edits import (
     RemoveArgument,
     Replace,
     ReplaceLines,
+    SetRequirement,
+    SetValue,
 )
 from patcher.rewrite.lines import markers_of_hunk
 from patcher.rewrite.marker import line_markers, marker_pattern
@@ -37,6 +39,7 @@ from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import HANDLERS, IMPORTS, TRIES, statements, walk
+from patcher.rewrite.values import markers_of_value
 
 _SMALL = 12
 """The most lines of a `try` or `if` that is taken to be there for the edit in it."""
@@ -52,6 +55,8 @@ def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
     if isinstance(edit, ReplaceLines):
         return markers_of_hunk(source, edit, word)
+    if isinstance(edit, (SetValue, SetRequirement)):
+        return markers_of_value(source, edit, word)
     code = parse(source)
     if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
         return frozenset()

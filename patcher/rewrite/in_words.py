@@ -12,7 +12,16 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceFunction,
     ReplaceLines,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SetRequirement,
+    Setting,
+    SetValue,
 )
 
 
@@ -47,6 +56,31 @@ def _what(edit: Edit) -> Phrase:
             return _inserted(edit)
         case ReplaceLines(hunk=hunk):
             return _of_lines(hunk)
+        case ReplaceFunction(within=name):
+            return phrase("put another {name} in the place of the whole one", name=_code(name or ""))
+        case SetDefault(parameter=name, old=old, new=new):
+            sides = _codes(name=name, old=old or "-", new=new or "-")
+            return phrase("let the default of {name} be {new} in place of {old}", **sides)
+        case SetValue(key=key) | SetEntry(key=str() as key):
+            return _set(edit, _code(key))
+        case SetParameter():
+            return _set(edit, phrase("the parameter"))
+        case SetDecorator():
+            return _set(edit, phrase("the decorator"))
+        case SetBase():
+            return _set(edit, phrase("the base"))
+        case SetEntry(container=name):
+            return _set(edit, phrase("the entry of {name}", name=_code(name)))
+        case SetRequirement():
+            return _set(edit, phrase("the requirement"))
+
+
+def _set(edit: Setting, what: str | Phrase) -> Phrase:
+    if edit.old is None:
+        return phrase("add {what} {new}", what=what, new=_code(edit.new or ""))
+    if edit.new is None:
+        return phrase("take {what} {old} out", what=what, old=_code(edit.old))
+    return phrase("let {what} be {new} in place of {old}", what=what, new=_code(edit.new), old=_code(edit.old))
 
 
 def _of_lines(hunk: str) -> Phrase:

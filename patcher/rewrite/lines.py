@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 
 from patcher.rewrite.comments import same_but_for_comments
-from patcher.rewrite.edits import Mark, ReplaceLines
+from patcher.rewrite.edits import Mark, ReplaceLines, TextEdit
 from patcher.rewrite.hunk import Sides, sides
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.marking import Lines, marked, split_lines
@@ -198,15 +198,22 @@ def _made(
         after[first:last] = found.new[j1:j2]
         ends[first:last] = [newline] * (j2 - j1)
     made = "".join(line + (end or newline) for line, end in zip(after, ends, strict=True))
+    return mark_text(bom, text, made, edit, mark, may_touch)
+
+
+def mark_text(bom: str, text: str, made: str, edit: TextEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """The outcome of an edit that makes `made` of `text`, both without their byte order mark."""
     outcome = _marked(text, made, edit, mark, may_touch)
     if isinstance(outcome, Rewritten):
+        _, ends = split_lines(text)
+        newline = next((end for end in ends if end), "\n")
         whole = text.endswith(("\n", "\r")) or not text
         source = outcome.source if whole else outcome.source.removesuffix(newline)
         return Rewritten(bom + source, outcome.lines)
     return outcome
 
 
-def _marked(text: str, made: str, edit: ReplaceLines, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+def _marked(text: str, made: str, edit: TextEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
     """The new text with its lines marked, where a comment can stand behind them."""
     if mark.style == "unmarked":
         return Rewritten(made, _differing(split_lines(text)[0], split_lines(made)[0]))

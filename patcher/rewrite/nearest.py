@@ -14,14 +14,19 @@ from libcst import CSTNode
 from patcher.rewrite import names
 from patcher.rewrite.edits import (
     AddArgument,
-    Edit,
     Insert,
     MoveImport,
     RemoveArgument,
     RenameArgument,
     RenameAttribute,
     Replace,
-    ReplaceLines,
+    ReplaceFunction,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SyntaxEdit,
 )
 from patcher.rewrite.outcome import Candidate
 from patcher.rewrite.pattern import PLACE, pattern
@@ -37,7 +42,7 @@ _LIKELY = 40
 """How many places are compared letter by letter, which takes long; they are those with the most names in common."""
 
 
-def nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> Candidate | None:
+def nearest(source: Source, scopes: Sequence[Scope], edit: SyntaxEdit) -> Candidate | None:
     """The best candidate in `scopes`, or else in the whole file; where `within` is not there, the scope like it."""
     if not scopes and edit.within is not None:
         scope = _scope(source, edit.within)
@@ -67,7 +72,7 @@ def _scope(source: Source, wanted: str) -> CSTNode | None:
     return source.scopes[close[0]][0] if close else None
 
 
-def _nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> CSTNode | None:
+def _nearest(source: Source, scopes: Sequence[Scope], edit: SyntaxEdit) -> CSTNode | None:
     nodes = source.nodes(scopes)
     match edit:
         case MoveImport():
@@ -80,8 +85,35 @@ def _nearest(source: Source, scopes: Sequence[Scope], edit: Edit) -> CSTNode | N
             return _like(source, nodes, edit.pattern)
         case Insert(anchor=anchor):
             return _like(source, nodes, anchor) if anchor else None
-        case ReplaceLines():
-            return None  # `patcher.rewrite.lines` tells it, as a text that is no Python has lines alone.
+        case SetDefault(parameter=name):
+            return _parameter(nodes, name) or scopes[0]
+        case SetParameter(old=old, new=new):
+            return _parameter(nodes, re.split(r"[:=]", old or new or "")[0].strip(" *")) or scopes[0]
+        case SetDecorator() | SetBase() | ReplaceFunction():
+            return None if isinstance(scopes[0], cst.Module) else scopes[0]
+        case SetEntry(container=container):
+            return _container(source, nodes, container)
+
+
+def _parameter(nodes: Iterable[CSTNode], name: str) -> CSTNode | None:
+    """The parameter or field of a name like this one."""
+    found: dict[str, CSTNode] = {}
+    for node in nodes:
+        if isinstance(node, cst.Param):
+            found[node.name.value] = node
+        elif isinstance(node, cst.AnnAssign) and isinstance(node.target, cst.Name):
+            found[node.target.value] = node
+    close = get_close_matches(name, found, 1, _ENOUGH)
+    return found[close[0]] if close else None
+
+
+def _container(source: Source, nodes: Sequence[CSTNode], name: str) -> CSTNode | None:
+    """The dictionary or list of a name like this one."""
+    from patcher.rewrite.entries import containers, name_of
+
+    found = {name_of(source, node) or "": node for node in containers(source, nodes)}
+    close = get_close_matches(name, found, 1, _ENOUGH)
+    return found[close[0]] if close else None
 
 
 def _ratio(one: str, two: str) -> float:
@@ -116,7 +148,7 @@ def _import(nodes: Iterable[CSTNode], old: str) -> CSTNode | None:
     return _best(scored, 0.75)
 
 
-def _dotted(source: Source, nodes: Iterable[CSTNode], wanted: str, edit: Edit) -> CSTNode | None:
+def _dotted(source: Source, nodes: Iterable[CSTNode], wanted: str, edit: SyntaxEdit) -> CSTNode | None:
     """The same dotted name with other arguments, else one that ends alike, else one spelled alike."""
     table = names.imports(source.everything)
     last = wanted.rpartition(".")[2]

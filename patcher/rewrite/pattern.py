@@ -142,3 +142,36 @@ def check_value(text: str) -> None:
         ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"is no Python expression: {getattr(error, 'msg', error)}") from None
+
+
+def check_parameter(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text is no single parameter of a function."""
+    refusal = "is no parameter, such as timeout: int = 600"
+    match _statement(f"def f({text}\n): pass", refusal):
+        case ast.FunctionDef(args=of) if (
+            len([*of.posonlyargs, *of.args, *of.kwonlyargs]) + (of.vararg is not None) + (of.kwarg is not None) == 1
+        ):
+            return
+    raise ValueError(refusal)
+
+
+def check_base(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text is no single base or keyword of a class."""
+    match _statement(f"class A({text}\n): pass", "is no base of a class"):
+        case ast.ClassDef(bases=[_], keywords=[]) | ast.ClassDef(bases=[], keywords=[_]):
+            return
+    raise ValueError("is no base of a class")
+
+
+def check_definition(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text is no single function or class."""
+    body = check_code(text)
+    if len(body) != 1 or not isinstance(body[0], (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        raise ValueError("is no single function or class")
+
+
+def _statement(text: str, refusal: str) -> ast.stmt:
+    try:
+        return ast.parse(text).body[0]
+    except (SyntaxError, ValueError):
+        raise ValueError(refusal) from None

@@ -16,6 +16,14 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    ReplaceFunction,
+    SetBase,
+    SetDecorator,
+    SetDefault,
+    SetEntry,
+    SetParameter,
+    SetRequirement,
+    SetValue,
 )
 
 BASE = '''\
@@ -81,10 +89,11 @@ def kinds(found: FileEdits) -> list[str]:
         ("self.engine.wait_ready()", "self.engine.wait_started()", RenameAttribute),
         ("config=args.config", "config=dict(args.config)", Replace),
         ("LIMIT = 3", "LIMIT = int(os.environ['LIMIT'])", Replace),
-        ("def launch(self, args, wait=True):", "def launch(self, args, wait=False):", Replace),
+        ("def launch(self, args, wait=True):", "def launch(self, args, wait=False):", SetDefault),
         ("def launch(self, args, wait=True):", "def launch(self, args, wait=True, *, port=8000):", Replace),
-        ("    def stop(self):", "    @final\n    def stop(self):", Replace),
-        ("class Server(Base):", "class Server(Mixin, Base):", Replace),
+        ("def launch(self, args, wait=True):", "def launch(self, args, wait=True, port=8000):", SetParameter),
+        ("    def stop(self):", "    @final\n    def stop(self):", SetDecorator),
+        ("class Server(Base):", "class Server(Mixin, Base):", SetBase),
         ("        if wait:", "        if wait and not args.quick:", Replace),
         ("    port = 1\n", "", Replace),
         ('            report("up")\n', "", Replace),
@@ -151,16 +160,95 @@ def test_many_edits_of_one_call_are_one_change() -> None:
     assert found.made[0].specific
 
 
+TABLES = """\
+ENV = {"env_vars": {"NCCL_DEBUG": "WARN", "TOKENIZERS_PARALLELISM": "true"}}
+NAMES = [
+    "first",
+    "second",
+]
+
+
+@dataclass
+class Limits:
+    timeout: int = 600
+
+
+def rewards(data, scale=1):
+    total = sum(data)
+    report(total)
+    check(data)
+    return total * scale
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds_found"),
+    [
+        ('"WARN"', '"INFO"', {SetEntry}),
+        ('"true"}', '"true", "VLLM_USE_V1": "1"}', {SetEntry}),
+        ('    "second",\n', '    "second",\n    "third",\n', {SetEntry}),
+        ('    "first",\n', "", {SetEntry}),
+        ("timeout: int = 600", "timeout: int = 900", {SetDefault}),
+        # A new parameter and its use in the body.
+        (
+            "def rewards(data, scale=1):\n    total = sum(data)",
+            "def rewards(data, scale=2, bias=0):\n    total = sum(data) + bias",
+            {SetDefault, SetParameter, Replace},
+        ),
+        (
+            "    total = sum(data)\n    report(total)\n    check(data)\n    return total * scale",
+            "    found = list(data)\n    total = mean(found)\n    report(total)\n    found.sort()\n    found.pop()\n"
+            "    check(data)\n    scale = 1 / scale\n    scale += bias()\n    return total / scale",
+            {ReplaceFunction},
+        ),
+    ],
+)
+def test_entries_fields_and_whole_functions(old: str, new: str, kinds_found: set[type]) -> None:
+    assert TABLES.count(old) == 1
+    found = recorded(TABLES, TABLES.replace(old, new))
+    assert set(kinds(found)) <= {kind.__name__ for kind in (*kinds_found, Replace)}
+    assert {kind.__name__ for kind in kinds_found} & set(kinds(found))
+
+
+def test_an_entry_of_a_dictionary_in_another_is_said_by_itself() -> None:
+    (made,) = recorded(TABLES, TABLES.replace('"WARN"', '"INFO"')).made
+    assert made.edits == (
+        SetEntry(file="verl/server.py", container="env_vars", key='"NCCL_DEBUG"', old='"WARN"', new='"INFO"'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "kind"),
+    [
+        ("verl/a.yaml", "a:\n  x: 1  # why\n  y: 2\nb: 1\n", "a:\n  x: 1  # why\n  y: 3\n  z: 4\nb: 1\n", SetValue),
+        ("verl/a.yaml", "a:\n  x: 1\n  y: 2\nb: 1\n", "a:\n  x: 1\nb: 1\n", SetValue),
+        ("verl/a.yaml", "a:\n  x: 1\nb: 1\n", "a:\n  x: 1\n\n  # Seconds.\n  z: 4\nb: 1\n", SetValue),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 120  # a\n", "[tool.ruff]\nline-length = 99  # a\n", SetValue),
+        ("run.sh", "set -e\npython t.py \\\n  a=1 \\\n  b=2\n", "set -e\npython t.py \\\n  a=2 \\\n  b=2\n", SetValue),
+        ("run.sh", "python t.py \\\n  a=1 \\\n  b=2\n", "python t.py \\\n  a=1 \\\n  b=2 \\\n  +c.d=$N\n", SetValue),
+        ("run.sh", "export A=1\npython t.py\n", 'export A="x y"\npython t.py\n', SetValue),
+        ("requirements.txt", "ray\nvllm==0.11.0\n", "ray\nvllm==0.20.2\nflash-attn\n", SetRequirement),
+        (
+            "setup.py",
+            'REQ = [\n    "ray",\n    "torch",\n]\n',
+            'REQ = [\n    "ray>=2.5",\n    "torch",\n]\n',
+            SetRequirement,
+        ),
+    ],
+)
+def test_values_and_requirements_of_other_files(file: str, before: str, after: str, kind: type) -> None:
+    assert set(kinds(recorded(before, after, file))) == {kind.__name__}
+
+
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("verl/a.yaml", "a:\n  x: 1\n  y: 2\nb: 1\n", "a:\n  x: 1\n  y: 3\n  z: 4\nb: 1\n"),
-        ("run.sh", "set -e\npython t.py \\\n  a=1 \\\n  b=2\n", "set -e\npython t.py \\\n  a=2 \\\n  b=2\n"),
-        ("requirements.txt", "ray\nvllm==0.11.0\n", "ray\nvllm==0.20.2\nflash-attn\n"),
+        ("notes.md", "one\ntwo\nthree\n", "one\n2\nthree\n"),
+        ("run.sh", "set -e\nmkdir a\npython t.py\n", "set -e\nmkdir b\npython t.py\n"),
         ("verl/broken.py", "def f(:\n    a = 1\n    b = 2\n", "def f(:\n    a = 1\n    b = 3\n"),
     ],
 )
-def test_other_files_are_lines_with_the_reason(file: str, before: str, after: str) -> None:
+def test_what_no_kind_says_is_lines_with_the_reason(file: str, before: str, after: str) -> None:
     found = edits_of_file(file, before, after)
     if file == "verl/broken.py":  # What libcst cannot read cannot be marked either, but nothing is lost without a word.
         assert found.made or found.refused

@@ -19,6 +19,9 @@ from patcher.rewrite.edits import (
     RenameArgument,
     RenameAttribute,
     Replace,
+    SetBase,
+    SetDecorator,
+    SetParameter,
 )
 from patcher.rewrite.outcome import AlreadyDone, Rewritten
 from tests.disturb import comment_every, disturb, tree
@@ -84,6 +87,9 @@ EDITS: dict[str, Edit] = {
         replacement="with lock():\n    $A = build_app($X)\n    $B",
     ),
     "remove a statement": Replace(file=FILE, pattern="await $X.reset()", replacement=""),
+    "set-parameter": SetParameter(file=FILE, within="Server.run", new="extra: int = 1"),
+    "set-decorator": SetDecorator(file=FILE, within="Server.run", new="final"),
+    "set-base": SetBase(file=FILE, within="Server", new="Mixin"),
     "insert prologue": Insert(file=FILE, where="prologue", code="import os\nos.environ['A'] = '''1\n2'''"),
     "insert start": Insert(file=FILE, where="start", code="begin(args)", within="Server.run"),
     "insert end": Insert(file=FILE, where="end", code="done()", within="Server.run"),

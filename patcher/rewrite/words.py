@@ -1,0 +1,208 @@
+"""Where `KEY=VALUE` stands in a shell script, and where requirements stand in the files that list them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from patcher.rewrite.keyed import Form, Spot, inserted_line, line_around
+
+_KEY = r"[+~]{0,2}[A-Za-z_][\w./@-]*"
+_ASSIGNED = re.compile(rf"(?<![\w.+~/@$\-{{])(?P<key>{_KEY})=")
+_CLOSING = {"(": ")", "{": "}"}
+
+
+# Shell
+
+
+def _assigned(text: str) -> Iterator[tuple[str, Spot]]:
+    """The words `KEY=VALUE` with the places of their values; what a comment says is none."""
+    for match in _ASSIGNED.finditer(text):
+        start, _ = line_around(text, match.start())
+        if "#" in (before := text[start : match.start()]) and re.search(r"(^|\s)#", before):
+            continue
+        quote = text[match.start() - 1 : match.start()]
+        if quote and quote in "\"'":
+            end = text.find(quote, match.end())
+            end = end if end >= 0 else len(text)
+        else:
+            end = _word_end(text, match.end())
+        yield match["key"], Spot(match.end(), end, text[match.end() : end])
+
+
+def _word_end(text: str, at: int) -> int:
+    """Where a shell word ends: `"a b"`, `$(nvidia-smi -L | wc -l)` and `${N:-8}` are parts of one."""
+    closing: list[str] = []
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            if text[at + 1 : at + 2] in ("\n", "\r", ""):
+                return at
+            at += 2
+            continue
+        if closing and closing[-1] == "'":
+            if char == "'":
+                closing.pop()
+        elif closing and char == closing[-1]:
+            closing.pop()
+        elif char == "$" and text[at + 1 : at + 2] in _CLOSING:
+            closing.append(_CLOSING[text[at + 1]])
+            at += 1
+        elif char in "\"'`" and not (char == "'" and closing and closing[-1] == '"'):
+            closing.append(char)
+        elif not closing and char in " \t\r\n;&|<>)":
+            return at
+        elif not closing and char == "(" and text[at - 1] == "=":
+            closing.append(")")
+        at += 1
+    return at
+
+
+def _shell_add(text: str, key: str, value: str, behind: str | None, comment: str | None) -> str | None:
+    """A line behind the one of another key, written as that is: `export KEY=VALUE`, or `KEY=VALUE \\` in a command."""
+    spots = [spot for name, spot in _assigned(text) if name == behind]
+    if len(spots) != 1:
+        return None
+    start, end = line_around(text, spots[0].start)
+    _, end = line_around(text, max(spots[0].start, spots[0].end - 1))
+    line = text[start:end].rstrip("\r\n")
+    head = text[start : spots[0].start].removesuffix(f"{behind}=")
+    if not re.fullmatch(r"\s*(export |set |local |readonly )?", head):
+        return None
+    tail = line[spots[0].end - start :].rstrip()
+    if tail.strip() == "\\":
+        return inserted_line(text, end, f"{head}{key}={value}{tail}")
+    above, _ = line_around(text, max(start - 1, 0))
+    if start and text[above:start].rstrip().endswith("\\"):
+        # The last line of a command, which goes on now.
+        ended = text[:start] + line[: spots[0].end - start] + " \\" + text[start + len(line) : end] + text[end:]
+        return inserted_line(ended, end + 2, f"{head}{key}={value}{tail}") if not tail.strip() else None
+    lines = [f"{head}{key}={value}"]
+    return inserted_line(text, end, "\n".join([*(comment or "").splitlines(), *lines]))
+
+
+def _shell_take(text: str, spot: Spot) -> str:
+    start, _ = line_around(text, spot.start)
+    _, end = line_around(text, max(spot.start, spot.end - 1))
+    head, tail = text[start : spot.start], text[spot.end : end]
+    if re.fullmatch(rf"\s*(export |set |local |readonly )?{_KEY}=", head) and tail.strip() in ("", "\\"):
+        above, _ = line_around(text, max(start - 1, 0))
+        before = text[:start]
+        if not tail.strip() and start and text[above:start].rstrip().endswith("\\"):
+            newline = text[len(before.rstrip("\r\n")) : start]
+            before = before.rstrip("\r\n").rstrip(" \t").removesuffix("\\").rstrip(" \t") + newline
+        return before + text[end:]
+    word = re.search(rf"[ \t]*{_KEY}=$", text[start : spot.start])
+    return text[: start + word.start() if word else spot.start] + text[spot.end :]
+
+
+def _shell_place(text: str, key: str) -> int:  # noqa: ARG001
+    return 0
+
+
+SHELL = Form(
+    lambda text: tuple(_assigned(text)),
+    _shell_add,
+    _shell_take,
+    lambda one, two: one == two,
+    _shell_place,
+)
+
+
+# Requirements
+
+_QUOTED = re.compile(r"(?P<quote>[\"'])(?P<text>[A-Za-z0-9][^\"'\n]*)(?P=quote)")
+
+
+def name_of(requirement: str) -> str:
+    """The name of a requirement as packages are compared by; "" for what is none."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        return ""
+
+
+def check_requirement(text: str) -> None:
+    """Raise ValueError, with a plain message, where a text is no requirement."""
+    if not name_of(text):
+        raise ValueError("is no requirement, such as vllm>=0.12")
+
+
+def _same_requirement(one: str, two: str) -> bool:
+    from packaging.requirements import Requirement
+
+    return str(Requirement(one)) == str(Requirement(two))
+
+
+def requirements_form(file: str) -> Form:
+    """How requirements are found in a file of this name: one a line, or each a string."""
+    return _STRINGS if file.endswith((".py", ".toml")) else _LINES
+
+
+def _on_lines(text: str) -> Iterator[tuple[str, Spot]]:
+    for match in re.finditer(r"^[ \t]*([A-Za-z0-9][^#\r\n]*?)[ \t]*(?=(?:[ \t]#.*)?$)", text, re.MULTILINE):
+        if name := name_of(match[1]):
+            yield name, Spot(match.start(1), match.end(1), match[1])
+
+
+def _in_strings(text: str) -> Iterator[tuple[str, Spot]]:
+    for match in _QUOTED.finditer(text):
+        start, _ = line_around(text, match.start())
+        if not text[start : match.start()].lstrip().startswith("#") and (name := name_of(match["text"])):
+            yield name, Spot(match.start("text"), match.end("text"), match["text"])
+
+
+def _lines_add(text: str, key: str, value: str, behind: str | None, comment: str | None) -> str | None:  # noqa: ARG001
+    at = len(text)
+    if behind is not None:
+        spots = [spot for name, spot in _on_lines(text) if name == name_of(behind)]
+        if len(spots) != 1:
+            return None
+        _, at = line_around(text, spots[0].start)
+    return inserted_line(text, at, value)
+
+
+def _strings_add(text: str, key: str, value: str, behind: str | None, comment: str | None) -> str | None:  # noqa: ARG001
+    spots = [spot for name, spot in _in_strings(text) if behind is not None and name == name_of(behind)]
+    if len(spots) != 1:
+        return None
+    spot = spots[0]
+    start, end = line_around(text, spot.start)
+    quote = text[spot.start - 1]
+    if not text[start : spot.start - 1].strip() and text[spot.end + 1 : end].strip()[:1] == ",":
+        return inserted_line(text, end, f"{text[start : spot.start]}{value}{quote},")
+    return f"{text[: spot.end + 1]}, {quote}{value}{quote}{text[spot.end + 1 :]}"
+
+
+def _lines_take(text: str, spot: Spot) -> str:
+    start, end = line_around(text, spot.start)
+    return text[:start] + text[end:]
+
+
+def _strings_take(text: str, spot: Spot) -> str:
+    start, end = line_around(text, spot.start)
+    if not text[start : spot.start - 1].strip() and text[spot.end + 1 : end].strip() in (",", ""):
+        return text[:start] + text[end:]
+    behind = re.match(r",[ \t]*", text[spot.end + 1 :])
+    if behind:
+        return text[: spot.start - 1] + text[spot.end + 1 + behind.end() :]
+    return re.sub(r",[ \t]*$", "", text[: spot.start - 1]) + text[spot.end + 1 :]
+
+
+_LINES = Form(
+    lambda text: tuple(_on_lines(text)),
+    _lines_add,
+    _lines_take,
+    _same_requirement,
+    _shell_place,
+)
+_STRINGS = Form(
+    lambda text: tuple(_in_strings(text)),
+    _strings_add,
+    _strings_take,
+    _same_requirement,
+    _shell_place,
+)
