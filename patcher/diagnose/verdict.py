@@ -61,6 +61,9 @@ def _prepare_fix(fix: Fix, context: FixContext) -> Offer:
     commands += run.splitlines()
     commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
     commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]
+    undecided = {name: spec for name, spec in fix.when.items() if name not in context.versions}
+    if undecided and not note:
+        note = phrase("only with {versions}", versions=", ".join(f"{name}{spec}" for name, spec in undecided.items()))
     return Offer(fix.text, fix.zh, tuple(commands), fix.patch, fix.setting, note)
 
 
