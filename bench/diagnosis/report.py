@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 from bench.diagnosis.answers import BASELINES, Answer, ours
 from bench.diagnosis.figures import Score, score
-from bench.diagnosis.labels import PARTS, Label, Part
+from bench.diagnosis.labels import PARTS, Label, Origin, Part
 
 GOAL = 0.95
 """Of the frozen logs that have a cause, those whose root is named."""
@@ -28,7 +30,7 @@ def report(labels: Sequence[Label], *, as_json: bool, show_frozen: bool, goals: 
             json.dumps({"seconds": round(seconds, 1), "tools": told, "misses": [_miss(each) for each in wrong(shown)]})
         )
     else:
-        for line in (*table(scores), "", *misses(shown)):
+        for line in (*table(scores), "", *by_kind(answers), "", *misses(shown)):
             print(line)
         print(f"\n{len(labels)} logs in {seconds:.1f} s")
     return 0 if not goals or met(scores["diagnose"]) else 1
@@ -57,6 +59,27 @@ def table(scores: Mapping[str, Mapping[Part, Score]]) -> Iterator[str]:
             root, phase = (str(each.root), str(each.phase)) if name == "diagnose" else ("", "")
             alarms = f"{each.alarms.right} of {each.alarms.of}"
             yield f"| {name} | {part} | {each.logs} | {root} | {each.line} | {each.verdict} | {phase} | {alarms} |"
+
+
+CODE = re.compile(r"drift|removed|moved|renamed|missing-name|unexpected|api|import|circular|module|undefined|version")
+"""Roots that are about versions and code; all others are about settings, data and the machine."""
+
+
+def by_kind(answers: Sequence[Answer]) -> Iterator[str]:
+    """A Markdown table: roots of the logs of each class and origin, as one figure for all hides the weaker one."""
+    yield "| logs | part | | root cause | line |"
+    yield "| --- | --- | --- | --- | --- |"
+    for kind, chosen in _kinds(answers).items():
+        for part in PARTS:
+            each = score(of_part(chosen, part))
+            yield f"| {kind} | {part} | {each.root.of} | {each.root} | {each.line} |"
+
+
+def _kinds(answers: Sequence[Answer]) -> Mapping[str, list[Answer]]:
+    sick = [each for each in answers if each.label.root]
+    code = [each for each in sick if any(CODE.search(root) for root in each.label.root)]
+    kinds = {"versions and code": code, "settings, data, machine": [each for each in sick if each not in code]}
+    return kinds | {origin: [each for each in sick if each.label.origin == origin] for origin in get_args(Origin)}
 
 
 def misses(answers: Sequence[Answer]) -> Iterator[str]:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from patcher.cli.completing import host_names
 from patcher.cli.help import Command
 from patcher.cli.hosts import near_options
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.session.session import Session
+
+if TYPE_CHECKING:
+    from patcher.diagnose.diagnosis import Diagnosis
 
 
 @click.command("diagnose", cls=Command)
 @click.argument("target", metavar="LOG|HOST", shell_complete=host_names)
 @click.option("--against", metavar="GOOD_LOG", help="A good run's log: which of its lines this run never reached.")
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
+@click.option("--html", type=GivenPath(dir_okay=False), metavar="FILE", help="Write a page too, to be sent on.")
 @near_options
 @with_session
-def command(session: Session, /, target: str, against: str | None, job: str | None, **given: Any) -> int:
+def command(
+    session: Session, /, target: str, against: str | None, job: str | None, html: Path | None, **given: Any
+) -> int:
     """Phases reached, verdict, root symptom and cascade, and the fix.
 
     LOG is a file, packed or not, a folder such as that of a Ray session, of which the newest run counts, or - for
@@ -35,16 +43,35 @@ def command(session: Session, /, target: str, against: str | None, job: str | No
     from patcher.terminal.document import print_report
     from patcher.terminal.printing import terminal_columns
 
+    place = None
+    if html is not None:
+        from patcher.terminal.report_file import page_file
+
+        place = page_file(html)
     subject = log_or_host(session, target, given, "uky-patch diagnose")
     if subject.host is None:
         if job is not None:
             raise UsageError(phrase("--job names a job of a host, and a log was given"))
         found = diagnose(session, target, against)
+        _write_page(place, found, target)
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return 0 if found.clean else 1
     with explain_unknown_host(session, subject, "uky-patch diagnose"):
         of_job = diagnose_job(session, subject.host, job, against)
     found = of_job.diagnosis
+    _write_page(place, found, target)
     job_fields = {"host": subject.host.name, **job_json(of_job.job)}
     print_report(diagnosis_report(found, session.output, target, job_fields, columns=terminal_columns()))
     return 0 if found.clean else 1
+
+
+def _write_page(place: Path | None, found: Diagnosis, target: str) -> None:
+    if place is None:
+        return
+    from datetime import date
+
+    from patcher.report.run_page import run_page
+    from patcher.terminal.report_file import write_whole
+
+    command_line = shlex.join(["uky-patch", "diagnose", target, "--html", str(place)])
+    write_whole(place, run_page(found, log=target, command=command_line, date=date.today().isoformat()))

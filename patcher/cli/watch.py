@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import click
 from patcher.cli.completing import host_names
 from patcher.cli.help import Command
 from patcher.cli.hosts import reach_options
-from patcher.cli.options import with_session
+from patcher.cli.options import GivenPath, with_session
 from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.session.session import Session
@@ -38,6 +39,7 @@ _LONGEST = 160
 @click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait so long for a LOG to come.")
 @click.option("--native", is_flag=True, help="Frames of compiled code too; each process is held for a moment.")
 @click.option("--once", is_flag=True, help="Look once, at what it does now, and end.")
+@click.option("--html", type=GivenPath(dir_okay=False), metavar="FILE", help="Write a page too, to be sent on.")
 @click.option("--ray", metavar="ADDRESS", help="The Ray cluster whose workers count, on every node: HOST:PORT, auto.")
 @reach_options
 @with_session
@@ -52,6 +54,7 @@ def command(
     wait: float | None,
     native: bool,
     once: bool,
+    html: Path | None,
     ray: str | None,
     **given: Any,
 ) -> int:
@@ -67,6 +70,11 @@ def command(
     from patcher.terminal.document import print_report
     from patcher.watch.watch import WatchRequest, watch
 
+    place = None
+    if html is not None:
+        from patcher.terminal.report_file import page_file
+
+        place = page_file(html)
     if (pid is None) == (not targets):
         raise UsageError(phrase("name a log, a host, or a process with --pid"))
     subjects = [log_or_host(session, name, given, "uky-patch watch") for name in targets]
@@ -95,6 +103,18 @@ def command(
             stack.enter_context(explain_unknown_host(session, one, "uky-patch watch"))
         report = watch(session, asked, watching.listener)
     watching.end()
+    if place is not None:
+        from datetime import date
+
+        from patcher.report.run_page import run_page
+        from patcher.terminal.report_file import write_whole
+
+        named = " ".join(targets) or f"pid {pid}"
+        stacks = report.as_json()["stacks"]
+        groups = stacks["groups"] if stacks is not None else ()
+        line = shlex.join(["uky-patch", "watch", *targets, "--html", str(place)])
+        today = date.today().isoformat()
+        write_whole(place, run_page(report.diagnosis, log=named, command=line, date=today, stacks=groups))
     print_report(watch_report(report, session.output))
     return exit_code(report)
 

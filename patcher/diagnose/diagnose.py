@@ -109,10 +109,11 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
 
         near = nearest_keys(session.tree.root, session.tree.package, parts.names[0])
         explanation = replace(explanation, nearest=near)
-    elif parts.package:
+    elif parts.package or parts.matter in ("missing-attribute", "unexpected-argument"):
         from patcher.diagnose.directions import direction_at
 
-        explanation = replace(explanation, direction=direction_at(session, parts, found.versions))
+        direction = direction_at(session, parts, found.versions, explanation.at)
+        explanation = replace(explanation, direction=direction)
     explained = replace(root, explanation=explanation)
     return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
 

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.frame import Frame
+from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import NOTHING, Phrase, Phrases
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
@@ -47,6 +49,12 @@ class Direction:
     """Why nothing can be said."""
     against: tuple[str, ...] = ()
     """What is installed and refuses the release that has it: `vllm 0.20.2: transformers>=4.56,<5`."""
+    asker: str = ""
+    """The installed package that asks for it."""
+    asks_until: str = ""
+    """Its first release that asks for it no more."""
+    against_asker: tuple[str, ...] = ()
+    """What is installed and refuses that release."""
 
     @property
     def requirement(self) -> str:
@@ -54,6 +62,11 @@ class Direction:
         if self.removed_in:
             return f"{self.distribution}<{self.removed_in}"
         return f"{self.distribution}>={self.added_in}" if self.added_in else ""
+
+    @property
+    def asker_requirement(self) -> str:
+        """The other way to bring the two together; "" where none is known."""
+        return f"{self.asker}>={self.asks_until}" if self.asks_until else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +76,8 @@ class Explanation:
     sentence: Phrase
     parts: MessageParts | None = None
     """The parts of the message, where it is of a known shape."""
-    raised_at: str = ""
-    """The innermost frame: `mbridge/core/util.py:83`."""
+    at: Frame | None = None
+    """The innermost frame of a package, else the innermost one."""
     own: str = ""
     """The innermost frame outside of installed packages."""
     remedy: str = ""
@@ -86,6 +99,8 @@ class Finding:
     count: int = 1
     fixes: tuple[Offer, ...] = ()
     explanation: Explanation | None = None
+    threads: tuple[KnownIssue, ...] = ()
+    """Public threads about a root, the nearest first."""
 
     @property
     def id(self) -> str:
@@ -103,6 +118,8 @@ class Diagnosis:
     """The most telling lines, where the failure is unknown or there is none."""
     step: int | None = None
     steps: int | None = None
+    said_steps: tuple[str, ...] = ()
+    """The last steps with their metrics, as printed."""
     spans: Mapping[Phase, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     missing: Sequence[LogLine] = ()
@@ -170,6 +187,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "topic": symptom.topic if symptom is not None else None,
         "notes": [str(offer.note) for offer in finding.fixes if offer.note],
         "explanation": _explanation(finding.explanation) if finding.explanation is not None else None,
+        "threads": [{"url": one.url, "fixed_in": one.fixed_in, "about": one.about} for one in finding.threads],
     }
 
 
@@ -177,7 +195,7 @@ def _explanation(one: Explanation) -> dict[str, Any]:
     direction = one.direction
     return {
         "sentence": str(one.sentence),
-        "raised_at": one.raised_at,
+        "raised_at": one.at.shown if one.at is not None else "",
         "own": one.own,
         "remedy": one.remedy,
         "direction": None
@@ -190,6 +208,10 @@ def _explanation(one: Explanation) -> dict[str, Any]:
             "moved_to": direction.moved_to,
             "requirement": direction.requirement,
             "refused_by": list(direction.against),
+            "asker": direction.asker,
+            "asks_until": direction.asks_until,
+            "asker_requirement": direction.asker_requirement,
+            "asker_refused_by": list(direction.against_asker),
             "unknown": str(direction.unknown),
         },
         "nearest": list(one.nearest),

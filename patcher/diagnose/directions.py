@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import distributions
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.markers import UndefinedEnvironmentName
@@ -19,12 +21,12 @@ from patcher.analysis.symbols import Symbols
 from patcher.check.history import Bisection
 from patcher.check.rules.imports import moved_in
 from patcher.check.targets import release_folder
+from patcher.diagnose.asking_code import asked_symbol, folder_of, still_asks
 from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
-from patcher.diagnose.explaining import distribution
+from patcher.diagnose.frame import Frame, distribution
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
-from patcher.packages.agent.folders import package_in
 from patcher.packages.chosen_interpreter import find_interpreter
 from patcher.packages.releases import versions
 
@@ -40,39 +42,64 @@ Has = Callable[[str], "bool | None"]
 """Whether a release has the name; None where that cannot be decided, or the release cannot be had."""
 
 
-def direction_at(session: Session, parts: MessageParts, known: Mapping[str, str]) -> Direction | None:
-    """As `direction_of`, with what is installed here and refuses the release that has the name."""
-    found = direction_of(parts, known)
-    return replace(found, against=refusals(_installed_folders(session), found, known)) if found is not None else None
+def direction_at(
+    session: Session, parts: MessageParts, known: Mapping[str, str], at: Frame | None = None
+) -> Direction | None:
+    """As `direction_of`, with the release of the asking package that asks no more, and what is installed here and
+    refuses either.
+
+    Args:
+        at: the frame that asks. What an attribute or argument is of is read from the imports of its file.
+    """
+    folders = _installed_folders(session)
+    known = {**_installed_versions(folders), **known}
+    symbol = ""
+    if not parts.package and at is not None and at.package:
+        symbol = asked_symbol(parts, _source_of(session, at, folders, known))
+    if symbol:
+        parts = replace(parts, matter="missing-name", symbol=symbol)
+    found = direction_of(parts, known, moves=not symbol)
+    if found is None:
+        return None
+    if found.removed_in and at is not None and at.installed and at.package not in ("", parts.package):
+        found = replace(found, asker=distribution(at.package), asks_until=_asks_until(at, found, known))
+    against = refusals(folders, found.requirement, known)
+    return replace(found, against=against, against_asker=refusals(folders, found.asker_requirement, known))
 
 
-def direction_of(parts: MessageParts, known: Mapping[str, str]) -> Direction | None:
-    """Where the package's releases have the name; None where none is missing, or the version at hand has it."""
+def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool = True) -> Direction | None:
+    """Where the package's releases have the name; None where none is missing, or the version at hand has it.
+
+    The newest release stands for an unknown version. `moves`: whether the name may be elsewhere in the same release.
+    """
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
     name = distribution(parts.package)
-    version = known.get(name)
-    if version is None:
-        return None
     try:
         releases = _final(versions(name))
     except ReleaseError as error:
-        return Direction(name, parts.symbol, unknown=message_of(error))
+        return Direction(name, parts.symbol, unknown=message_of(error)) if name in known else None
+    version = known.get(name) or next(reversed(releases), None)
+    if version is None:
+        return None
 
     def symbols(release: str) -> Symbols | None:
         try:
-            folder = package_in(release_folder(name, release), parts.package)
+            folder = folder_of(release_folder(name, release), parts.package)
         except ReleaseError:
             return None
         return Symbols(folder) if folder is not None else None
 
+    owner = re.split(r"\.\w+$|\(", parts.symbol)[0] if not moves else ""
+
     @cache
     def has(release: str) -> bool | None:
         found = symbols(release)
-        return found.has(parts.symbol) if found is not None else None
+        # A class that is elsewhere in a release says nothing of its attribute there.
+        return found.has(parts.symbol) if found is not None and not (owner and found.has(owner) is False) else None
 
     found = _direction(name, parts.symbol, version, releases, has)
-    if found is None or not found.removed_in or (here := symbols(version)) is None:
+    if found is None or not found.removed_in or not moves or (here := symbols(version)) is None:
         return found
     module, _, last = parts.symbol.rpartition(".")
     return replace(found, moved_to=moved_in(here, module, last) if parts.matter == "missing-name" else "")
@@ -96,12 +123,53 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], ha
     return Direction(name, symbol, unknown=phrase("no release of {name} that was looked at has it", name=name))
 
 
-def refusals(folders: Sequence[str], direction: Direction, known: Mapping[str, str]) -> tuple[str, ...]:
-    """Installed packages that would not take any of the releases that have the name. Those of another environment than
-    the log's say nothing of it."""
-    if not direction.requirement:
+def _asks_until(at: Frame, found: Direction, known: Mapping[str, str]) -> str:
+    """The first newer release of the asking package in whose file the name is no more; "" where none is known."""
+    name, word = distribution(at.package), re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
+    try:
+        releases = _final(versions(name))
+    except ReleaseError:
+        return ""
+    here = known.get(name, "0")
+    later = [one for one in releases if Version(one) > Version(here)]
+
+    @cache
+    def asks_no_more(release: str) -> bool | None:
+        try:
+            return _not(still_asks(release_folder(name, release), at.path, word))
+        except ReleaseError:
+            return None
+
+    if not later or not asks_no_more(later[-1]):
+        return ""
+    return _first(later, later[-1], asks_no_more) or later[0]
+
+
+def _source_of(session: Session, at: Frame, folders: Sequence[str], known: Mapping[str, str]) -> str:
+    """The text of a frame's file: of the tree, of what is installed, else of a release; "" where none is had."""
+    places = [Path(folder) / at.path for folder in folders]
+    if not at.installed and session.has_tree_at_hand:
+        places = [session.tree.root / at.path]
+    with suppress(ReleaseError):
+        if at.installed and not any(place.is_file() for place in places):
+            name = distribution(at.package)
+            version = known.get(name) or next(reversed(_final(versions(name))), "")
+            package = folder_of(release_folder(name, version), at.package) if version else None
+            places += [package.parent / at.path] if package is not None else []
+    return next((place.read_text(encoding="utf-8", errors="replace") for place in places if place.is_file()), "")
+
+
+def _installed_versions(folders: Sequence[str]) -> dict[str, str]:
+    return {canonicalize_name(one.metadata["Name"] or ""): one.version for one in distributions(path=list(folders))}
+
+
+def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str]) -> tuple[str, ...]:
+    """Installed packages that would not take any release that is required. Those of another environment than the
+    log's say nothing of it."""
+    if not requirement:
         return ()
-    wanted, edge = Requirement(direction.requirement), direction.removed_in or direction.added_in
+    wanted = Requirement(requirement)
+    (bound,) = wanted.specifier
     found: list[str] = []
     for one in distributions(path=list(folders)):
         name = canonicalize_name(one.metadata["Name"] or "")
@@ -113,7 +181,7 @@ def refusals(folders: Sequence[str], direction: Direction, known: Mapping[str, s
                 if canonicalize_name(required.name) != canonicalize_name(wanted.name):
                     continue
                 applies = required.marker is None or required.marker.evaluate({"extra": ""})
-                if applies and not _overlap(required.specifier, edge, below=bool(direction.removed_in)):
+                if applies and not _overlap(required.specifier, bound.version, below=bound.operator == "<"):
                     found.append(f"{name} {one.version}: {required.name}{required.specifier}")
     return tuple(sorted(set(found)))
 
@@ -145,13 +213,26 @@ def _not(value: bool | None) -> bool | None:
 
 
 def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
-    """The first release of the last run of those that show it up to the target; None where all of them do."""
+    """The first release of the last run of those that show it up to the target; None where all of them do.
+
+    The first releases of each series are looked at before those between: halving some hundred takes fewer looks so, and
+    a name that only some series had is not passed over.
+    """
 
     def look(release: str, wanted: AbstractSet[str]) -> AbstractSet[str] | None:
         found = shows(release)
         return None if found is None else wanted if found else frozenset()
 
-    return Bisection(releases, {"it"}, look, target, most=_MOST_LOOKS).run()["it"]
+    def bisect(among: Sequence[str], end: str) -> str | None:
+        return Bisection(among, {"it"}, look, end, most=_MOST_LOOKS).run()["it"]
+
+    series = [one for one in releases if not Version(one).micro]
+    found = bisect(series, target)
+    if found is None or found not in releases:
+        return bisect(releases, target) if len(series) < len(releases) else found
+    before = series.index(found)
+    since = releases.index(series[before - 1]) if before else 0
+    return bisect(releases[since : releases.index(found)], found) or found
 
 
 def _undecided(name: str, version: str) -> Phrase | Phrases:

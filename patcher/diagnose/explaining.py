@@ -7,57 +7,17 @@ frames and the known versions do not tell is not said.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote_plus
 
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import MessageParts, parse_message, remedy_in, to_search_for
+from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.i18n import Phrase, phrase
 from patcher.secrets.redacting import here
 
-_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
-_INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?P<inner>.+)$")
-_OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
-_DISTRIBUTIONS = {"megatron": "megatron-core", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python"}
-"""Of modules that are called otherwise than what is installed for them."""
 _SEARCH = "https://github.com/search?type=issues&q="
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A place in code. `package`: the top-level module of an installed package, `verl` for a tree of it, else ""."""
-
-    path: str
-    line: int
-    package: str
-    installed: bool
-
-    @property
-    def shown(self) -> str:
-        return f"{self.path}:{self.line}"
-
-
-def frame_of(text: str) -> Frame | None:
-    """The frame of a line of a traceback, its path cut to what is below the folder of packages or the tree."""
-    found = _FRAME.search(text)
-    if found is None:
-        return None
-    path, line = found["path"], int(found["line"])
-    inner = _INSTALLED.search(path)
-    if inner is not None:
-        return Frame(inner["inner"], line, inner["inner"].split("/")[0].removesuffix(".py"), True)
-    if _OF_PYTHON.search(path):
-        return Frame(path, line, "", True)
-    at = path.rfind("/verl/")
-    return Frame(path[at + 1 :], line, "verl", False) if at >= 0 else Frame(path, line, "", False)
-
-
-def distribution(module: str) -> str:
-    """What is installed to have a module."""
-    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
 
 
 def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) -> Explanation | None:
@@ -79,7 +39,7 @@ def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) 
     return Explanation(
         sentence,
         parts,
-        at.shown if at is not None else "",
+        at,
         own.shown if own is not None and own != at else "",
         remedy,
         # As it is written into the link, a secret would no longer look like one where the report is redacted.

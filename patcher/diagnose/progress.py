@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from patcher.diagnose.evidence import Evidence, LogLine
 from patcher.diagnose.matched_line import YEAR, MatchedLine
@@ -72,6 +73,10 @@ _BEFORE = frozenset(b" \t)]m")
 """What may stand before a step, but for nothing."""
 _HEAD = 400
 """Characters of a line in which a phase or a step is named, behind the labels of loggers and launchers."""
+_STEPS_KEPT = 6
+"""Steps whose metrics are kept as they were printed, the last ones: as many columns as a page shows."""
+_METRICS = 40_000
+"""Bytes of a step's metrics: verl prints some hundred of some dozen bytes each."""
 
 
 class RunProgress:
@@ -91,6 +96,7 @@ class RunProgress:
         self._bars = MovingBars()
         self._courses = courses
         self._zero: float | None = None
+        self._said: deque[bytes] = deque(maxlen=_STEPS_KEPT)
 
     @property
     def step(self) -> int | None:
@@ -115,6 +121,7 @@ class RunProgress:
         found.begun, found.trends = self._begun, self._courses.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
+        found.said_steps = tuple([said[:_METRICS].decode("utf-8", "replace").strip() for said in self._said])
 
     def take(self, line: MatchedLine) -> None:
         """A line that may be the sign of a phase, a step or a bar."""
@@ -127,8 +134,8 @@ class RunProgress:
             shown = Line(_with_prefix(line.stripped.speaker, text[:_HEAD]), line.number, 0)
             for milestone in milestones.feed(shown, now):
                 self._begun.setdefault(milestone.phase, line.place)
-            if self._courses and (metrics := _metrics(line.raw)) is not None:
-                self._courses.feed(line.raw[metrics.start() :], lambda: line.place, milestones.step or 0)
+            if (metrics := _metrics(line.raw)) is not None:
+                self._take_metrics(line, metrics, milestones.step or 0)
         if milestones.step != before:
             self._moved(line)
             self.complete = line.place if milestones.step == milestones.steps else None
@@ -148,13 +155,18 @@ class RunProgress:
             step, milestones.steps = int(bar["step"]), int(bar["all"])
         if metrics is not None:
             step = int(metrics["step"])
-            if self._courses:
-                self._courses.feed(raw[metrics.start() :], lambda: line.place, step)
+            self._take_metrics(line, metrics, step)
         if step > (milestones.step or 0):
             milestones.step, self.progress_before, self.progress = step, self.progress, line.offset
             self.complete = line.place if step == milestones.steps else None
             if line.timed:
                 self.progressed = line.place
+
+    def _take_metrics(self, line: MatchedLine, metrics: re.Match[bytes], step: int) -> None:
+        said = line.raw[metrics.start() :]
+        self._said.append(said)
+        if self._courses:
+            self._courses.feed(said, lambda: line.place, step)
 
     def last_time(self, text: str) -> bool:
         """Take the time of a log's last lines; whether this one tells it."""

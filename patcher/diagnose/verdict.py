@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.explaining import explain
+from patcher.diagnose.frame import frame_of
+from patcher.diagnose.known_issues import KnownIssue, known_issues
 from patcher.diagnose.line_meaning import is_noise, is_passed_on
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.logs.labels import strip_labels
@@ -59,6 +61,9 @@ def _prepare_fix(fix: Fix, context: FixContext) -> Offer:
     commands += run.splitlines()
     commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
     commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]
+    undecided = {name: spec for name, spec in fix.when.items() if name not in context.versions}
+    if undecided and not note:
+        note = phrase("only with {versions}", versions=", ".join(f"{name}{spec}" for name, spec in undecided.items()))
     return Offer(fix.text, fix.zh, tuple(commands), fix.patch, fix.setting, note)
 
 
@@ -172,7 +177,7 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
     rank = max(rank, _ASIDE) if hit.aside else rank
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
-    raised = _raised_at(hit.start, evidence) if symptom.generic else None
+    raised = _raised_at(hit.start, evidence)
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
 
 
@@ -287,6 +292,7 @@ def judge(
         root.about if root is not None and root.about else _telling_lines(evidence),
         step=evidence.step,
         steps=evidence.steps,
+        said_steps=evidence.said_steps,
         spans=evidence.spans,
         versions=context.versions,
         lines=evidence.lines,
@@ -361,7 +367,16 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     fixes = fixes_for(one.symptom, context) if one.symptom is not None else ()
     unknown = role == "root" and (one.symptom is None or one.symptom.generic)
     explanation = explain(one.place, one.raised, context.versions) if unknown else None
-    return Finding(one.symptom, role, one.place, one.count, fixes, explanation)
+    threads = _threads(one) if role == "root" else ()
+    return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
+
+
+def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
+    """Public threads about a failure: of the exception that it is, else of its line."""
+    raised = one.raised
+    frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
+    line = raised.message[0] if raised is not None and raised.message else one.place.text
+    return known_issues(line, [frame.path for frame in frames if frame is not None])
 
 
 def _findings_of_metrics(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
 from patcher.terminal.document import Json, Lines, Part
@@ -22,6 +23,7 @@ _WORDS: dict[Verdict, Phrase] = {
     "stalled": phrase("STALLED"),
     "running": phrase("RUNNING"),
 }
+_REFUSED = "pip would refuse {requirement}, because of {other}"
 _COLUMN = 12
 _WIDTH = 116
 _LONG = 240
@@ -131,6 +133,9 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
         yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
     if explanation is not None:
         yield from _explained(explanation, tongue, columns)
+    yield from _threads(root.threads, tongue)
+    if explanation is not None and explanation.search and not root.threads:
+        yield f"{_label(phrase('search'), tongue)}{explanation.search}"
     for number, offer in enumerate(root.fixes, 1):
         label = phrase("fix {number}", number=number) if len(root.fixes) > 1 else phrase("fix")
         yield from _fix(label, offer, tongue, columns)
@@ -148,17 +153,31 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
     direction = one.direction
     if direction is not None:
         yield from _item(phrase("releases"), show(_of_releases(direction), tongue), tongue, columns)
-        if direction.requirement:
-            yield f"{_label(phrase('to try'), tongue)}{to_paste(f'pip install {shlex.quote(direction.requirement)}')}"
-        for other in direction.against:
-            refused = phrase("pip would refuse that, because of {requirement}", requirement=other)
-            yield from _item(phrase("but"), show(refused, tongue), tongue, columns)
+        if direction.asks_until:
+            text = phrase(
+                "{name} asks for it no more since {version}", name=direction.asker, version=direction.asks_until
+            )
+            yield from _item(phrase("or"), show(text, tongue), tongue, columns)
+        ways = [(direction.requirement, direction.against), (direction.asker_requirement, direction.against_asker)]
+        for requirement, against in ways:
+            if requirement and not against:
+                yield f"{_label(phrase('to try'), tongue)}{to_paste(f'pip install {shlex.quote(requirement)}')}"
+            for other in against:
+                refused = phrase(_REFUSED, requirement=requirement, other=other)
+                yield from _item(phrase("but"), show(refused, tongue), tongue, columns)
     if one.nearest:
         yield from _item(phrase("nearest"), ", ".join(one.nearest), tongue, columns)
     if one.remedy:
         yield from _item(phrase("it says"), one.remedy, tongue, columns)
-    if one.search:
-        yield f"{_label(phrase('search'), tongue)}{one.search}"
+
+
+def _threads(threads: Sequence[KnownIssue], tongue: Language) -> Iterator[str]:
+    """Links, with the release that a thread names and, in English, a line of what it comes to."""
+    for at, one in enumerate(threads):
+        head = _label(phrase("threads"), tongue) if not at else " " * (_COLUMN + 2)
+        fixed = show(phrase("fixed in {release}", release=one.fixed_in), tongue) if one.fixed_in else ""
+        said = "; ".join(part for part in (fixed, one.about if tongue == "en" else "") if part)
+        yield f"{head}{one.url}  {said}".rstrip()
 
 
 def _of_releases(one: Direction) -> Phrase | Phrases | str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from patcher.cli.app import run
-from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation
+from patcher.data import shipped
+from patcher.diagnose.asking_code import asked_symbol, still_asks
+from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import parse_message, remedy_in
+from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import FixContext, judge
@@ -140,7 +144,8 @@ WHO = "mbridge (mbridge/core/util.py:83)"
 def test_a_message_of_a_known_shape_becomes_a_sentence(message: str, sentence: str) -> None:
     found = explained(message, **{"megatron-core": "0.18.0"})
     assert str(found.sentence) == sentence
-    assert found.raised_at == "mbridge/core/util.py:83"
+    assert found.at is not None
+    assert found.at.shown == "mbridge/core/util.py:83"
     assert found.own == "verl/trainer/main_ppo.py:30"
 
 
@@ -247,13 +252,82 @@ def install(folder: Path, name: str, version: str, requires: str) -> None:
 def test_what_pip_would_refuse_is_said(tmp_path: Path) -> None:
     install(tmp_path, "engine", "0.20", "transformers>=5.1")
     install(tmp_path, "other", "1.0", "transformers>=4,<6; extra == 'all'")
-    direction = Direction("transformers", "transformers.x", removed_in="5.0.0")
-    assert refusals([str(tmp_path)], direction, {}) == ("engine 0.20: transformers>=5.1",)
-    assert refusals([str(tmp_path)], direction, {"engine": "0.19"}) == ()
+    assert refusals([str(tmp_path)], "transformers<5.0.0", {}) == ("engine 0.20: transformers>=5.1",)
+    assert refusals([str(tmp_path)], "transformers<5.0.0", {"engine": "0.19"}) == ()
     install(tmp_path, "odd", "1.0", "transformers in (5,6)")
-    assert refusals([str(tmp_path)], direction, {}) == ("engine 0.20: transformers>=5.1",)
-    newer = Direction("transformers", "transformers.x", added_in="5.2.0")
-    assert refusals([str(tmp_path)], newer, {}) == ()
+    assert refusals([str(tmp_path)], "transformers<5.0.0", {}) == ("engine 0.20: transformers>=5.1",)
+    assert refusals([str(tmp_path)], "transformers>=5.2.0", {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "symbol"),
+    [
+        ("AttributeError: type object 'ModelType' has no attribute 'both'", "megatron.core.enums.ModelType.both"),
+        ("TypeError: Args.__init__() got an unexpected keyword argument 'log'", "vllm.args.EngineArgs.__init__(log)"),
+        ("AttributeError: 'Other' object has no attribute 'x'", ""),
+        ("KeyError: 'x'", ""),
+    ],
+)
+def test_what_an_attribute_or_an_argument_is_of_is_read_from_the_imports(message: str, symbol: str) -> None:
+    source = (
+        "from megatron.core.enums import ModelType\nfrom vllm.args import EngineArgs as Args\nfrom .x import Other\n"
+    )
+    parts = parse_message([message])
+    assert parts is not None
+    assert asked_symbol(parts, source) == symbol
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("from lib import Cache\n", True),
+        ("def f(kind):\n    if kind == Kind.Cache:\n        pass\n", True),
+        ("try:\n    from lib import Cache\nexcept ImportError:\n    Cache = None\n", False),
+        ("def f():\n    if lib_lt_5:\n        from lib import Cache\n        return Cache()\n", False),
+        ("if hasattr(Kind, 'Cache'):\n    Kind.Cache\n", False),
+        ("# Cache is gone\n", False),
+    ],
+)
+def test_a_release_asks_no_more_where_it_asks_only_after_a_question(tmp_path: Path, text: str, asks: bool) -> None:
+    (tmp_path / "peft").mkdir()
+    (tmp_path / "peft/__init__.py").touch()
+    (tmp_path / "peft/model.py").write_text(text)
+    assert still_asks(tmp_path, "peft/model.py", "Cache") is asks
+    (tmp_path / "peft/model.py").rename(tmp_path / "peft/moved.py")
+    assert still_asks(tmp_path, "peft/model.py", "Cache") is asks
+    assert still_asks(tmp_path, "other/model.py", "Cache") is None
+
+
+def test_public_threads_are_found_by_exception_message_and_frame() -> None:
+    said = "ImportError: cannot import name 'HybridCache' from 'transformers' (/opt/env/transformers/__init__.py)"
+    first = known_issues(said, ["verl/trainer/main_ppo.py", "peft/peft_model.py"])[0]
+    assert (first.thread, first.frame) == ("huggingface/peft#3333", "peft/peft_model.py")
+    assert first.url == "https://github.com/huggingface/peft/issues/3333"
+    logged = "ERROR 07-18 10:29:26 [core.py:58] RuntimeError: CUDA Error: out of memory at /w/cumem_allocator.cpp:9"
+    assert "verl-project/verl#302" in [one.thread for one in known_issues(logged)]
+    assert known_issues("KeyError: 'type'") == ()
+    assert [one.frame for one in known_issues("KeyError: 'type'", ["vllm/config.py"])] == ["vllm/config.py"]
+    assert known_issues("ImportError: cannot import name 'HybridCacheX' from 'transformers'") == ()
+
+
+def test_the_index_of_threads_holds_each_once_in_its_normal_form() -> None:
+    rows = read((shipped("symptoms") / FILE).read_text(encoding="utf-8").splitlines())
+    assert len({one.thread for one in rows}) >= 400
+    assert len({(one.exception, one.message, one.thread) for one in rows}) == len(rows)
+    line = "{0.exception}: {0.message}"
+    assert [one for one in rows if one.exception and normalised(line.format(one)) != (one.exception, one.message)] == []
+    assert [one for one in rows if not re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", one.thread) or not one.about] == []
+
+
+def test_a_failure_with_a_thread_shows_it_instead_of_a_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(HEAD + OWN + LIBRARY + "ValueError: <object object at 0x7fa70eca36e0> is not a valid Sentinel\n")
+    assert run(["diagnose", str(log)]) == 1
+    said = capsys.readouterr().out
+    assert "https://github.com/ray-project/ray/issues/56747  click 8.3" in said
+    assert "search?type=issues" not in said
 
 
 def test_a_key_that_is_not_there_names_the_nearest_of_the_tree_s_configuration(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""The code that asks for what is missing: what a name in it was imported from, and whether it still asks.
+
+AttributeError: type object 'ModelType' has no attribute 'encoder_and_decoder', raised at mbridge/core/util.py:83
+from megatron.core.enums import ModelType     ▶ megatron.core.enums.ModelType.encoder_and_decoder
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from patcher.diagnose.exception_message import MessageParts
+from patcher.packages.agent.folders import package_in
+
+
+def asked_symbol(parts: MessageParts, source: str) -> str:
+    """What a missing attribute or argument is of, as `Symbols.has` takes it; "" where the imports do not tell."""
+    if not parts.names or parts.matter not in ("missing-attribute", "unexpected-argument"):
+        return ""
+    first, _, rest = parts.symbol.partition(".")
+    owner = _imported(source, first)
+    if not owner:
+        return ""
+    dotted = f"{owner}.{rest}" if rest else owner
+    return f"{dotted}.{parts.names[0]}" if parts.matter == "missing-attribute" else f"{dotted}({parts.names[0]})"
+
+
+def _imported(source: str, name: str) -> str:
+    """The dotted name that an import of another package binds to `name`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return f"{node.module}.{alias.name}"
+    return ""
+
+
+_GUARD = re.compile(r"version|hasattr|available|installed|find_spec", re.IGNORECASE)
+
+
+def still_asks(folder: Path, file: str, word: str) -> bool | None:
+    """Whether the file of a release, or where it is gone any other of its package, uses the word where nothing asks
+    before whether it is there; None where the release holds no such package or cannot be read."""
+    package = folder_of(folder, file.partition("/")[0])
+    if package is None:
+        return None
+    own = package.parent / file
+    for one in [own] if own.is_file() else package.rglob("*.py"):
+        text = one.read_text(encoding="utf-8", errors="replace")
+        if word not in text:
+            continue
+        try:
+            if any(word in _words(node) for node in _unguarded(ast.parse(text))):
+                return True
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+    return False
+
+
+def _unguarded(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and those below it, without what runs only after a question: `if version < …`, `try: import …`. An
+    import below any `if` is one of those."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Try) and child.handlers:
+            continue
+        if not isinstance(child, ast.If | ast.IfExp):
+            yield from _unguarded(child)
+        elif not _GUARD.search(ast.unparse(child.test)):
+            yield from (one for one in _unguarded(child) if not isinstance(one, ast.alias))
+
+
+def _words(node: ast.AST) -> tuple[str | None, ...]:
+    match node:
+        case ast.Attribute(attr=name) | ast.alias(name=name) | ast.keyword(arg=name):
+            return (name,)
+    return ()
+
+
+def folder_of(folder: Path, module: str) -> Path | None:
+    """As `package_in`; of a package without `__init__.py`, such as megatron, too."""
+    found = package_in(folder, module)
+    return found or next((one for below in ("", "src") if (one := folder / below / module).is_dir()), None)

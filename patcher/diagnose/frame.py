@@ -1,0 +1,50 @@
+"""A place in code, from a line of a traceback, and which distribution it is of.
+
+File "/opt/env/lib/python3.12/site-packages/mbridge/core/util.py", line 83, in build_model
+▶ mbridge/core/util.py:83 of the package mbridge
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?P<inner>.+)$")
+_OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
+_DISTRIBUTIONS = {"megatron": "megatron-core", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python"}
+"""Of modules that are called otherwise than what is installed for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A place in code. `package`: the top-level module of an installed package, `verl` for a tree of it, else ""."""
+
+    path: str
+    line: int
+    package: str
+    installed: bool
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+def frame_of(text: str) -> Frame | None:
+    """The frame of a line of a traceback, its path cut to what is below the folder of packages or the tree."""
+    found = _FRAME.search(text)
+    if found is None:
+        return None
+    path, line = found["path"], int(found["line"])
+    inner = _INSTALLED.search(path)
+    if inner is not None:
+        return Frame(inner["inner"], line, inner["inner"].split("/")[0].removesuffix(".py"), True)
+    if _OF_PYTHON.search(path):
+        return Frame(path, line, "", True)
+    at = path.rfind("/verl/")
+    return Frame(path[at + 1 :], line, "verl", False) if at >= 0 else Frame(path, line, "", False)
+
+
+def distribution(module: str) -> str:
+    """What is installed to have a module."""
+    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))

@@ -1,0 +1,104 @@
+"""Public threads about a failure, looked up by exception, normalised message and innermost frame.
+
+    ImportError: cannot import name 'HybridCache' from 'transformers' (/opt/env/…/transformers/__init__.py)
+    ▼
+    ImportError │ cannot import name 'HybridCache' from 'transformers' │ peft/peft_model.py ▶ huggingface/peft#3333
+
+The index is `symptoms/known-issues.tsv`, made by `python -m bench.known_issues`. It holds facts and links.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from patcher.data import shipped
+from patcher.logs.labels import strip_labels
+
+FILE = "known-issues.tsv"
+COLUMNS = ("exception", "message", "frame", "thread", "fixed in", "about")
+_TYPE = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*(?P<type>(?:[A-Z]\w*)?(?:Error|Exception|Exit|Interrupt|Enabled)(?:\(\w+\))?): *"
+)
+_VOLATILE = (
+    (re.compile(r" ?\([^()]*\.(?:py|so)\)"), ""),
+    (re.compile(r"<object object at 0x[0-9a-f]+>"), "<object object>"),
+    (re.compile(r"(?:[\w.+@~-]*/)+(?=[\w.+@-])"), ""),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{12,}\b"), "0"),
+    (re.compile(r"(?<![A-Za-z])\d+(?:\.\d+)*"), "0"),
+)
+_LONGEST = 160
+"""Characters of a message that are compared: a pattern of C++ names or shapes may be much longer."""
+_TELLING = 24
+"""Characters from which on a message alone tells a failure: `KeyError: 'type'` does so only with its frame."""
+_MOST = 3
+_PROJECTS = ("verl-project/", "vllm-project/", "ray-project/", "sgl-project/", "NVIDIA/", "huggingface/", "Dao-AILab/")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownIssue:
+    """A thread about a failure. `fixed_in`: a release that it names, `vllm 0.8.5`, else ""."""
+
+    exception: str
+    message: str
+    frame: str
+    thread: str
+    """`huggingface/peft#3333`."""
+    fixed_in: str
+    about: str
+    """What it comes to, in a line of ours."""
+
+    @property
+    def of_a_project(self) -> bool:
+        """Whether it is a thread of a project that the failure may be in, and not of one that uses it."""
+        return self.thread.startswith(_PROJECTS)
+
+    @property
+    def url(self) -> str:
+        repository, _, number = self.thread.partition("#")
+        return f"https://github.com/{repository}/issues/{number}"
+
+
+def normalised(line: str) -> tuple[str, str]:
+    """An exception's line as its type and a message without paths, numbers and addresses."""
+    found = _TYPE.match(line)
+    message = line[found.end() :] if found is not None else line
+    for pattern, put in _VOLATILE:
+        message = pattern.sub(put, message)
+    return found["type"] if found is not None else "", " ".join(message.split())[:_LONGEST].rstrip()
+
+
+def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]:
+    """Threads about the failure that a line of a log tells, the nearest first.
+
+    Args:
+        files: of the traceback's frames, as `peft/peft_model.py`, the innermost last.
+    """
+    exception, message = normalised(strip_labels(line).text.strip())
+    here = frozenset(files)
+    found = [one for one in _index().get(exception, ()) if _is_about(one, message, here)]
+    found.sort(key=lambda one: (one.frame not in here, -len(one.message), not one.fixed_in, not one.of_a_project))
+    longest = max((len(one.message) for one in found), default=0)
+    return tuple(one for one in found if len(one.message) == longest or one.frame in here)[:_MOST]
+
+
+def _is_about(one: KnownIssue, message: str, files: frozenset[str]) -> bool:
+    if not message.startswith(one.message) or re.match(r"\w", message[len(one.message) :]):
+        return False
+    return len(one.message) >= _TELLING or not one.frame or one.frame in files
+
+
+@cache
+def _index() -> dict[str, list[KnownIssue]]:
+    """All of them, by exception."""
+    found: dict[str, list[KnownIssue]] = {}
+    for one in read(shipped("symptoms").joinpath(FILE).read_text(encoding="utf-8").splitlines()):
+        found.setdefault(one.exception, []).append(one)
+    return found
+
+
+def read(lines: Iterable[str]) -> list[KnownIssue]:
+    """The rows of the index; a line that begins with # has none."""
+    return [KnownIssue(*line.split("\t")) for line in lines if line and not line.startswith("#")]
