@@ -28,9 +28,11 @@ _FIGURES = (
     (re.compile(r" *[\d.]+ (s\b|秒)"), r" # \1"),
     (re.compile(r"[\d.]+ GB free|剩余 [\d.]+ GB"), "# GB"),
     (re.compile(r"@[0-9a-f]{7,}"), "@#"),
+    (re.compile(r"\b(transformers|triton|ray|tensordict|python) \d+\.[\w.]+"), r"\1 #"),
     (re.compile(r"(multiprocessing/\w+\.py:[\w.]+):\d+"), r"\1:#"),
 )
-"""What differs from one run to the next: seconds, a disk's room, a commit's id, and lines of Python's own files."""
+"""What differs from one run to the next: seconds, a disk's room, a commit's id, releases that a host takes as they come
+out, and lines of Python's own files."""
 
 Run = Callable[[str], str]
 """Runs a command line and gives what it prints."""
