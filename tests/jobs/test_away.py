@@ -41,6 +41,14 @@ class Follower:
     """A command that follows the job, in a process of its own."""
 
     process: subprocess.Popen[str]
+    output: Path
+    """What it has printed so far."""
+
+    def reads(self, within: float = 30) -> None:
+        """Wait until it has printed some of the log, so that from now on a cut finds it following."""
+        deadline = time.monotonic() + within
+        while not self.output.stat().st_size and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def begins(self) -> None:
         """Wait until it follows: it has told a phase."""
@@ -50,10 +58,10 @@ class Follower:
 
     def ends(self, within: float = 60) -> tuple[int, str, str]:
         try:
-            out, err = self.process.communicate(timeout=within)
+            _, err = self.process.communicate(timeout=within)
         finally:
             self.process.kill()
-        return self.process.returncode, out, err
+        return self.process.returncode, self.output.read_text(), err
 
 
 Follow = Callable[..., Follower]
@@ -71,15 +79,12 @@ def follow(there: Site, tmp_path: Path) -> Follow:
         program += "; from patcher.__main__ import main; main()"
         command = [sys.executable, "-c", program, str(patience), "--root", str(tree), *words, "loop"]
         env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
-        return Follower(
-            subprocess.Popen(
-                [*command, "--path", str(there.root)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=env,
+        output = tmp_path / ("-".join(word for word in words if word.isalpha()) + ".out")
+        with output.open("w") as file:
+            process = subprocess.Popen(
+                [*command, "--path", str(there.root)], stdout=file, stderr=subprocess.PIPE, text=True, env=env
             )
-        )
+        return Follower(process, output)
 
     return start
 
@@ -109,6 +114,7 @@ def test_half_a_second_without_sshd(there: Site, reachable: Machine, follow: Fol
     there.link.close()
     attached, logs = follow("job", "attach"), follow("job", "logs", "--lines", "1000000", "-f")
     attached.begins()
+    logs.reads()
     connected(reachable, 2)
     away(reachable, 0.5)
     there.write("enough", "")
@@ -147,6 +153,8 @@ def test_a_minute_without_sshd(there: Site, reachable: Machine, follow: Follow) 
         "logs": follow("job", "logs", "--lines", "1000000", "-f"),
         "watch": follow("watch"),
     }
+    followers["attach"].begins()
+    followers["logs"].reads()
     connected(reachable, 3)
     away(reachable, 60)
     deadline = time.monotonic() + 40
@@ -167,7 +175,7 @@ def test_sshd_comes_and_goes(there: Site, reachable: Machine, follow: Follow) ->
     job = there.start(NUMBERS)
     there.link.close()
     logs = follow("job", "logs", "--lines", "1000000", "-f")
-    connected(reachable, 1)
+    logs.reads()
     for seconds in (0.1, 0.5, 1, 3, 0.2):
         away(reachable, seconds)
         time.sleep(2)
