@@ -62,7 +62,7 @@ def cluster(folder: Path, nodes: int = NODES) -> Iterator[Slurm]:
     _configure(found, nodes)
     environment = {**os.environ, "SLURM_CONF": str(found.conf)}
     commands = {
-        "munged": [tools.find("munged"), "--foreground", "--force", *_munge_options(folder)],
+        "munged": [tools.find("munged"), "--foreground", "--force", "--num-threads=16", *_munge_options(folder)],
         "slurmctld": [tools.find("slurmctld"), "-D", "-i"],
         **{f"n{n}": [tools.find("slurmd"), "-D", "-N", f"n{n}"] for n in range(1, nodes + 1)},
     }

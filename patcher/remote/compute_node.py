@@ -57,6 +57,6 @@ def ask_where_it_trains(
         passed=verb,
         args=dict(args),
         nonce=nonce,
-        options=[f"--time={minutes}", *host.slurm.where],
+        options=[f"--time={minutes}", *host.slurm.check_options],
         command=[survey.interpreter.python, *agent_program.OPTIONS, agent_program.BOOTSTRAP],
     )

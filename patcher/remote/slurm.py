@@ -16,6 +16,11 @@ from patcher.remote.agent.slurm import WAITING
 
 KEYS = ("partition", "account", "gres", "time", "nodes")
 """Keys of a host's table that are options of sbatch of the same name."""
+_OF_JOBS = (
+    *("requeue", "no-requeue", "get-user-env", "ignore-pbs", "kill-on-invalid-dep", "wait-all-nodes", "batch"),
+    *("begin", "deadline", "dependency", "hold", "mail-type", "mail-user", "signal", "time-min"),
+)
+"""Options of sbatch that a check goes without: srun has no such one, or they are about a job's time."""
 _GPUS = re.compile(r"gpu(?::[\w.-]+)*?(?::(?P<count>\d+))?(?:\(.*\))?")
 """A part of `gres` that is GPUs: `gpu`, `gpu:8`, `gpu:h100:8`, `gpu:h100:4(S:0-1)`."""
 _PER_NODE = re.compile(r"--gpus-per-node=(?:[\w.-]+:)?(\d+)")
@@ -36,16 +41,20 @@ class Slurm:
     """Further options: `--qos=high`."""
 
     @property
-    def where(self) -> tuple[str, ...]:
-        """The options that say on what kind of node, and for whose account, for sbatch and srun alike."""
-        named = {"partition": self.partition, "account": self.account, "gres": self.gres}
-        return (*(f"--{key}={value}" for key, value in named.items() if value), *self.sbatch)
+    def options(self) -> tuple[str, ...]:
+        """All options of a job for sbatch, the user's own last."""
+        limit = [f"--time={self.time}"] if self.time else []
+        return (f"--nodes={self.nodes}", "--ntasks-per-node=1", *limit, *self._node, *self.sbatch)
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """All options of a job, the user's own last."""
-        limit = [f"--time={self.time}"] if self.time else []
-        return (f"--nodes={self.nodes}", "--ntasks-per-node=1", *limit, *self.where)
+    def check_options(self) -> tuple[str, ...]:
+        """Those of them for srun that say on what kind of node a check runs, and for whose account."""
+        return (*self._node, *(option for option in self.sbatch if option[2:].partition("=")[0] not in _OF_JOBS))
+
+    @property
+    def _node(self) -> tuple[str, ...]:
+        named = {"partition": self.partition, "account": self.account, "gres": self.gres}
+        return tuple(f"--{key}={value}" for key, value in named.items() if value)
 
     @property
     def command(self) -> str:

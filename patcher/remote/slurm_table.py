@@ -13,7 +13,10 @@ from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Matching, Mistakes, choice, text, texts, whole
 
 _MOST_NODES = 4096
-_OURS = ("output", "error", "input", "wrap", "array", "export", "export-file", "chdir", "wait", "test-only", "parsable")
+_OURS = (
+    *("output", "error", "input", "wrap", "array", "export", "export-file", "chdir", "wait", "test-only", "parsable"),
+    *("job-name", "clusters"),
+)
 """Options of sbatch that decide what uky-patch itself has to know: where a log is, and which job it is."""
 
 

@@ -51,9 +51,13 @@ def launch(at: str, args: dict[str, Any], environment: dict[str, str], job: dict
     files.replace(batch, batch_script(at, args).encode("utf-8", "surrogateescape"), mode=0o700)
     log = os.path.join(at, "log").replace("%", "%%")
     ours = [f"--output={log}", "--open-mode=append", "--export=ALL", f"--chdir={job['root']}"]
-    named = f"--job-name=uky-{os.path.basename(at)}"
-    number = slurm.submit([named, *args["slurm"], *ours], batch, environment)
+    number = slurm.submit([f"--job-name={_name(at)}", *args["slurm"], *ours], batch, environment)
     write_whole(os.path.join(at, batch_runner.NUMBER), {"id": number})
+
+
+def _name(at: str) -> str:
+    """What Slurm calls the job whose folder is `at`. By this it is told from any other that a number may name."""
+    return f"uky-{os.path.basename(at)}"
 
 
 def batch_script(at: str, args: dict[str, Any]) -> str:
@@ -82,6 +86,8 @@ def look(at: str, number: str, *, fresh: bool = False) -> slurm.Queue:
         return queue
     try:
         queue = slurm.ask(number)
+        if queue.get("name") != _name(at):
+            queue = {"id": number}  # A folder that somebody made up, or a number that was given anew.
     except slurm.AwayError as error:
         queue = {"id": number, "away": str(error)}
     _asked[at] = (time.monotonic(), queue)
@@ -105,11 +111,12 @@ def _kept(at: str, number: str) -> slurm.Queue | None:
 def state_of(at: str, job: dict[str, Any], end: dict[str, Any] | None, *, stopped: bool, alive: bool) -> dict[str, Any]:
     """`state` of the job, `queue`, and `end` of one that ended without noting it.
 
-    An end that the job noted by itself counts at once. One that it was told to may be followed by another start.
-    `alive`: whether it has given a sign of life of late.
+    An end with exit code 0 counts at once. Any other may be Slurm's doing, which starts a job again that it preempted:
+    SIGTERM reaches the job before the program that runs it, and a training that handles it exits with a code of its
+    own. `alive`: whether the job has given a sign of life of late.
     """
     number = job["slurm"]
-    if end is not None and not end.get("told"):
+    if end is not None and ("no_gpu" in end or (end["code"] == 0 and not end.get("told"))):
         return {"state": "stopped" if stopped else "ended", "queue": _kept(at, number) or {"id": number}}
     queue = look(at, number)
     found: dict[str, Any] = {"queue": queue}
@@ -145,6 +152,8 @@ def _end(at: str, job: dict[str, Any], code: int) -> dict[str, Any]:
 
 def stop(request: Request, at: str, number: str, grace: float) -> None:
     """Cancel the job and wait for its end. Raises Refusal of kind `slurm`."""
+    if not look(at, number, fresh=True).get("state"):
+        raise Refusal("slurm", phrase("Slurm knows no job {number} of this tree", number=number))
     write_whole(os.path.join(at, "stop.json"), {"asked": time.time(), "by": "uky-patch job stop"})
     request.emit(stopping=[])
     slurm.cancel(number)

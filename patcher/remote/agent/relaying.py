@@ -60,6 +60,7 @@ class _Relay:
         self._request, self._node, self._said = request, node, said
         self._splitter = frames.Splitter()
         self._told = ""
+        self._beat = self._asked = time.monotonic()
         self.greeted = False
         """Whether the agent there has begun; before that srun waits for a node."""
 
@@ -104,25 +105,29 @@ class _Relay:
     def _receive(self) -> bytes:
         """What comes next, with beats to the node meanwhile."""
         assert self._node.stdout is not None
-        beat = asked = time.monotonic()
         with selectors.DefaultSelector() as ready:
             ready.register(self._node.stdout, selectors.EVENT_READ)
+            self._keep_up()
             while not ready.select(1.0):
-                now = time.monotonic()
-                if self._request.gone():
-                    raise Refusal("slurm", phrase("nobody waits for the answer any more"))
-                if now - beat >= BEAT:
-                    beat = now
-                    self._send(frames.head({"id": 0, "verb": "beat"}, 0))
-                if now - asked >= POLL or not self._told:
-                    asked = now
-                    self._tell_queue()
+                self._keep_up()
         piece = os.read(self._node.stdout.fileno(), 1 << 16)
         if not piece:
             self._node.wait()
             advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
             raise Refusal("slurm", phrase("no check could be run on a compute node"), listed(self._srun_said()), advice)
         return piece
+
+    def _keep_up(self) -> None:
+        """Show the agent there that somebody waits, though it may send much; tell why there is no node yet."""
+        now = time.monotonic()
+        if self._request.gone():
+            raise Refusal("slurm", phrase("nobody waits for the answer any more"))
+        if self.greeted and now - self._beat >= BEAT:
+            self._beat = now
+            self._send(frames.head({"id": 0, "verb": "beat"}, 0))
+        if not self.greeted and (now - self._asked >= POLL or not self._told):
+            self._asked = now
+            self._tell_queue()
 
     def _tell_queue(self) -> None:
         """Pass on why srun waits, where that has changed."""

@@ -13,13 +13,16 @@ from typing import Any, Dict
 from patcher.messages import Refusal, listed, phrase
 
 SECONDS = 30.0
-"""What a command of Slurm's may take: a controller that is busy answers late."""
+"""What a question to Slurm may take: a controller that is busy answers late."""
+SUBMITTING = 300.0
+"""What sbatch may take: it tries again for minutes where a controller is busy."""
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
 AT_WORK = frozenset(("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"))
 """States of a job that is not over. All others are an end: COMPLETED, FAILED, TIMEOUT, CANCELLED, PREEMPTED, …"""
 _FIELDS = {
+    "name": "JobName",
     "state": "JobState",
     "reason": "Reason",
     "nodes": "NodeList",
@@ -27,17 +30,18 @@ _FIELDS = {
     "restarts": "Restarts",
     "exit": "ExitCode",
 }
+_ACCOUNT = "State,ExitCode,NodeList,Timelimit,JobName%60"
 _NOTHING = ("(null)", "None", "")
 
 Queue = Dict[str, Any]
-"""`id`, `state` and `reason` in Slurm's words, `nodes`, `limit`, `restarts`, `code` of an ended job; empty: unknown."""
+"""`id`, `name`, `state`, `reason`, `nodes`, `limit` in Slurm's words, `restarts`, `code` once over; empty: unknown."""
 
 
 class AwayError(Exception):
     """Slurm does not answer; what it says is the message."""
 
 
-def call(command: list[str], environment: dict[str, str] | None = None) -> str:
+def call(command: list[str], environment: dict[str, str] | None = None, seconds: float = SECONDS) -> str:
     """What a command of Slurm's prints. Raises AwayError with what it says, or why it cannot be started."""
     try:
         done = subprocess.run(
@@ -45,11 +49,12 @@ def call(command: list[str], environment: dict[str, str] | None = None) -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env=environment,
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise AwayError(f"{command[0]}: no answer within {SECONDS:.0f} s") from None
+    except subprocess.TimeoutExpired as late:
+        said = (late.stderr or b"").decode("utf-8", "replace").strip()
+        raise AwayError(f"{command[0]}: no answer within {seconds:.0f} s {said}".strip()) from None
     except OSError as error:
         raise AwayError(f"{command[0]}: {os.strerror(error.errno or 0)}") from None
     said = done.stderr.decode("utf-8", "replace").strip()
@@ -61,7 +66,7 @@ def call(command: list[str], environment: dict[str, str] | None = None) -> str:
 def submit(options: list[str], script: str, environment: dict[str, str]) -> str:
     """Hand a script to sbatch, with these variables; the job's number. Raises Refusal of kind `slurm`."""
     try:
-        told = call(["sbatch", "--parsable", *options, script], environment)
+        told = call(["sbatch", "--parsable", *options, script], environment, SUBMITTING)
     except AwayError as error:
         advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
         raise Refusal("slurm", phrase("Slurm does not take the job"), listed(str(error)), advice) from None
@@ -85,13 +90,13 @@ def ask(number: str) -> Queue:
         if "Invalid job id" not in str(error):
             raise
     try:
-        lines = call(["sacct", "-X", "-n", "-P", "-j", number, "-o", "State,ExitCode,NodeList,Timelimit"]).splitlines()
+        lines = call(["sacct", "-X", "-n", "-P", "-j", number, "-o", _ACCOUNT]).splitlines()
     except AwayError:  # A cluster without accounts.
         return {}
-    state, code, nodes, limit = (*lines[-1].split("|"), "", "", "", "")[:4] if lines else ("", "", "", "")
+    state, code, nodes, limit, name = (lines[-1].split("|") if lines else [""] * 5)[:5]
     if not state:
         return {}
-    return _queue(number, {"state": state.split()[0], "exit": code, "nodes": nodes, "limit": limit})
+    return _queue(number, {"name": name, "state": state.split()[0], "exit": code, "nodes": nodes, "limit": limit})
 
 
 def parse_job(number: str, text: str) -> Queue:
@@ -106,6 +111,7 @@ def _queue(number: str, said: dict[str, str]) -> Queue:
     ended_by = int(signal) if signal.isdigit() else 0
     return {
         "id": number,
+        "name": said.get("name", ""),
         "state": said.get("state", "").rstrip("+"),
         "reason": "" if said.get("reason") in _NOTHING else said.get("reason", ""),
         "nodes": "" if said.get("nodes") in _NOTHING else said.get("nodes", ""),
