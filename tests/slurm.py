@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,6 +35,11 @@ class Slurm:
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
         return done.stdout
 
+    def fill(self, seconds: int, *options: str) -> str:
+        """Take all nodes for so long; the number of the job that does."""
+        script = ["--exclusive", f"--nodes={NODES}", "--output=/dev/null", f"--wrap=sleep {seconds}"]
+        return self.ask("sbatch", "--parsable", *options, *script).strip()
+
     def clear(self) -> None:
         """No job is left: what a test began is none of the next one's."""
         self.ask("scancel", "--quiet", "--partition=debug")
@@ -52,12 +59,13 @@ def why_not() -> str:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, nodes: int = NODES) -> Iterator[Slurm]:
-    """Nodes n1, n2, … in the partition `debug`, and again in `low`, whose jobs those of `debug` preempt and requeue."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for above in (folder, *folder.parents):
-        if above.stat().st_uid == os.getuid() and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o055)
+def cluster(nodes: int = NODES) -> Iterator[Slurm]:
+    """Nodes n1, n2, … in the partition `debug`, and again in `low`, whose jobs those of `debug` preempt and requeue.
+
+    It lies in a folder of its own that every user may read: pytest's are closed to others.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="uky-slurm-"))
+    folder.chmod(0o755)
     found = Slurm(folder)
     _configure(found, nodes)
     environment = {**os.environ, "SLURM_CONF": str(found.conf)}
@@ -82,6 +90,7 @@ def cluster(folder: Path, nodes: int = NODES) -> Iterator[Slurm]:
         for daemon in reversed(found.daemons.values()):
             daemon.terminate()
             daemon.wait()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _munge_options(folder: Path) -> list[str]:
@@ -122,7 +131,7 @@ def _configure(slurm: Slurm, nodes: int) -> None:
         "PreemptMode=REQUEUE",
         "ReturnToService=2",
         "KillWait=5",
-        "JobRequeue=1",
+        "JobRequeue=0",
         "MinJobAge=300",
         f"FirstJobId={os.getpid() % 10000 * 100 + 1}",
         "InactiveLimit=0",
