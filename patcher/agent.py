@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "sources": "patcher.remote.agent.sources:sources",
     "verify": "patcher.migrate.agent.verifying:verify",
     "begin": "patcher.remote.agent.place:begin",
+    "relay": "patcher.remote.agent.relaying:relay",
     "write_files": "patcher.profiles.agent.write_files:write_files",
     "data-report": "patcher.assets.agent.datasets:report",
     "data-tiny": "patcher.assets.agent.datasets:tiny",

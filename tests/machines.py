@@ -10,9 +10,10 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from tests import tools
 
@@ -141,11 +142,13 @@ def machine(
     within: str = "",
     python: Path | None = None,
     mounts: Sequence[str] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Machine]:
     """A host whose sshd listens at `address`, in the network namespace `within` if one is named.
 
     Args:
         python: an interpreter that is to be `python3` there.
+        variables: what every login there has in its environment.
         mounts: arguments of `mount`, one command each, `{home}` filled in; only the host sees what they do.
     """
     user = f"{USERS}{os.getpid() % 100000}{name[:8]}{next(_number)}"
@@ -154,7 +157,7 @@ def machine(
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", "--password", "*", user], check=True)
     found = Machine(name, address, _free_port(), user, home, folder)
     try:
-        _configure(found, python)
+        _configure(found, python, variables)
         prefix = ["ip", "netns", "exec", within] if within else []
         Path("/run/sshd").mkdir(exist_ok=True)
         sshd = [SSHD, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "sshd.log")]
@@ -198,7 +201,7 @@ def _block(name: str, address: str, port: int, host: Machine) -> str:
     )
 
 
-def _configure(host: Machine, python: Path | None) -> None:
+def _configure(host: Machine, python: Path | None, variables: Mapping[str, str]) -> None:
     host.folder.mkdir(parents=True, exist_ok=True)
     for key in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(host.folder / key)], check=True)
@@ -210,12 +213,13 @@ def _configure(host: Machine, python: Path | None) -> None:
         os.chown(path, identity.pw_uid, identity.pw_gid)
     public = (host.folder / "host_key.pub").read_text().split()
     (host.folder / "known_hosts").write_text(f"[{host.address}]:{host.port} {public[0]} {public[1]}\n")
-    own = ""
+    found = dict(variables)
     if python is not None:
         tools = host.home / "bin"
         tools.mkdir()
         (tools / "python3").symlink_to(python)
-        own = f"SetEnv PATH={tools}:/usr/local/bin:/usr/bin:/bin\n"
+        found["PATH"] = f"{tools}:/usr/local/bin:/usr/bin:/bin"
+    own = "SetEnv " + " ".join(f"{name}={value}" for name, value in found.items()) + "\n" if found else ""
     (host.folder / "sshd_config").write_text(
         f"Port {host.port}\nListenAddress {host.address}\nHostKey {host.folder}/host_key\nPidFile none\nUsePAM no\n"
         f"PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\nMaxSessions 100\n{own}"

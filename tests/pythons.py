@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 WANTED = ("3.8", "3.12", "3.13", "3.10", "3.9", "3.11")
@@ -79,3 +81,30 @@ def open_to_all(python: Path, folder: Path) -> Path:
         return python
     version = "{}.{}".format(*sys.version_info)
     return _copied(python, version, folder) or python
+
+
+@contextlib.contextmanager
+def environment_open_to_all(python: Path, folder: Path) -> Iterator[Path]:
+    """An environment's interpreter if any user may run it, else one below `folder` that finds the same packages.
+
+    These are mounted there, as they may lie in a closed home. Needs root.
+    """
+    if _anybody_may(python):
+        yield python
+        return
+    prefix = python.parent.parent
+    own = open_to_all(python, folder)
+    with_caches = ["--exclude=site-packages", "--exclude=test", "--include=*/", "--include=*.pyc", "--exclude=*"]
+    library = f"python{sys.version_info[0]}.{sys.version_info[1]}/"
+    source, to = python.resolve().parent.parent / "lib" / library, own.parent.parent / "lib" / library
+    subprocess.run(["rsync", "-a", *with_caches, f"{source}/", f"{to}/"], check=True)
+    place = folder / "environment"
+    (place / "bin").mkdir(parents=True)
+    (place / "lib").mkdir()
+    (place / "bin" / "python").symlink_to(own)
+    (place / "pyvenv.cfg").write_text(f"home = {own.parent}\ninclude-system-site-packages = false\n")
+    subprocess.run(["mount", "--bind", str(prefix / "lib"), str(place / "lib")], check=True)
+    try:
+        yield place / "bin" / "python"
+    finally:
+        subprocess.run(["umount", "--lazy", str(place / "lib")], check=True)

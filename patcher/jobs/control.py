@@ -42,7 +42,7 @@ def start(
     Raises:
         RefusedError: of kind `busy`: a job of this tree runs, or somebody's process is on a GPU, and not `share`;
             `no-gpu`: the script trains, no GPU is visible, and not `force`; `script`: it is not in the tree;
-            `unwritable`: as it says.
+            `slurm`: Slurm does not take it; `unwritable`: as it says.
         CutError: the connection ended; the job may have been started.
     """
     interpreter = survey.interpreter if survey is not None else None
@@ -60,6 +60,7 @@ def start(
         share=share,
         force=force,
         steps=steps,
+        slurm=None if host.slurm is None else list(host.slurm.options),
         **host.setup_args,
         facts={"versions": versions} if versions else {},
     )

@@ -21,6 +21,7 @@ from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
 from patcher.profiles.phase_durations import USUAL_SECONDS
 from patcher.remote.channel import RefusedError
+from patcher.remote.slurm import queue_of
 from patcher.secrets.redacting import Following, Redactor
 from patcher.terminal.printing import say
 
@@ -101,6 +102,8 @@ class LogReader:
     def _on_event(self, event: Mapping[str, Any], body: bytes) -> None:
         if event.get("cut"):
             self.offset, self._lines, self._clock = 0, Lines(), LogClock()
+        if "queue" in event:
+            self._listener.problem(queue_of(event["queue"]).sentence)
         if "now" in event:
             self._milestones.at = max(self._milestones.at, event["now"])
             self._listener.time(event["now"])
@@ -159,8 +162,8 @@ class JobListener:
     """Functions that are called with what is new of a job.
 
     `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
-    `problem`: that the connection is lost; `line`: lines as they are, with the job's age at each;
-    `piece`: the bytes that they come in, with its age.
+    `problem`: that the connection is lost, or why the job waits in a queue; `line`: lines as they are, with the job's
+    age at each; `piece`: the bytes that they come in, with its age.
     """
 
     text: Callable[[str], object] | None = None
@@ -297,7 +300,7 @@ def verdict_now(connection: Connection, job: Job) -> Verdict:
 
 def _with_last_words(connection: Connection, verdict: Verdict) -> Verdict:
     """Where no line of the log tells why it failed, its last ones are shown."""
-    if verdict.kind not in ("failed", "lost") or verdict.telling is not None:
+    if verdict.kind not in ("failed", "lost") or verdict.telling is not None or verdict.job.no_gpu:
         return verdict
     text = tail(connection, verdict.job.id, LAST)[0]
     words = tuple(phrase("the log ends: {text}", text=line) for line in text.splitlines() if line.strip())

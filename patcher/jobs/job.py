@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from patcher.i18n import Phrase, Phrases, phrase
+from patcher.i18n.codec import decode
 from patcher.logs.milestones import NumberedLine, Phase, phase_name
+from patcher.remote.slurm import Queue, queue_of
 
 if TYPE_CHECKING:
     from patcher.logs.milestones import Milestones
     from patcher.secrets.redacting import Redactor
 
-State: TypeAlias = Literal["starting", "running", "ended", "stopped", "lost"]
+State: TypeAlias = Literal["queued", "starting", "running", "ended", "stopped", "lost"]
 """`lost`: gone, and nobody has noted how it ended."""
 Kind: TypeAlias = Literal["ok", "failed", "stopped", "lost", "running"]
 """How a job was judged; `running` where it was not waited for to the end."""
@@ -47,10 +49,14 @@ class Job:
     free: int | None = None
     """Bytes free on the disk of its log."""
     steps: int | None = None
+    queue: Queue | None = None
+    """Of a job that Slurm starts."""
+    no_gpu: Phrase | Phrases | str = ""
+    """Why it was not started on its node."""
 
     @property
     def over(self) -> bool:
-        return self.state not in ("starting", "running")
+        return self.state not in ("queued", "starting", "running")
 
     @property
     def log(self) -> str:
@@ -130,6 +136,8 @@ def job_of(state: Mapping[str, Any]) -> Job:
         watched=state.get("watched", True),
         free=state.get("free"),
         steps=state.get("steps"),
+        queue=queue_of(state["queue"]) if "queue" in state else None,
+        no_gpu=decode(state["no_gpu"]) if "no_gpu" in state else "",
     )
 
 
@@ -145,6 +153,8 @@ def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> 
     if telling is not None:
         telling = replace(telling, text=redactor.text(telling.text))
         lines.append(phrase("log line {number}: {text}", number=telling.number, text=telling.text))
+    if job.no_gpu:
+        lines.append(phrase("Ask for GPUs with gres in the host's table, or start it all the same with --force."))
     if kind in ("failed", "lost") and job.free is not None and job.free < FULL:
         lines.append(phrase("the disk of {folder} is full", folder=job.folder))
     return Verdict(
@@ -165,10 +175,16 @@ def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> 
 def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
     seconds = f"{job.seconds:.0f}"
     phase = phrase("in phase {phase}", phase=phase_name(milestones.phase))
+    if job.state == "queued" and job.queue is not None:
+        return "running", job.queue.sentence
     if not job.over:
         return "running", phrase("running since {seconds} s, {phase}", seconds=seconds, phase=phase)
     if job.state == "stopped":
         return "stopped", phrase("stopped after {seconds} s, {phase}", seconds=seconds, phase=phase)
+    if job.no_gpu:
+        return "failed", phrase("not started, no GPU is visible where the job would run: {reason}", reason=job.no_gpu)
+    if job.queue is not None and (ended := _ended_by_slurm(job.queue)) is not None:
+        return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=ended)
     wanted = milestones.steps or job.steps
     made = milestones.step or 0
     if job.state == "lost" or job.code is None:
@@ -182,6 +198,22 @@ def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
             return "ok", phrase("{made} {made:step|steps} in {seconds} s", made=made, seconds=seconds)
         return "ok", phrase("ended well after {seconds} s", seconds=seconds)
     return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=_exit_cause(job.code))
+
+
+def _ended_by_slurm(queue: Queue) -> Phrase | None:
+    """Why Slurm ended the job; None where the job ended by itself."""
+    match queue.state:
+        case "TIMEOUT":
+            return phrase("Slurm ended it: the time limit of {limit} was reached", limit=queue.limit)
+        case "PREEMPTED":
+            return phrase("Slurm ended it: preempted by another job")
+        case "NODE_FAIL" | "BOOT_FAIL":
+            return phrase("Slurm ended it: a node failed ({nodes})", nodes=queue.nodes or queue.state)
+        case "OUT_OF_MEMORY":
+            return phrase("Slurm ended it: it used more memory than it was given")
+        case "DEADLINE":
+            return phrase("Slurm ended it: its deadline has passed")
+    return None
 
 
 def _exit_cause(code: int) -> Phrase:

@@ -32,6 +32,7 @@ from patcher.profiles.rendering import render_all
 from patcher.remote.connection import Connection
 from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
+from patcher.remote.slurm import Slurm
 from patcher.remote.survey import Gpu, Survey, TreeFolder, survey_host
 from patcher.session.session import Session
 from patcher.worktree.ledger import now
@@ -140,7 +141,7 @@ def probe(connection: Connection, host: Host) -> Outcome[Survey]:
     all the same.
     """
     survey = survey_host(connection, host)
-    machine: list[Text] = [_gpus(survey.gpus)]
+    machine: list[Text] = [_gpus(survey.gpus) if host.slurm is None else _asked_of_slurm(host.slurm)]
     if survey.driver:
         machine.append(phrase("driver {version}", version=survey.driver))
     if survey.free is not None:
@@ -166,6 +167,12 @@ def _versions(survey: Survey) -> Phrase | str:
         return phrase("no environment for training")
     known = [f"{name} {chosen.packages[name].version}" for name in _TOLD_VERSIONS if name in chosen.packages]
     return ", ".join([*known, f"python {chosen.version}"])
+
+
+def _asked_of_slurm(slurm: Slurm) -> Phrase:
+    """This is the login node: what counts is what a job asks for."""
+    per_node = slurm.gpus_per_node or 0
+    return phrase("jobs by Slurm, nodes: {nodes}, GPUs of each: {gpus}", nodes=slurm.nodes, gpus=per_node)
 
 
 def _gpus(gpus: tuple[Gpu, ...]) -> Phrase:
@@ -474,6 +481,10 @@ def has_verdict(check: Check) -> bool:
     return not str(check.detail).startswith(("slow: ", "not reached"))
 
 
+def _asked(host: Host) -> list[str]:
+    return list(host.slurm.options) if host.slurm is not None else []
+
+
 def fingerprint_of(host: Host, survey: Survey, payload: Payload | None, rendered: tuple[WrittenFile, ...]) -> str:
     """A digest of all that the verdict rests on: the host, its interpreter, the tree there, and its rendered files."""
     parts = [
@@ -483,6 +494,6 @@ def fingerprint_of(host: Host, survey: Survey, payload: Payload | None, rendered
             (file.path, file.outcome in ("kept", "foreign") and file.there, file.rendered and file.rendered.text)
             for file in rendered
         ],
-        [host.python, host.data, host.models, host.output, sorted(host.env.items())],
+        [host.python, host.data, host.models, host.output, sorted(host.env.items()), *_asked(host)],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

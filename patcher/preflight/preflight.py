@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from patcher import jobs
 from patcher.checks import LEVELS, Check, Level
-from patcher.i18n import Phrase, Phrases, phrase
+from patcher.i18n import Phrase, Phrases, language, phrase, show
 from patcher.i18n.codec import decode
 from patcher.jobs.link import linked
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
 from patcher.profiles import version_settings
 from patcher.profiles.layout import layout_on
+from patcher.remote.compute_node import ask_where_it_trains
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey
 from patcher.secrets.redacting import Redactor
+from patcher.terminal.printing import say
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
@@ -48,6 +50,14 @@ class PreflightOptions:
     """Seconds for each level, in place of its own."""
 
 
+_ENGINE_MINUTES = 5
+"""What the level engine may take beyond the others, for the limit that Slurm is given."""
+
+
+def report_queue(message: Phrase) -> None:
+    say(show(message, language()), err=True)
+
+
 def run_preflight(
     connection: Connection,
     host: Host,
@@ -55,11 +65,13 @@ def run_preflight(
     level: Level,
     *,
     on_check: Callable[[Check], None],
+    on_queue: Callable[[Phrase], object] = report_queue,
     wish: PreflightOptions | None = None,
 ) -> tuple[Check, ...]:
     """The checks from `env` up to `level`, each given to `on_check` when it is there. `begin` has opened the tree.
 
-    The markers and the job are no part of it. Raises CutError, and RefusedError where the tree is not there.
+    The markers and the job are no part of it. Where Slurm starts the host's jobs, a compute node is checked; `on_queue`
+    gets why that is waited for. Raises CutError, and RefusedError where the tree is not there, or no node is given.
     """
     checks: list[Check] = []
 
@@ -78,7 +90,10 @@ def run_preflight(
         take(_check(event, redactor))
 
     args = arguments(host, survey, level, wish or PreflightOptions())
-    connection.channel.ask("preflight", on_event=on_event, **args)
+    minutes = 5 + sum(map(int, args["budgets"].values())) // 60 + (_ENGINE_MINUTES if args["level"] == "engine" else 0)
+    ask_where_it_trains(
+        connection, host, survey, "preflight", args, minutes=minutes, on_event=on_event, on_queue=on_queue
+    )
     return tuple(checks)
 
 
@@ -95,8 +110,8 @@ def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) 
         "data": wish.data or env.get("TRAIN_FILES"),
         "model": wish.model or env.get("MODEL_PATH"),
         "usual": {name: where.paths[name] for name in ("DATA_OUTPUT_DIR", "QWEN_VL_3B_BASE", "MODEL_BASE")},
-        "gpus": len(survey.gpus),
-        "cuda": survey.cuda,
+        "gpus": len(survey.gpus) if host.slurm is None else None,
+        "cuda": survey.cuda if host.slurm is None else None,
         "trust": any(text.lstrip("+").lower() == _TRUST for text in host.overrides),
         "budgets": budgets,
         **host.setup_args,

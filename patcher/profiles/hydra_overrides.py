@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from patcher.analysis.configuration import compose
 from patcher.i18n import phrase
 from patcher.profiles.rendered_file import Text
 from patcher.remote.host import Profile
-from patcher.remote.survey import Survey
+from patcher.remote.survey import Gpu
 
 ACTOR = "actor_rollout_ref.actor"
 MODEL = "actor_rollout_ref.model"
@@ -57,7 +57,6 @@ _ALWAYS: Mapping[str, str] = {
     f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": "1",
     f"{REF}.log_prob_micro_batch_size_per_gpu": "1",
     "trainer.critic_warmup": "0",
-    "trainer.nnodes": "1",
     "trainer.project_name": "uky_patch",
 }
 _SMALL = 24 * 2**30
@@ -66,33 +65,38 @@ _SMALL = 24 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a job is laid out over the GPUs of a host, so that every division in verl comes out even."""
+    """How a job is laid out over GPUs, so that every division in verl comes out even; `gpus` are those of each node."""
 
     gpus: int
     tensor_parallel: int
     batch: int
     answers: int
+    nodes: int
+    known: bool
+    """Whether it is known how many GPUs there are; laid out for one where it is not."""
     workers: int
     """Agent loop workers: verl splits batch × answers evenly among them."""
 
 
-def shape(profile: Profile, survey: Survey | None, visible: int | None = None) -> Shape:
-    """The layout for a profile on these GPUs, or on as many as are `visible`; one GPU where none is known.
+def shape(profile: Profile, cards: Sequence[Gpu], visible: int | None = None, nodes: int = 1) -> Shape:
+    """The layout for a profile on these GPUs of each node, or on as many as are `visible`; one where none is known.
 
     verl wants batch × answers to be a multiple of the GPUs. The batch of the debug run stays 1, as its data set has two
     rows; there the answers grow.
     """
-    cards = survey.gpus if survey is not None else ()
     gpus = max(1, len(cards) if visible is None else min(visible, len(cards) or visible))
     small = any(0 < (card.memory or 0) < _SMALL for card in cards)
     batch, answers = BATCH[profile], ANSWERS[profile]
+    total = gpus * nodes
     if profile == "standard":
-        step = gpus // math.gcd(gpus, answers)
+        step = total // math.gcd(total, answers)
         batch = step * math.ceil(batch / step)
     else:
-        step = gpus // math.gcd(gpus, batch)
+        step = total // math.gcd(total, batch)
         answers = step * math.ceil(answers / step)
-    return Shape(gpus, 2 if small and gpus % 2 == 0 else 1, batch, answers, math.gcd(8, batch * answers))
+    tensor_parallel = 2 if small and gpus % 2 == 0 else 1
+    known = bool(cards) or visible is not None
+    return Shape(gpus, tensor_parallel, batch, answers, nodes, known, math.gcd(8, batch * answers))
 
 
 def visible_gpus(devices: str | None) -> int | None:
@@ -113,21 +117,22 @@ def overrides(profile: Profile, laid: Shape) -> dict[str, str]:
         f"{ROLLOUT}.agent.num_workers": str(laid.workers),
         f"{ROLLOUT}.tensor_model_parallel_size": str(laid.tensor_parallel),
         "trainer.n_gpus_per_node": str(laid.gpus),
+        "trainer.nnodes": str(laid.nodes),
         "trainer.experiment_name": profile,
     }
     return dict(sorted(found.items()))
 
 
-def layout_notes(profile: Profile, laid: Shape, survey: Survey | None) -> list[Text]:
+def layout_notes(profile: Profile, laid: Shape) -> list[Text]:
     """What the layout changed of the documents' values, and what it could not know."""
     notes: list[Text] = []
-    if survey is None or not survey.gpus:
+    if not laid.known:
         notes.append(phrase("no GPU is known there: the run scripts are laid out for one"))
     if laid.batch != BATCH[profile]:
-        fields = {"profile": profile, "old": BATCH[profile], "new": laid.batch, "gpus": laid.gpus}
+        fields = {"profile": profile, "old": BATCH[profile], "new": laid.batch, "gpus": laid.gpus * laid.nodes}
         notes.append(phrase("{profile}: data.train_batch_size is {new}, not {old}: {gpus} GPUs share it", **fields))
     if laid.answers != ANSWERS[profile]:
-        fields = {"profile": profile, "old": ANSWERS[profile], "new": laid.answers, "gpus": laid.gpus}
+        fields = {"profile": profile, "old": ANSWERS[profile], "new": laid.answers, "gpus": laid.gpus * laid.nodes}
         notes.append(phrase("{profile}: rollout.n is {new}, not {old}: {gpus} GPUs share the batch", **fields))
     return notes
 

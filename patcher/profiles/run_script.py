@@ -54,6 +54,8 @@ def run_script(
         host=host.name,
         versions=_in_words(versions),
         left_out=[*map(str, left_out), *version_settings.never_set(host.env)],
+        submit=f"{host.slurm.command} --wrap ./{name}" if host.slurm is not None else "",
+        nodes=host.slurm.nodes if host.slurm is not None else 1,
         setup=host.setup,
         variables=[_Variable(name, value) for name, value in variables.items()],
         own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
@@ -94,9 +96,8 @@ def _overrides(
     left_out: list[Text],
 ) -> list[str]:
     """All overrides as the command line has them, the host's own in the place of ours."""
-    devices = host.env.get("CUDA_VISIBLE_DEVICES", survey.visible if survey is not None else None)
-    laid = hydra_overrides.shape(profile, survey, hydra_overrides.visible_gpus(devices))
-    notes += hydra_overrides.layout_notes(profile, laid, survey)
+    laid = _laid(host, survey, profile)
+    notes += hydra_overrides.layout_notes(profile, laid)
     found = {key: f"{key}={value}" for key, value in hydra_overrides.overrides(profile, laid).items()}
     found["trainer.logger"] = f"trainer.logger={_logger(host, profile)}"
     folder = str(PurePosixPath(where.output, "checkpoints", profile))
@@ -116,6 +117,15 @@ def _overrides(
         else:
             found[key] = given
     return [*found.values(), *rest]
+
+
+def _laid(host: Host, survey: Survey | None, profile: Profile) -> hydra_overrides.Shape:
+    """The layout over the host's GPUs; over those that its table asks for where Slurm gives them to a job."""
+    if host.slurm is not None:
+        return hydra_overrides.shape(profile, (), host.slurm.gpus_per_node, host.slurm.nodes)
+    devices = host.env.get("CUDA_VISIBLE_DEVICES", survey.visible if survey is not None else None)
+    cards = survey.gpus if survey is not None else ()
+    return hydra_overrides.shape(profile, cards, hydra_overrides.visible_gpus(devices))
 
 
 def _text(host: Host, path: str) -> str:

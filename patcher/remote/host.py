@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
+from patcher.remote.slurm import Slurm
 
 Profile: TypeAlias = Literal["standard", "debug", "fast-load"]
 HERE = "here"
@@ -79,6 +80,8 @@ class Host:
     """Lines for a shell there, run before checks and jobs: `module load cuda/12.4`."""
     include: tuple[str, ...] = ()
     """Files and folders of the tree that are sent though git ignores them, or another repository holds them."""
+    slurm: Slurm | None = None
+    """What its jobs ask of Slurm, where Slurm starts them; the host is then the login node."""
     profile: Profile = "debug"
     script: str | None = None
     """The fork's own script to run as the job, below the tree's root; None: the rendered one."""

@@ -12,6 +12,8 @@ from patcher.i18n import Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.messages import Refusal
 from patcher.remote.host import HERE, Kubernetes, Profile, parse_target
+from patcher.remote.slurm_table import FIELDS as SLURM_FIELDS
+from patcher.remote.slurm_table import check_slurm
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value
 from patcher.tables.mistakes import KeyPath
@@ -41,6 +43,7 @@ def check_host(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> N
     else:
         mistakes.hold_to((_is_target,), path, name)
         HOST.read(mistakes, path, table)
+        check_slurm(mistakes, path, table)
 
 
 def check_path(path: str) -> None:
@@ -152,7 +155,8 @@ _FIELDS = {
     "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),
     "kubernetes": table(KUBERNETES, default=None),
 }
-HOST: Shape[dict[str, Any]] = Shape(dict, _FIELDS)
+HOST: Shape[dict[str, Any]] = Shape(dict, {**_FIELDS, **SLURM_FIELDS})
+_ONLY_THERE = ("ssh", "port", "via", *SLURM_FIELDS)
 THIS_MACHINE: Shape[dict[str, Any]] = Shape(
-    dict, {**_FIELDS, **dict.fromkeys(("ssh", "port", "via"), Field(_not_here, None, None))}
+    dict, {**_FIELDS, **dict.fromkeys(_ONLY_THERE, Field(_not_here, None, None))}
 )

@@ -45,6 +45,8 @@ def started_report(host: Host, job: Job) -> Iterator[Part]:
     """That the job is there, and how to come back to it."""
     tongue = language()
     lines = [show(phrase("job {id}: {script}, detached", id=job.id, script=job.script), tongue)]
+    if job.queue is not None:
+        lines.append(show(phrase("in Slurm: {job}", job=job.queue.words), tongue))
     if job.tmux:
         lines.append(show(phrase("its log in tmux: {command}", command=_tmux(host, job)), tongue))
     yield Lines(*lines, err=True)
@@ -94,6 +96,8 @@ def job_status_report(host: Host, status: Status, output: Output) -> Iterator[Pa
     verdict, job = status.verdict, status.verdict.job
     yield Lines(f"{job.id}  {_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
     rows: list[tuple[Phrase, str]] = [(phrase("script"), job.script)]
+    if job.queue is not None:
+        rows.append((phrase("Slurm"), job.queue.words))
     if verdict.spans:
         spans = " ▸ ".join(f"{show(phase_name(phase), tongue)} {took:.0f} s" for phase, took in verdict.spans.items())
         rows.append((phrase("phases"), spans))
@@ -132,11 +136,14 @@ def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Par
         return
     tongue = language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
-    if stopped.was not in ("running", "starting"):
+    if stopped.was not in ("queued", "running", "starting"):
         message = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
         yield Lines(show(message, tongue))
         if not stopped.processes:
             return
+    if job.queue is not None:
+        yield Lines(show(phrase("job {id}: cancelled in Slurm, job {number}", id=job.id, number=job.queue.id), tongue))
+        return
     message = phrase(
         "job {id}: {count} {count:process|processes} stopped, {killed} of them killed",
         id=job.id,
@@ -170,6 +177,7 @@ def job_json(job: Job) -> dict[str, Any]:
         "tmux": job.tmux,
         "elsewhere": job.elsewhere,
         "watched": job.watched,
+        "queue": job.queue.as_json() if job.queue is not None else None,
     }
 
 

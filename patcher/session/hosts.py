@@ -18,6 +18,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.messages import Refusal
 from patcher.remote.host import HERE, Host, Kubernetes, parse_target
 from patcher.remote.host_table import TEXTS, check_host, check_path
+from patcher.remote.slurm import slurm_of
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import is_secret_value, learn
 from patcher.session.config import Config
@@ -203,6 +204,7 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         overrides=tuple(table.get("overrides", ())),
         setup=tuple(table.get("setup", ())),
         include=tuple(path.rstrip("/") for path in table.get("include", ())),
+        slurm=slurm_of(table),
     )
     learn(host.secrets.values())
     if "kubernetes" in table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from patcher.profiles.agent.write_files import is_untouched
 from patcher.profiles.rendered_file import Rendered
 from patcher.profiles.rendering import render_all
 from patcher.remote.host import HERE, Host
+from patcher.remote.slurm import Slurm
 from tests import tools
 from tests.profiles.hosts import VERSIONS, survey
 
@@ -145,6 +147,25 @@ def test_debug_settings_of_the_documents(tmp_path: Path) -> None:
     ):
         assert text in ran.arguments
     assert ran.environment["OMP_NUM_THREADS"] == "1"
+
+
+def test_a_script_for_several_nodes_of_slurm(tmp_path: Path) -> None:
+    asked = Slurm(partition="h100", gres="gpu:h100:8", nodes=2, sbatch=("--comment=it's mine",))
+    file = rendered(tmp_path, Host("h", "h", slurm=asked), "run_standard.sh")
+    for override in ("trainer.nnodes=2", "trainer.n_gpus_per_node=8"):
+        assert f"\n  {override} \\\n" in file.text
+    text = file.text.replace("python=/venv/bin/python\n", f"python='{teller(tmp_path)}'\n")
+    script = write(replace(file, text=text), tmp_path)
+    environment = {"PATH": os.environ["PATH"], **PATHS}
+    done = subprocess.run(["bash", str(script)], env=environment, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "this script needs 2 nodes of Slurm, and has none: sbatch --nodes=2 " in done.stderr
+    command = done.stderr.partition("none: ")[2].strip()
+    assert shlex.split(command)[-4:] == ["--gres=gpu:h100:8", "--comment=it's mine", "--wrap", "./run_standard.sh"]
+
+    alone = rendered(tmp_path, Host("h", "h", slurm=replace(asked, nodes=1)), "run_standard.sh")
+    ran = run(alone, tmp_path, **PATHS)
+    assert {"trainer.nnodes=1", "trainer.n_gpus_per_node=8"} <= {*ran.arguments}
 
 
 def test_the_debug_run_leaves_no_checkpoint_and_the_others_save_their_last_step(tmp_path: Path) -> None:

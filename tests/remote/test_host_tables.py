@@ -8,6 +8,7 @@ import pytest
 
 from patcher.errors import RecordError, UsageError
 from patcher.remote.host import HERE
+from patcher.remote.slurm import Slurm
 from patcher.session import config
 from patcher.session.config import Config
 from patcher.session.hosts import find_host
@@ -101,6 +102,9 @@ def test_hostile_paths_are_refused_before_anything_is_reached(path: str) -> None
         find_host(Config(hosts={"h": {"path": path}}), "h")
 
 
+SLURM = {"scheduler": "slurm"}
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -120,6 +124,15 @@ def test_hostile_paths_are_refused_before_anything_is_reached(path: str) -> None
         ({"constants": {"REPO": "https://me:secret@x/"}}, "looks like a secret"),
         ({"python": "/x\n/y"}, "no line break"),
         ({"pythn": "/x"}, "did you mean python?"),
+        ({"scheduler": "pbs"}, "scheduler: 'pbs' is none of: slurm"),
+        ({"partition": "h100"}, 'partition: goes with scheduler = "slurm"'),
+        ({**SLURM, "nodes": 0}, "nodes: must be a whole number from 1 to 4096"),
+        ({**SLURM, "time": "1 day"}, "'1 day' is no time limit; Slurm's own form: 30 (minutes), 4:00:00, 2-00:00:00"),
+        ({**SLURM, "partition": "a b"}, "'a b' is not what Slurm takes there"),
+        ({**SLURM, "sbatch": ["-p h100"]}, "'-p h100' is no option such as --qos=high"),
+        ({**SLURM, "sbatch": ["--nodes=2"]}, "'--nodes=2': the key nodes says that"),
+        ({**SLURM, "sbatch": ["--job-n=x"]}, "'--job-n=x': uky-patch itself gives this option"),
+        ({**SLURM, "sbatch": ["--comment=https://me:secret@x/"]}, "--comment looks like a secret"),
     ],
 )
 def test_values_that_cannot_be_meant(given: dict[str, object], told: str) -> None:
@@ -131,6 +144,43 @@ def test_values_that_cannot_be_meant(given: dict[str, object], told: str) -> Non
     with pytest.raises(RecordError) as listed:
         find_host(Config(hosts={"h": given}), "h")
     assert told in str(listed.value)
+
+
+def test_what_its_jobs_ask_of_slurm(tmp_path: Path) -> None:
+    text = """
+[hosts.cluster]
+scheduler = "slurm"
+partition = "h100"
+gres = "gpu:h100:8,nvme:1"
+time = "1-00:00:00"
+nodes = 2
+sbatch = ["--qos=high", "--requeue", "--signal=B:USR1@60"]
+"""
+    asked = find_host(loaded(tmp_path, text), "cluster").slurm
+    assert asked is not None
+    node = ("--partition=h100", "--gres=gpu:h100:8,nvme:1")
+    wanted = ("--nodes=2", "--ntasks-per-node=1", "--time=1-00:00:00", *node, "--qos=high")
+    assert asked.options == (*wanted, "--requeue", "--signal=B:USR1@60")
+    assert asked.check_options == (*node, "--qos=high"), "srun knows no --requeue"
+    assert asked.gpus_per_node == 8
+    with pytest.raises(RecordError, match="scheduler"):
+        loaded(tmp_path, '[hosts.here]\nscheduler = "slurm"\n')
+
+
+@pytest.mark.parametrize(
+    ("gres", "sbatch", "gpus"),
+    [
+        ("gpu", (), 1),
+        ("gpu:4", (), 4),
+        ("gpu:h100:4(S:0-1)", (), 4),
+        ("gpu:a:2,gpu:b:1", (), 3),
+        ("nvme:3", (), None),
+        (None, ("--gpus-per-node=h100:8",), 8),
+        (None, (), None),
+    ],
+)
+def test_gpus_of_each_node(gres: str | None, sbatch: tuple[str, ...], gpus: int | None) -> None:
+    assert Slurm(gres=gres, sbatch=sbatch).gpus_per_node == gpus
 
 
 def test_all_mistakes_of_all_hosts_are_told_at_once_with_their_lines(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from patcher.remote import agent_program
 if TYPE_CHECKING:
     import pytest
 
-VERBS = ("echo", "nap", "chatter", "die", "half", "process", "noise", "bug")
+VERBS = ("echo", "nap", "attend", "chatter", "die", "half", "process", "noise", "bug")
 
 _SOURCE = """
 from __future__ import annotations
@@ -30,6 +30,12 @@ def nap(request):
     if request.args.get("mark"):
         open(request.args["mark"], "w").close()
     return {}
+
+def attend(request):
+    end = time.monotonic() + request.args["seconds"]
+    while time.monotonic() < end and not request.gone():
+        time.sleep(0.05)
+    return {"gone": request.gone()}
 
 def chatter(request):
     for number in range(request.args["count"]):

@@ -13,11 +13,12 @@ import hmac
 import json
 import math
 import os
+import re
 import stat
 import time
 from typing import TYPE_CHECKING, Any, BinaryIO, Dict
 
-from patcher.jobs.agent import processes, traces
+from patcher.jobs.agent import accelerators, batch_runner, processes, queued, traces
 from patcher.messages import Refusal, phrase, why
 from patcher.remote.agent import place
 from patcher.remote.agent.place import JOBS
@@ -39,6 +40,8 @@ SILENT = 120.0
 """Seconds without a sign of life after which a job on another machine counts as lost: twelve of its pulses."""
 
 State = Dict[str, Any]
+NOT_OVER = ("queued", "starting", "running")
+"""The states of a job that has not ended."""
 _TEXTS = ("script", "root", "user", "shell", "profile")
 _LISTS = ("argv", "env", "secrets", "arguments")
 _TABLES = ("machine", "facts", "variables")
@@ -83,14 +86,20 @@ def folder_of(root: str, wanted: str | None) -> str:
 def look(folder: str) -> State:
     """What is known of a job now: what was noted, and `state`.
 
-    starting, running, ended, stopped, lost: it is gone and nobody noted how it ended. `watched` is false where it runs
-    and nobody will note its ending; `elsewhere` where it runs on another machine that shares the disk.
+    queued, starting, running, ended, stopped, lost: it is gone and nobody noted how it ended. `watched` is false where
+    it runs and nobody will note its ending; `elsewhere` where it runs on another machine that shares the disk. `queue`
+    is what Slurm says of a job that it starts; `no_gpu` why one was not started on its node.
     """
     job = _noted(read(os.path.join(folder, "job.json")))
     end = _end(folder)
     stopped = os.path.exists(os.path.join(folder, "stop.json"))
     state: State = dict(job, id=os.path.basename(folder), folder=folder, watched=True, elsewhere=None, end=end)
-    state["state"] = _state(folder, job, end, stopped, state)
+    number = _number(folder)
+    if number is not None:
+        job["slurm"] = state["slurm"] = number
+        state.update(_state_in_queue(folder, job, end, stopped))
+    else:
+        state["state"] = _state(folder, job, end, stopped, state)
     if state["state"] == "lost" and (again := _end(folder)) is not None:
         state["end"], state["state"] = again, "stopped" if stopped else "ended"
     state["size"] = _size(os.path.join(folder, "log"))
@@ -98,6 +107,22 @@ def look(folder: str) -> State:
     state["free"] = _free(folder)
     state["tmux"] = os.path.exists(os.path.join(folder, SOCKET))
     return state
+
+
+def _number(folder: str) -> str | None:
+    """The job's number in Slurm; None where Slurm does not start it. Digits alone: it goes into command lines."""
+    found = read(os.path.join(folder, batch_runner.NUMBER))
+    number = found.get("id") if isinstance(found, dict) else None
+    return number if isinstance(number, str) and re.fullmatch("[0-9]{1,12}", number) else None
+
+
+def _state_in_queue(folder: str, job: State, end: State | None, stopped: bool) -> State:
+    alive = "process" in job and time.time() - _changed(os.path.join(folder, "times"), job) < SILENT
+    found = queued.state_of(folder, job, end, stopped=stopped, alive=alive)
+    no_gpu = (end or {}).get("no_gpu")
+    if isinstance(no_gpu, list) and len(no_gpu) == 2:
+        found["no_gpu"] = accelerators.in_words((str(no_gpu[0]), str(no_gpu[1])))
+    return {**found, "elsewhere": found["queue"].get("nodes") or job["machine"].get("host") or "Slurm"}
 
 
 def _state(folder: str, job: State, end: State | None, stopped: bool, state: State) -> str:
@@ -122,7 +147,7 @@ def _now(state: State) -> float:
     """Seconds from the job's start to now, or to its end."""
     if state["end"] is not None:
         return float(state["end"]["seconds"])
-    if "clock" in state and state["machine"] == processes.here():
+    if "clock" in state and "slurm" not in state and state["machine"] == processes.here():
         return time.monotonic() - float(state["clock"])
     return max(0.0, time.time() - float(state.get("started") or state.get("ordered") or time.time()))
 

@@ -82,7 +82,7 @@ class Snapshot(NamedTuple):
 
     @property
     def running(self) -> bool:
-        return self.job["state"] in ("running", "starting")
+        return self.job["state"] in folder.NOT_OVER
 
 
 class Port(NamedTuple):
@@ -344,7 +344,7 @@ def _find_caches(found: Snapshot, settings: Mapping[str, str]) -> tuple[Items, I
 def _running_job(root: str) -> str | None:
     above = folder.jobs_folder(root)
     states = ((name, folder.look(os.path.join(above, name))["state"]) for name in folder.ids(root))
-    return next((name for name, state in states if state in ("running", "starting")), None)
+    return next((name for name, state in states if state in folder.NOT_OVER), None)
 
 
 def _compiled(found: Snapshot, settings: Mapping[str, str]) -> Iterator[Item]:

@@ -56,7 +56,7 @@ def look(request: Request) -> dict[str, Any]:
             state["processes"].append(
                 {"pid": pid, "name": process.name, "cpu": share, "seconds": process.cpu, "memory": process.memory}
             )
-    state["gpus"] = processes.gpus_in_use()
+    state["gpus"] = processes.gpus_in_use() if "slurm" not in state else []
     state["working"] = working_configuration(place.root(request))
     return state
 
@@ -65,8 +65,8 @@ def follow(request: Request) -> dict[str, Any]:
     """The log from the byte `offset` on, in events with a body; with `wait` until the job has ended, or for `seconds`.
 
     An event with a body has its `offset`, `times` (seconds since the job's start at which the log was so many bytes
-    long) and `upto`, when it was read; one without has `now` alone: the job's age. The answer is what `look` tells,
-    with the `offset` after the last byte.
+    long) and `upto`, when it was read; one without has `now`: the job's age; or `queue`: what Slurm says, where the
+    reason to wait has changed. The answer is what `look` tells, with the `offset` after the last byte.
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     wait = bool(request.args.get("wait"))
@@ -74,6 +74,7 @@ def follow(request: Request) -> dict[str, Any]:
     times = Times(os.path.join(at, "times"))
     message = begun = time.monotonic()
     seconds = request.args.get("seconds")
+    told: Any = False
 
     def age() -> float:
         return float(folder.look(at)["now"])
@@ -86,7 +87,11 @@ def follow(request: Request) -> dict[str, Any]:
         while True:
             at_byte = _send(request, log, at_byte, times, age)
             state = folder.look(at)
-            if state["state"] not in ("running", "starting"):
+            waits = state["state"] == "queued" and (state["queue"].get("reason") or state["queue"].get("away"))
+            if waits != told and (waits or state["state"] == "running"):
+                told = waits
+                request.emit(queue=state["queue"])
+            if state["state"] not in folder.NOT_OVER:
                 at_byte = _send(request, log, at_byte, times, age)
                 break
             if not wait or request.gone():

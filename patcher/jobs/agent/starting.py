@@ -19,7 +19,7 @@ import uuid
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import accelerators, folder, processes
+from patcher.jobs.agent import accelerators, folder, processes, queued
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
@@ -110,7 +110,7 @@ def start(request: Request) -> dict[str, Any]:
     `env` are the others, `python` the interpreter to train with, `here` whether it is the user's own machine, whose
     environment is then taken as it is, `host` what the user calls it, `setup` lines that run before (see `set_up`).
     With `share` nothing that runs is in the way; with `force` the script is started though it trains and there is no
-    GPU.
+    GPU. `slurm` are options of sbatch: the job is then handed to Slurm, and its GPUs are looked for on the node.
     Answers what `look` does.
     """
     args = request.args
@@ -118,14 +118,17 @@ def start(request: Request) -> dict[str, Any]:
         raise RuntimeError("a job is started under the tree's lock")
     root = place.root(request)
     script = _script(root, args["script"])
+    in_queue = args.get("slurm") is not None
     if not args.get("share"):
-        _require_idle(root, args.get("env", {}).get("CUDA_VISIBLE_DEVICES"), args["host"])
+        _require_idle(root, args["host"])
+        if not in_queue:
+            _require_idle_gpus(args.get("env", {}).get("CUDA_VISIBLE_DEVICES"))
     set_up(request)
     own = args.get("here") or args.get("setup")
     environment, shell = (connection_environment(), "") if own else login_environment()
     environment = with_interpreter(environment, args.get("python"))
     environment.update(args.get("env", {}))
-    if not args.get("force"):
+    if not in_queue and not args.get("force"):
         _require_gpu(script, environment)
     name = _name()
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
@@ -148,7 +151,10 @@ def start(request: Request) -> dict[str, Any]:
         "variables": variables.shown(environment),
         "others": len(environment) - len(variables.shown(environment)),
     }
-    at = _make(root, name, job, script)
+    at = _make(root, name, job, script, queued.programs() if in_queue else ())
+    if in_queue:
+        _submit(at, args, dict(environment, **secrets), job, script)
+        return folder.look(at)
     order = {"argv": job["argv"], "cwd": root, "env": dict(environment, **secrets), "job": dict(job, id=name)}
     order["key"] = folder.notes_key(make=True).hex()
     _launch(at, order)
@@ -172,17 +178,30 @@ def _argv(script: str, python: str | None) -> list[str]:
     return [shutil.which("bash") or "/bin/sh", script]
 
 
-def _require_idle(root: str, wanted: str | None, host: str) -> None:
-    """Raises Refusal where a job of this tree runs, or somebody's process is on a GPU that the job would use."""
+def _submit(at: str, args: dict[str, Any], environment: dict[str, str], job: dict[str, Any], script: str) -> None:
+    """Hand the job to Slurm; nothing is left where it is not taken."""
+    try:
+        queued.launch(at, args, environment, job, script)
+    except BaseException:
+        shutil.rmtree(at, ignore_errors=True)
+        raise
+
+
+def _require_idle(root: str, host: str) -> None:
+    """Raises Refusal where a job of this tree runs, or waits in a queue."""
     jobs = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]
     for job in jobs:
-        if job["state"] in ("running", "starting"):
+        if job["state"] in folder.NOT_OVER:
             cause = phrase("job {id} runs there since {seconds:.0f} s", id=job["id"], seconds=job["now"])
             if job.get("process"):
                 user, pid = job.get("user", ""), job["process"]["pid"]
                 cause = phrase("{cause}, process {pid} of {user}", cause=cause, pid=pid, user=user)
             advice = "Wait, stop it with uky-patch job stop {host}, or start beside it with --share."
             raise Refusal("busy", phrase("a job of this tree is running"), cause, phrase(advice, host=host))
+
+
+def _require_idle_gpus(wanted: str | None) -> None:
+    """Raises Refusal where somebody's process is on a GPU that the job would use; `wanted` as CUDA_VISIBLE_DEVICES."""
     busy = [
         _describe_user(gpu, process)
         for gpu in processes.visible_gpus(processes.gpus_in_use(), wanted)
@@ -216,11 +235,11 @@ def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
     return phrase("GPU {index}: process {pid} ({name}) of {user}, {memory} GiB", user=user, **holder)
 
 
-def _make(root: str, name: str, job: dict[str, Any], script: str) -> str:
+def _make(root: str, name: str, job: dict[str, Any], script: str, more: tuple[str, ...] = ()) -> str:
     at = os.path.join(folder.jobs_folder(root), name)
     try:
         folder.make(root, name)
-        for program in ("runner", "traces", "viewer"):
+        for program in ("runner", "traces", "viewer", *more):
             _write(os.path.join(at, f"{program}.py"), _source(f"patcher.jobs.agent.{program}"))
         for inner in (folder.HOOK, folder.STACKS):
             os.mkdir(os.path.join(at, inner), 0o700)

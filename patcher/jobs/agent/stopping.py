@@ -8,7 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict
 
-from patcher.jobs.agent import folder, processes
+from patcher.jobs.agent import folder, processes, queued
 from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of, write_whole
 from patcher.messages import Refusal, phrase
@@ -38,6 +38,10 @@ def stop(request: Request) -> dict[str, Any]:
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     job = folder.look(at)
+    if "slurm" in job:
+        if job["state"] in folder.NOT_OVER:
+            queued.stop(request, at, job["slurm"], float(request.args.get("grace", GRACE)))
+        return dict(folder.look(at), was=job["state"], stopped=[], left=[])
     if job["elsewhere"] is not None and job["state"] == "running":
         title = phrase("job {id} runs on {machine}", id=job["id"], machine=job["elsewhere"])
         raise Refusal("elsewhere", title, None, phrase("Stop it from there."))
@@ -152,7 +156,7 @@ def _signal_group(leader: int, number: int) -> None:
 def _await_end(at: str) -> None:
     """Give the program that watches the job the time to note how it ended."""
     for _ in range(50):
-        if folder.look(at)["state"] not in ("running", "starting"):
+        if folder.look(at)["state"] not in folder.NOT_OVER:
             return
         time.sleep(NAP)
 

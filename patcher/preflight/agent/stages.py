@@ -13,9 +13,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Dict, NamedTuple
 
+from patcher.jobs.agent.processes import gpus_in_use
 from patcher.messages import Message, Refusal, phrase
 from patcher.preflight.agent.run_programs import Launch, Program, run_programs
 from patcher.preflight.agent.verdicts import Verdict
+from patcher.remote.agent import gpus
+from patcher.remote.agent.facts import UnknownFact
 from patcher.remote.agent.setup import set_up
 
 if TYPE_CHECKING:
@@ -204,12 +207,15 @@ def run_preflight(request: Request) -> dict[str, Any]:
     """Each verdict is an event when it is there; the answer holds them all.
 
     Arguments: `level`, `python`, `env` (variables of the run script), `data`, `model`, `usual` (paths by constant,
-    where the tree has no git_ignore.py), `gpus` (how many the driver tells of), `cuda` (the driver's newest), `trust`
-    (in code of the model's own), `budgets` by level in seconds, `setup` and `login` (see `set_up`).
+    where the tree has no git_ignore.py), `gpus` (how many the driver tells of; None: found out here, with `cuda`),
+    `cuda` (the driver's newest), `trust` (in code of the model's own), `budgets` by level in seconds, `setup` and
+    `login` (see `set_up`).
     """
     set_up(request)
     given = {name: request.args.get(name) for name in ("data", "model", "cuda", "trust", "env", "usual")}
-    given.update(env=given["env"] or {}, usual=given["usual"] or {}, gpus=request.args.get("gpus") or 0, cpus=_cpus())
+    given.update(env=given["env"] or {}, usual=given["usual"] or {}, gpus=request.args.get("gpus"), cpus=_cpus())
+    if given["gpus"] is None:
+        given.update(gpus=len(gpus_in_use()), cuda=_newest_cuda())
     root = str(request.kept["root"])
     if not os.path.isdir(root):
         raise Refusal("no-tree", phrase("{path}: no such folder", path=root))
@@ -260,6 +266,14 @@ def _run_stage(stage: Stage, facts: Facts, launch: Launch, budget: float, tell: 
                 tell({"name": name, "status": "skip", "seconds": 0.0, "detail": why, "fix": None})
         spent = time.monotonic() - started
         run_programs(wanted, launch, budget if spent < _NOTHING else max(budget - spent, 1.0), tell, request.gone)
+
+
+def _newest_cuda() -> str | None:
+    """The newest CUDA that the driver supports; None where that is unknown."""
+    try:
+        return gpus.driver()["cuda"]
+    except UnknownFact:
+        return None
 
 
 def environment(python: str, root: str, env: dict[str, str]) -> dict[str, str]:

@@ -1,0 +1,126 @@
+"""What Slurm says of a job, and commands to it, on a login node.
+
+`scontrol` knows a job until some minutes after its end (`MinJobAge`), `sacct` for longer where accounts are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import Any, Dict
+
+from patcher.messages import Refusal, listed, phrase
+
+SECONDS = 30.0
+"""What a question to Slurm may take: a controller that is busy answers late."""
+SUBMITTING = 300.0
+"""What sbatch may take: it tries again for minutes where a controller is busy."""
+WAITING = frozenset(
+    ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+)
+AT_WORK = frozenset(("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"))
+"""States of a job that is not over. All others are an end: COMPLETED, FAILED, TIMEOUT, CANCELLED, PREEMPTED, …"""
+_FIELDS = {
+    "name": "JobName",
+    "state": "JobState",
+    "reason": "Reason",
+    "nodes": "NodeList",
+    "limit": "TimeLimit",
+    "restarts": "Restarts",
+    "exit": "ExitCode",
+}
+_ACCOUNT = "State,ExitCode,NodeList,Timelimit,JobName%60"
+_NOTHING = ("(null)", "None", "")
+
+Queue = Dict[str, Any]
+"""`id`, `name`, `state`, `reason`, `nodes`, `limit` in Slurm's words, `restarts`, `code` once over; empty: unknown."""
+
+
+class AwayError(Exception):
+    """Slurm does not answer; what it says is the message."""
+
+
+def call(command: list[str], environment: dict[str, str] | None = None, seconds: float = SECONDS) -> str:
+    """What a command of Slurm's prints. Raises AwayError with what it says, or why it cannot be started."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environment,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        said = (late.stderr or b"").decode("utf-8", "replace").strip()
+        raise AwayError(f"{command[0]}: no answer within {seconds:.0f} s {said}".strip()) from None
+    except OSError as error:
+        raise AwayError(f"{command[0]}: {os.strerror(error.errno or 0)}") from None
+    said = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode:
+        raise AwayError(said or f"{command[0]}: exit code {done.returncode}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def submit(options: list[str], script: str, environment: dict[str, str]) -> str:
+    """Hand a script to sbatch, with these variables; the job's number. Raises Refusal of kind `slurm`."""
+    try:
+        told = call(["sbatch", "--parsable", *options, script], environment, SUBMITTING)
+    except AwayError as error:
+        advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
+        raise Refusal("slurm", phrase("Slurm does not take the job"), listed(str(error)), advice) from None
+    return told.strip().partition(";")[0]
+
+
+def cancel(number: str) -> None:
+    """Raises Refusal of kind `slurm` where it cannot be cancelled."""
+    try:
+        call(["scancel", number])
+    except AwayError as error:
+        title = phrase("Slurm does not cancel job {number}", number=number)
+        raise Refusal("slurm", title, listed(str(error))) from None
+
+
+def ask(number: str) -> Queue:
+    """What Slurm says of a job now; empty where it does not know it any more. Raises AwayError."""
+    try:
+        return parse_job(number, call(["scontrol", "--oneliner", "show", "job", number]))
+    except AwayError as error:
+        if "Invalid job id" not in str(error):
+            raise
+    try:
+        lines = call(["sacct", "-X", "-n", "-P", "-j", number, "-o", _ACCOUNT]).splitlines()
+    except AwayError:  # A cluster without accounts.
+        return {}
+    state, code, nodes, limit, name = (lines[-1].split("|") if lines else [""] * 5)[:5]
+    if not state:
+        return {}
+    return _queue(number, {"name": name, "state": state.split()[0], "exit": code, "nodes": nodes, "limit": limit})
+
+
+def parse_job(number: str, text: str) -> Queue:
+    """`JobId=7 JobName=x … JobState=PENDING Reason=Resources …`, one line; the last where an array has several."""
+    lines = text.strip().splitlines() or [""]
+    found = {name: re.search(rf"\b{word}=(\S*)", lines[-1]) for name, word in _FIELDS.items()}
+    return _queue(number, {name: match[1] for name, match in found.items() if match is not None})
+
+
+def _queue(number: str, said: dict[str, str]) -> Queue:
+    code, _, signal = said.get("exit", "").partition(":")
+    ended_by = int(signal) if signal.isdigit() else 0
+    return {
+        "id": number,
+        "name": said.get("name", ""),
+        "state": said.get("state", "").rstrip("+"),
+        "reason": "" if said.get("reason") in _NOTHING else said.get("reason", ""),
+        "nodes": "" if said.get("nodes") in _NOTHING else said.get("nodes", ""),
+        "limit": said.get("limit", ""),
+        "restarts": int(said["restarts"]) if said.get("restarts", "").isdigit() else 0,
+        "code": -ended_by if ended_by else int(code) if code.isdigit() else None,
+    }
+
+
+def is_over(queue: Queue) -> bool:
+    """Whether the job has ended, as Slurm says."""
+    return bool(queue.get("state")) and queue["state"] not in WAITING and queue["state"] not in AT_WORK
