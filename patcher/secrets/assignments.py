@@ -18,13 +18,13 @@ _SHORT = Pattern(r"(?:p(?:at|in|w)|t?otp|s(?:id|as|ig))s?(?![a-z])")
 _HUMPS = Pattern(r"(?:P(?:at|in|w|ass|wd)|Otp|S(?:id|as|ig))s?(?![a-z])")
 """Words that stand within many others, such as `pat` in `path`: between signs alone, or as in `githubPat`."""
 
-# What stands between a name and its value: `NAME=`, `"name": `, `name => `, `| name | `, `name is `, `密码：`, `<name>`. A quote and
-# brackets may close the name first (`cfg["token"] =`), and a remark may follow it (`Password (again):`).
+# What stands between a name and its value: `NAME=`, `"name": `, `name => `, `| name | `, `name is `, `密码：`, `<name>`,
+# `"name"] :: `. A quote and brackets may close the name first (`cfg["token"] =`), and a remark may follow it (`Password (again):`).
 _SEPARATOR = Pattern(
     r"(?P<slashes>\\{0,15})(?P<quote>[\"'`]?)(?:[ \t]{0,4}\([^()\n]{0,30}\)(?=[ \t]{0,4}[:=]))?[\])}>%*`]{0,3}"
     r"(?:[ \t](?:provided|given|supplied|used|specified)(?=:))?"
     r"(?:</?[\w:.]{1,40}(?:\s[^<>\n]{0,80})?>\s{0,40}){0,3}[ \t]{0,80}"
-    r"(?P<sign>=>|->|→|:-|:=|:\?|\+=|={1,3}|:(?!//)|：|＝|,|\||│|┃|║|\t"
+    r"(?P<sign>=>|->|→|:-|:=|:\?|\+=|={1,3}|(?<=[ \t\]\"'])::|:(?!//)|：|＝|,|\||│|┃|║|\t"
     r"|(?:is|was|are|set to)\b[ \t]{0,4}[:=]?|[是为][：:]?|(?<=>))"
     r"[ \t]{0,80}"
 )
