@@ -1,4 +1,7 @@
-"""What `record` makes of public forks, each against the commit at which it left upstream: a table of docs/forks.md.
+"""What `record` makes of public forks, each against the commit at which it left upstream: a table of docs/recording.md.
+
+`again`: of the files that records are for, those that `apply` of all records makes the fork's again in a clone of the
+base that has the fork's own new modules. Where a change of the file was refused, it cannot.
 
     python -m bench.recorded_forks UPSTREAM FORK…
 
@@ -8,15 +11,19 @@ UPSTREAM and each FORK are clones; the forks get a folder `uky-records`, so they
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from bench.trees import UKY_PATCH
+from patcher.recording.texts import same, without_ids, without_markers
 
 _INTO = "uky-records"
+_ASSUMED = ("--assume", "vllm==0.12.0")
 
 
 def _git(clone: Path, *arguments: str) -> list[str]:
@@ -39,21 +46,45 @@ def row(name: str, base: str, date: str, answer: dict[str, Any]) -> str:
     return "| " + " | ".join(str(cell) for cell in (*cells, len(answer["left"]) - new, new)) + " |"
 
 
+def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
+    """How many of the recorded files a clone of the base has as the fork has them once its records are applied."""
+    files = sorted({file for one in answer["records"] for file in one["files"]})
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "base"
+        _git(clone, "clone", "--quiet", str(clone), str(tree))
+        _git(tree, "checkout", "--quiet", base)
+        for new in _git(clone, "diff", "--name-only", "--diff-filter=A", base, "HEAD", "--", "*.py"):
+            (tree / new).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(clone / new, tree / new)
+        shutil.copytree(clone / _INTO, tree / _INTO)
+        (tree / "uky-patch.toml").write_text(f'patches = ["{_INTO}"]\nstyle = "clean"\n')
+        names = [one["id"] for one in answer["records"]]
+        command = [UKY_PATCH, "--root", str(tree), *_ASSUMED, "apply", "--allow-dirty", *names]
+        subprocess.run(command, check=False, capture_output=True)
+        texts = {file: (without_ids((tree / file).read_text(), "Uky"), (clone / file).read_text()) for file in files}
+    equal = sum(
+        same(made, without_markers(text, "Uky"), is_python=file.endswith(".py")) for file, (made, text) in texts.items()
+    )
+    return f"{equal} of {len(files)}"
+
+
 def main() -> None:
     upstream = frozenset(_git(Path(sys.argv[1]), "rev-list", "--all"))
-    print("| fork | base | date | files | records | specific | lines | of comments | refused | new files | s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| fork | base | date | files | records | specific | lines | of comments | refused | new files | again | s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for clone in map(Path, sys.argv[2:]):
         base = base_of(clone, upstream)
         if base is None or not _git(clone, "diff", "--name-only", base, "HEAD"):
             continue
-        arguments = ["--root", str(clone), "--assume", "vllm==0.12.0", "--format", "json"]
+        arguments = ["--root", str(clone), *_ASSUMED, "--format", "json"]
         command = [UKY_PATCH, *arguments, "record", "--from", base, "--yes", "--into", _INTO]
         start = time.perf_counter()
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         took = time.perf_counter() - start
         date = _git(clone, "log", "-1", "--format=%as", base)[0]
-        print(f"{row(clone.name.replace('+', '/'), base, date, json.loads(done.stdout))} {took:.0f} |", flush=True)
+        answer = json.loads(done.stdout)
+        line = row(clone.name.replace("+", "/"), base, date, answer)
+        print(f"{line} {again(clone, base, answer)} | {took:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,39 @@ def _absent(node: ast.AST, fails: Callable[[str], bool], lines: Container[int]) 
         yield from _absent(inner, fails, lines)
 
 
+def module_files(name: str) -> tuple[str, str]:
+    """Where the module of a dotted name may lie: `verl/utils/device.py` or `verl/utils/device/__init__.py`."""
+    folder = name.rpartition(".")[0].replace(".", "/")
+    return f"{folder}.py", f"{folder}/__init__.py"
+
+
+def binds(text: str, name: str) -> bool:
+    """Whether a module of this text has `name`: bound outside of functions and classes, if only in one branch."""
+    if name not in text:
+        return False
+    try:
+        return name in set(_bound(python.parse(text).body))
+    except python.UnreadableError:
+        return False
+
+
+def _bound(block: Iterable[ast.stmt]) -> Iterator[str]:
+    for statement in block:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from ((alias.asname or alias.name).partition(".")[0] for alias in aliases)
+            case ast.If() | ast.Try() | ast.With():
+                for part in ("body", "orelse", "finalbody"):
+                    yield from _bound(getattr(statement, part, ()))
+                for handler in getattr(statement, "handlers", ()):
+                    yield from _bound(handler.body)
+            case _:
+                stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+                yield from (node.id for node in stored if isinstance(node.ctx, ast.Store))
+
+
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     match node:
         case ast.Import(names=aliases):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import
+from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, module_files
 from patcher.records.model import Record
 from patcher.rewrite import markers, matches, rewrite
 from patcher.rewrite.edits import Edit, Mark, MarkStyle
@@ -110,13 +110,23 @@ class Workspace:
             for file, text in before.items()
             if (done := _resolved(text, record, self.word))
         }
-        kept = tuple(
-            EditResult(
-                edit, fixed.get(edit.file) or self._edit(edit, mark, may_touch), certain is True, edit.file in fixed
+        concerned = [(edit, certain) for edit in record.edits if (certain := belongs(edit)) is not False]
+        absent: dict[Edit, AbsentImport] = {}
+        while True:
+            kept = tuple(
+                EditResult(
+                    edit,
+                    absent.get(edit) or fixed.get(edit.file) or self._edit(edit, mark, may_touch),
+                    certain is True,
+                    edit.file in fixed,
+                )
+                for edit, certain in concerned
             )
-            for edit in record.edits
-            if (certain := belongs(edit)) is not False
-        )
+            more = self._absent(kept)
+            if not more:
+                break
+            absent |= more
+            self.texts.update(before)
         kept = tuple(self._judged_by_use(result, before, record.files) for result in kept)
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
@@ -135,14 +145,12 @@ class Workspace:
             return result
         return replace(result, unused=self.unused(text, result.edit, files))
 
-    def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing | AbsentImport:
+    def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
         if source is None:
             return self.problems.get(edit.file, Missing())
         outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
-            if (absent := absent_import(outcome.source, outcome.lines, self.tree_has)) is not None:
-                return absent
             self.texts[edit.file] = outcome.source
         shown = self.shown.get(edit.file)
         if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
@@ -150,6 +158,21 @@ class Workspace:
             if isinstance(again, AlreadyDone):
                 return replace(again, marked=outcome.marked)
         return self._as_shown(outcome, edit.file, source)
+
+    def _absent(self, results: Iterable[EditResult]) -> dict[Edit, AbsentImport]:
+        """The edits that would import what the tree lacks, and no record made before nor another edit of this gives."""
+        landed = [(one.edit, one.outcome) for one in results if isinstance(one.outcome, Rewritten)]
+        made = {*self.order, *(edit.file for edit, _ in landed)}
+
+        def has(name: str) -> bool | None:
+            known = self.tree_has(name)
+            if known is not False:
+                return known
+            texts = (self.texts[file] for file in module_files(name) if file in made)
+            return any(binds(text, name.rpartition(".")[2]) for text in texts)
+
+        found = ((edit, absent_import(outcome.source, outcome.lines, has)) for edit, outcome in landed)
+        return {edit: absent for edit, absent in found if absent is not None}
 
     def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
         """The outcome with its lines as lines of the file that is there."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.i18n import phrase
+from patcher.i18n import Phrase, phrase
 from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
+from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, module_files
 from patcher.plan.replay import Replayed, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
@@ -202,16 +203,17 @@ def _proven(records: list[Recorded], proposal: Proposal, word: str) -> tuple[lis
         failed, done, texts = _first_failure(records, proposal, word)
         if failed is None:
             break
-        other = _in_the_way(done) if done is not None else None
         mine = set(failed.record.files)
-        before = [other] if other else [one.id for one in proposal.known if mine & set(one.files)]
-        more = [name for name in before if name not in failed.record.after]
+        before = _needed_before(done, records, files) if done is not None else []
+        before = before or [one.id for one in proposal.known if mine & set(one.files)]
+        follows = {one.id: one.after for one in (*(one.record for one in records), *proposal.known)}
+        more = [name for name in before if name not in failed.record.after and not _leads(name, failed, follows)]
         records = [one for one in records if one is not failed]
         if more:
             ordered = replace(failed.record, after=(*failed.record.after, *more))
             records.append(replace(failed, record=ordered))
         else:
-            why = phrase("its edits do not find their places beside those of other records")
+            why = _why_left(done)
             left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
     wrong = {
         file
@@ -230,7 +232,7 @@ def _first_failure(
 
     Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
     by_id = {one.record.id: one for one in records}
-    workspace = Workspace.of(proposal.files.base, {}, word, "clean")
+    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=_of_base(proposal.files))
     ordered = in_order([*(one.record for one in records), *proposal.known])
     earlier = predecessors(ordered)
     decide = belongs(proposal.base.verl)
@@ -247,8 +249,46 @@ def _expected(file: str, files: Files, kept: Sequence[Recorded]) -> str:
     return with_hunks(files.before[file], files.after[file], hunks)
 
 
-def _in_the_way(done: Replayed) -> str | None:
-    return next((result.outcome.record for result in done.results if isinstance(result.outcome, Overlap)), None)
+def _of_base(files: Files) -> TreeLookup:
+    """What the base's modules have, of those that differ; of all others nothing is known here."""
+
+    def has(name: str) -> bool | None:
+        text = next((files.base[file] for file in module_files(name) if file in files.base), None)
+        return binds(text, name.rpartition(".")[2]) if text is not None else None
+
+    return has
+
+
+def _leads(name: str, other: Recorded, follows: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a record comes after another already, or is it: two that need each other have no order."""
+    return name == other.record.id or any(_leads(one, other, follows) for one in follows.get(name, ()))
+
+
+def _needed_before(done: Replayed, records: Iterable[Recorded], files: Files) -> list[str]:
+    """The records after which one is to come: whose lines it edits, or whose function it imports."""
+    for result in done.results:
+        if isinstance(result.outcome, Overlap):
+            return [result.outcome.record]
+        if isinstance(result.outcome, AbsentImport):
+            return [one.record.id for one in records if _brings(one, result.outcome.name, files)]
+    return []
+
+
+def _why_left(done: Replayed | None) -> Phrase:
+    for result in done.results if done is not None else ():
+        if isinstance(result.outcome, AbsentImport):
+            return phrase("it needs {names}, which come with a change that is left", names=result.outcome.name)
+    return phrase("its edits do not find their places beside those of other records")
+
+
+def _brings(one: Recorded, name: str, files: Files) -> bool:
+    """Whether a record gives the tree a name of its own, `verl.utils.device.is_npu`."""
+    modules, last = module_files(name), name.rpartition(".")[2]
+    pieces = (piece for piece in one.pieces if piece.file in modules)
+    return any(
+        binds(with_hunks(files.before[piece.file], files.after[piece.file], [piece.made.hunk]), last)
+        for piece in pieces
+    )
 
 
 def _with_examples(one: Recorded, before: Mapping[str, str], base: Base, word: str) -> Recorded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
@@ -165,6 +166,27 @@ def test_a_commit_gives_its_records_its_subject(edited: Path, call: Call) -> Non
 def test_only_the_files_that_are_named(edited: Path, call: Call) -> None:
     found = call("record", "verl/settings.yaml", "--dry-run").json
     assert [one["files"] for one in found["records"]] == [["verl/settings.yaml"]]
+
+
+def test_records_that_use_what_another_brings_are_made_after_it(fork: Path, call: Call) -> None:
+    """A helper that many files import is in a record of its own, and `apply` on the base makes all of them."""
+    users = [f"verl/user_{letter}.py" for letter in "abcdefghij"]
+    (fork / "verl/zones.py").write_text("def here():\n    return 1\n")
+    for user in users:
+        (fork / user).write_text(f"from verl.zones import here\n\n\ndef {Path(user).stem}():\n    return here()\n")
+    commit(fork, "base")
+    edit(fork, "verl/zones.py", "    return 1\n", "    return 1\n\n\ndef overseas():\n    return 2\n")
+    for number, user in enumerate(users):
+        edit(fork, user, "import here", "import here, overseas")
+        edit(fork, user, "return here()", f"return here() + {number} * overseas()")
+    wanted = {user: (fork / user).read_text() for user in users}
+    records = call("record", "--yes").json["records"]
+    git(fork, "checkout", "-q", "--", "verl")
+    assert call("apply", "--allow-dirty", *(one["id"] for one in records)).json["written"] == sorted(
+        ["verl/zones.py", *users]
+    )
+    made = {user: (fork / user).read_text() for user in users}
+    assert all(ast.dump(ast.parse(made[user])) == ast.dump(ast.parse(wanted[user])) for user in users)
 
 
 def test_new_and_removed_files_are_named_and_not_lost(edited: Path, call: Call) -> None:
