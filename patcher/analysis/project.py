@@ -129,8 +129,6 @@ class Project:
         self._variants: dict[frozenset[tuple[str, int]], Project] = {}
         self.concerned: dict[tuple[frozenset[str], str], tuple[Use, ...]] = {}
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
-        self.summarizes = True
-        """Whether a file that is read for its facts gives its summary too; False where few will be asked for."""
         self.variant_of: Project | None = None
         """The project whose files these are but for some texts."""
         self.kept: dict[str, object] = {}
@@ -157,7 +155,7 @@ class Project:
                 scope=self.scope,
             )
             other._contents, other._listed = self._contents, self._listed
-            other.variant_of, other.summarizes = self, self.summarizes
+            other.variant_of = self
             self._variants[key] = other
         return self._variants[key]
 
@@ -260,8 +258,7 @@ class Project:
                 self._known.facts[key] = unreadable(file, error)
             else:
                 self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
-                if self.summarizes:
-                    self._keep_summary(key, tree)
+                self._keep_summary(key, tree)
         return self._known.facts[key]
 
     def _summarized(self, file: str, content: bytes) -> FileSummary:

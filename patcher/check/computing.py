@@ -9,11 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions.severity import prefetch_reachability
 from patcher.analysis.findings import Finding, Report
 from patcher.check.entries import open_project
 from patcher.check.history import History, with_since
-from patcher.check.pair import check_pair, judge
+from patcher.check.pair import check_pair
 from patcher.check.repairs import repair
 from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable
 from patcher.check.scripts import uses_of_scripts
@@ -45,10 +44,9 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     further, misread = uses_of_scripts(session.tree.root, request.scripts)
     verl = session.environment.version("verl") or ""
     history = History(project, target, baseline, session.tree.root, unreachable=unreachable)
-    with prefetch_reachability(project, target, judge):
-        report = check_pair(project, target, verl=verl, baseline=baseline, further=further, tell=_tell)
-        progress("")
-        repaired = repair(session, project, target, report, baseline)
+    report = check_pair(project, target, verl=verl, baseline=baseline, further=further, tell=_tell)
+    progress("")
+    repaired = repair(session, project, target, report, baseline)
     unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
     in_baseline: tuple[Finding, ...] = ()

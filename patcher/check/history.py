@@ -44,6 +44,8 @@ class Bisection(Generic[T]):
     target: str
     most: int = 40
     """How many looks are taken. A guess, to bound the time of one check."""
+    also: AbstractSet[T] = frozenset()
+    """Findings of less interest: they are looked for where a release is looked at anyway."""
     _shown: dict[T, dict[int, bool]] = field(default_factory=dict)
     _lost: set[int] = field(default_factory=set)
     _looks: int = 0
@@ -54,7 +56,7 @@ class Bisection(Generic[T]):
         None where every release looked at shows it, and where the looks did not suffice. `known_good` are looked at
         first; they need not be right.
         """
-        self._shown = {one: {} for one in self.found}
+        self._shown = {one: {} for one in self.found | self.also}
         likely = [self.releases.index(release) for release in known_good if release in self.releases]
         for index in likely:
             self._try(index, self.found)
@@ -62,7 +64,7 @@ class Bisection(Generic[T]):
         self._halve()
         self._while_never_good(self._gaps(max(likely, default=len(self.releases))), self._looks + _EXTRA)
         self._halve()
-        return {one: self._since(one) for one in self.found}
+        return {one: self._since(one) for one in self._shown}
 
     def _halve(self) -> None:
         while self._looks < self.most and (step := self._next()) is not None:
@@ -81,6 +83,7 @@ class Bisection(Generic[T]):
         wanted = {one for one in wanted if index not in self._shown[one]}
         if index in self._lost or not wanted:
             return
+        wanted |= {one for one in self.also if index not in self._shown[one] and self._narrows(one, index)}
         self._looks += 1
         shown = self.look(self.releases[index], wanted)
         if shown is None:
@@ -122,6 +125,11 @@ class Bisection(Generic[T]):
         """The last release seen without the finding (-1: none), and the first after it that shows it."""
         low = max((index for index, shows in self._shown[one].items() if not shows), default=-1)
         return low, min((index for index in self._shown[one] if index > low), default=len(self.releases))
+
+    def _narrows(self, one: T, index: int) -> bool:
+        """Whether a release can tell more of when a finding began."""
+        low, high = self._bounds(one)
+        return low < index < high
 
     def _next(self) -> tuple[int, set[T]] | None:
         """The release that halves the most open stretches, and the findings whose stretches it halves."""
@@ -185,7 +193,7 @@ def _with(finding: Finding, since: Mapping[Place, str | None]) -> Finding:
 
 
 def _of_package(report: Report, about: list[Finding], one: Located, history: History) -> dict[Place, str | None]:
-    # Guarded findings are of little interest: for them nothing is fetched.
+    # Guarded findings are of little interest: no release is opened for them alone.
     live = {_place(finding) for finding in about if finding.severity != "guarded"}
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
@@ -194,9 +202,7 @@ def _of_package(report: Report, about: list[Finding], one: Located, history: His
     known = _hints(one, history, releases)
     first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
     releases = releases[max(0, first - _REACH) :]
-    found = Bisection(releases, live, earlier.fetching, target or one.shown).run(known) if live else {}
-    found |= Bisection(releases, guarded, earlier.at_hand, target or one.shown).run(known) if guarded else {}
-    return found
+    return Bisection(releases, live, earlier.look, target or one.shown, also=guarded).run(known)
 
 
 class _EarlierReleases:
@@ -205,36 +211,17 @@ class _EarlierReleases:
     def __init__(self, report: Report, one: Located, history: History, about: Iterable[Finding]) -> None:
         self.report, self.one, self.history = report, one, history
         self.found = {_place(finding): finding for finding in about}
-        self._symbols: dict[str, Symbols] = {}
         self._fetched = 0
         self._offline = not history.fetch
 
-    def fetching(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
+    def look(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """What a release shows, fetched if that is allowed; None if it is not to be had."""
-        shown = self.at_hand(version, wanted)
-        # One failed transfer ends all fetching: an index that cannot be reached would cost a time-out for each release.
-        if shown is not None or self._offline or self._fetched >= MOST_FETCHED:
-            return shown
-        try:
-            release_folder(self.one.asked.known_as, version)
-        except ReleaseError:
-            self._offline = True
-            self.history.unreachable.append(self.one.asked.known_as)
+        package = self._package(version)
+        if package is None:
             return None
-        self._fetched += 1
-        return self.at_hand(version, wanted)
-
-    def at_hand(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
-        """What a release shows, if its sources are on this machine; None otherwise."""
-        if version not in self._symbols:
-            folder = cached_folder(self.one.asked.known_as, version)
-            package = package_in(folder, self.one.asked.module) if folder is not None else None
-            if package is None:
-                return None
-            self._symbols[version] = Symbols(package)
         again = check_pair(
             self.history.project,
-            self._then(version),
+            self._then(version, Symbols(package)),
             verl=self.report.verl,
             baseline=self.history.baseline,
             files=(),
@@ -243,12 +230,26 @@ class _EarlierReleases:
         )
         return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
-    def _then(self, version: str) -> Target:
+    def _package(self, version: str) -> Path | None:
+        name, module = self.one.asked.known_as, self.one.asked.module
+        folder = cached_folder(name, version)
+        # One failed transfer ends all fetching: an index that cannot be reached would cost a time-out for each release.
+        if folder is None and not self._offline and self._fetched < MOST_FETCHED:
+            try:
+                folder = release_folder(name, version)
+            except ReleaseError:
+                self._offline = True
+                self.history.unreachable.append(name)
+                return None
+            self._fetched += 1
+        return package_in(folder, module) if folder is not None else None
+
+    def _then(self, version: str, symbols: Symbols) -> Target:
         module, target = self.one.asked.module, self.history.target
         return replace(
             target,
             against={**target.against, module: version},
-            packages={**target.packages, module: self._symbols[version]},
+            packages={**target.packages, module: symbols},
             versions={**target.versions, self.one.asked.known_as: version},
             moves=False,
         )

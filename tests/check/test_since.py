@@ -73,3 +73,14 @@ def test_without_earlier_releases_there_is_no_date(releases: list[str], known_go
     """Where only the target itself is at hand (offline, one release cached), and where the fork pins the target."""
     history = History({"gone": {0}})
     assert Bisection(releases, frozenset({"gone"}), history.look, "64").run(known_good) == {"gone": None}
+
+
+def test_findings_of_less_interest_cost_no_look_of_their_own() -> None:
+    shown = {"break": set(range(40, 64)), "with it": set(range(40, 64)), "elsewhere": set(range(9, 64))}
+    history = History(shown)
+    also = frozenset({"with it", "elsewhere"})
+    dates = Bisection(RELEASES, frozenset({"break"}), history.look, "64", also=also).run()
+    assert dates == {"break": "40", "with it": "40", "elsewhere": None}
+    alone = History(shown)
+    Bisection(RELEASES, frozenset({"break"}), alone.look, "64").run()
+    assert history.looks == alone.looks

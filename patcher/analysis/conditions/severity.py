@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from functools import cached_property
 from weakref import ref
 
@@ -12,14 +11,11 @@ from patcher.analysis.conditions.attribute_tests import attributes_asked, has_at
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import name_words
 from patcher.analysis.conditions.names import EvalContext, summaries_of
-from patcher.analysis.conditions.prefetch import Promise, prefetch
 from patcher.analysis.conditions.reachability import Node, ReachedCode, job_of, plain_path
 from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.analysis.expressions import BoolOp, Call, Compare, Constant, Expression, Name, Not, below, last_name
 from patcher.analysis.findings import Broken, FindingKind, Problem, Severity
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Judge, Target
-from patcher.analysis.project import Project
 from patcher.analysis.uses import (
     CallOf,
     Condition,
@@ -59,11 +55,8 @@ class Guards:
             return guards_of(program).reached
         known = self._target.kept
         found = known.get(("ways", origin))
-        if isinstance(found, Promise):
-            found = found.get()
         if not isinstance(found, ReachedCode):
-            found = plain_path(origin).on(self.plain)
-        known["ways", origin] = found
+            found = known["ways", origin] = plain_path(origin).on(self.plain)
         return found
 
     def runs_plainly(self, node: Node) -> bool:
@@ -202,21 +195,6 @@ def guards_of(program: Program) -> Guards:
     found = program.once(("guards",), lambda: Guards(program), None)
     assert found is not None
     return found
-
-
-@contextmanager
-def prefetch_reachability(project: Project, target: Target, judge: Judge) -> Iterator[None]:
-    """Have another process find what the plain job runs, for whoever asks for it in here."""
-
-    def work() -> ReachedCode:
-        program = Program(project, target, judge)
-        return guards_of(program).reached
-
-    with prefetch(work) as promise:
-        if promise is not None:
-            target.kept["ways", project] = promise
-            project.summarizes = False
-        yield
 
 
 def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:
