@@ -53,10 +53,10 @@ def _run() -> int:
         gc.disable()  # a command lives for a second; collecting among its syntax trees takes a fifth of that
         warnings.resetwarnings()  # PYTHONWARNINGS=error, set for a test suite, would turn each into a bug.
         warnings.simplefilter("ignore")
-        from patcher.cli import bug
+        from patcher.cli import ending
         from patcher.cli.app import run
 
-        bug.watch()
+        ending.watch()
         return run()
     except BaseException as error:
         from patcher.cli import ending
@@ -71,8 +71,8 @@ def _leave(codes: list[int]) -> None:
 
         from patcher.terminal import output
 
-        bugs = sys.modules.get("patcher.cli.bug")
-        code = 70 if bugs is not None and bugs.found and codes[0] != interrupt.CODE else codes[0]
+        ending = sys.modules.get("patcher.cli.ending")
+        code = 70 if ending is not None and ending.met and codes[0] != interrupt.CODE else codes[0]
         os._exit(output.finish(code))
 
 

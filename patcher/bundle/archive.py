@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
-from patcher.bundle.sealing import Sealed
+from patcher.bundle.contents import Sealed
 from patcher.errors import TreeError, UsageError, message_of
 from patcher.i18n import phrase
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from patcher.i18n import Phrase, Phrases
 
 if TYPE_CHECKING:
-    from patcher.bundle.sealing import Sealed
     from patcher.diagnose.diagnosis import Diagnosis
     from patcher.jobs.job_log import Log
     from patcher.patching.status import RecordsStatus
 
 POINTS = ("hardware", "software", "command", "log", "environment", "script", "tried")
 """The seven points of a bug report, in order."""
+BLOCK = 1 << 20
+"""Characters that are looked at together; a line is never cut, unless it is longer than this four times over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,27 @@ class Section:
     """Below the archive's top folder."""
     holds: Phrase
     content: str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A file of the archive as it is written. `content` is bytes, or an open file without a name."""
+
+    name: str
+    holds: Phrase
+    size: int
+    content: bytes | IO[bytes]
+    replaced: Counter[str]
+    """How often what was replaced in it."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Its bytes from the beginning."""
+        if isinstance(self.content, bytes):
+            yield self.content
+            return
+        self.content.seek(0)
+        while piece := self.content.read(BLOCK):
+            yield piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,51 +6,26 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
 from patcher.bundle.bug_report import reports
-from patcher.bundle.contents import POINTS, Bundle, BundleOptions, Missing, Run, Section
+from patcher.bundle.contents import BLOCK, POINTS, Bundle, BundleOptions, Missing, Run, Sealed, Section
 from patcher.bundle.pseudonyms import Pseudonyms
 from patcher.diagnose.log_stream import open_log
 from patcher.errors import TreeError, UkyError
-from patcher.i18n import Phrase, phrase
+from patcher.i18n import phrase
 from patcher.secrets.prefilter import SIGNS
 from patcher.secrets.redacting import Redactor
 from patcher.secrets.values import Span
 
-BLOCK = 1 << 20
-"""Characters that are looked at together; a line is never cut, unless it is longer than this four times over."""
 _BEGIN, _END = b"-----BEGIN", b"-----END"
 
 
 class SealError(UkyError):
     """Something in the archive still looks like a secret."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """A file of the archive as it is written. `content` is bytes, or an open file without a name."""
-
-    name: str
-    holds: Phrase
-    size: int
-    content: bytes | IO[bytes]
-    replaced: Counter[str]
-    """How often what was replaced in it."""
-
-    def pieces(self) -> Iterator[bytes]:
-        """Its bytes from the beginning."""
-        if isinstance(self.content, bytes):
-            yield self.content
-            return
-        self.content.seek(0)
-        while piece := self.content.read(BLOCK):
-            yield piece
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from types import TracebackType
 from typing import Any
 
@@ -16,9 +15,6 @@ KEPT = 20
 """How many tracebacks are kept; the oldest go first."""
 _LONGEST = 200_000
 _PREFIX, _SUFFIX = "traceback-", ".txt"
-
-found: list[BaseException] = []
-"""Bugs that were met where nothing could be raised: in threads, and while the process ended."""
 
 
 def place_of(error: BaseException) -> tuple[str, str]:
@@ -43,29 +39,6 @@ def write(error: BaseException) -> str | None:
         except Exception:  # noqa: S112  # There is a next folder; a second bug must not hide the first.
             continue
     return None
-
-
-def watch() -> None:
-    """Have bugs in threads and in what runs at the end noted too, instead of printed."""
-    import threading
-
-    threading.excepthook = lambda args: _met(args.exc_value)
-    sys.unraisablehook = lambda args: _met(args.exc_value)
-
-
-def _met(error: BaseException | None) -> None:
-    """A bug where nothing can be raised. A pipe or file that fails as it is thrown away is none."""
-    if error is None or isinstance(error, KeyboardInterrupt | SystemExit | OSError):
-        return
-    from patcher.cli.ending import TRACEBACK, bug, tell
-
-    found.append(error)
-    if os.environ.get(TRACEBACK):
-        import traceback
-
-        traceback.print_exception(error)
-    elif len(found) == 1:
-        tell(bug(error))
 
 
 def _text(error: BaseException) -> str:

@@ -15,8 +15,9 @@ from patcher.errors import ExitCode
 from patcher.i18n import language, phrase, show
 from patcher.report.commands import options_shown_above
 from patcher.terminal.answers import show_json
-from patcher.terminal.printing import say, style
+from patcher.terminal.printing import say
 from patcher.terminal.progress import progress
+from patcher.terminal.sequences import style
 
 
 def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Literal["text", "json"]) -> int:

@@ -20,6 +20,30 @@ if TYPE_CHECKING:
 TRACEBACK = "UKY_PATCH_TRACEBACK"
 """Where this variable is set, a bug's traceback is shown at once and no file is written: for work on uky-patch."""
 
+met: list[BaseException] = []
+"""Bugs that were met where nothing could be raised: in threads, and while the process ended."""
+
+
+def watch() -> None:
+    """Have bugs in threads and in what runs at the end noted too, instead of printed."""
+    import threading
+
+    threading.excepthook = lambda args: _meet(args.exc_value)
+    sys.unraisablehook = lambda args: _meet(args.exc_value)
+
+
+def _meet(error: BaseException | None) -> None:
+    """A bug where nothing can be raised. A pipe or file that fails as it is thrown away is none."""
+    if error is None or isinstance(error, KeyboardInterrupt | SystemExit | OSError):
+        return
+    met.append(error)
+    if os.environ.get(TRACEBACK):
+        import traceback
+
+        traceback.print_exception(error)
+    elif len(met) == 1:
+        tell(bug(error))
+
 
 def as_error(error: BaseException) -> UkyError:
     """The error of the contract for whatever was raised. A bug's traceback has been written when this returns.
@@ -77,7 +101,8 @@ def unexpected(error: BaseException) -> int:
 
 def tell(error: UkyError) -> None:
     """Title, cause and advice on standard error, in the reader's language; a bug on one line."""
-    from patcher.terminal.printing import say, style
+    from patcher.terminal.printing import say
+    from patcher.terminal.sequences import style
 
     tongue = language()
     label = style(show("error", tongue), "red", bold=True)

@@ -9,7 +9,7 @@ import libcst as cst
 from patcher.plan.replay import Workspace
 from patcher.records.model import Example, Record
 from patcher.rewrite.edits import Edit, Mark, TextEdit
-from patcher.rewrite.engine import locate
+from patcher.rewrite.locating import locate
 from patcher.rewrite.names import aliases
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Unparseable
 from patcher.rewrite.sites import settle

@@ -18,7 +18,7 @@ from patcher.records.model import Example, Record, When
 from patcher.records.writing import written
 from patcher.rewrite import names
 from patcher.rewrite.edits import Mark, MoveImport, RenameArgument, Replace, SyntaxEdit
-from patcher.rewrite.engine import locate
+from patcher.rewrite.locating import locate
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import SCOPES, only, walk

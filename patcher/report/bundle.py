@@ -13,7 +13,7 @@ from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.report.diagnose import lines
 from patcher.report.status import status_json
 from patcher.terminal.document import Json, Lines, Part, Table
-from patcher.terminal.printing import SEQUENCE
+from patcher.terminal.sequences import SEQUENCE
 from patcher.terminal.table import Cell
 from patcher.visible import unbroken, visible
 

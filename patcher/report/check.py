@@ -11,7 +11,7 @@ from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.report.commands import command_line
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import NARROW, width, wrapped
-from patcher.terminal.printing import style
+from patcher.terminal.sequences import style
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Report, Severity

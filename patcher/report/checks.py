@@ -11,7 +11,7 @@ from patcher.report.commands import command_line, next_lines
 from patcher.report.header import header, problems
 from patcher.terminal.document import Json, Lines, Part, Table
 from patcher.terminal.layout import width
-from patcher.terminal.printing import style
+from patcher.terminal.sequences import style
 from patcher.terminal.table import Cell
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import width, wrapped
-from patcher.terminal.printing import style, to_paste
+from patcher.terminal.sequences import style, to_paste
 
 _STYLES = {"ok": "green", "failed": "red", "stalled": "yellow", "running": "cyan"}
 _WORDS: dict[Verdict, Phrase] = {

@@ -12,7 +12,8 @@ from patcher.logs.milestones import phase_name
 from patcher.report.diagnose import root_lines
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.live import clock
-from patcher.terminal.printing import style, terminal_columns
+from patcher.terminal.printing import terminal_columns
+from patcher.terminal.sequences import style
 
 if TYPE_CHECKING:
     from patcher.diagnose.diagnosis import Diagnosis

@@ -11,7 +11,7 @@ from patcher.migrate.wording import printable, readable_size
 from patcher.terminal.answers import Report
 from patcher.terminal.document import Diff, Lines, Part, unified
 from patcher.terminal.layout import width
-from patcher.terminal.printing import style
+from patcher.terminal.sequences import style
 
 if TYPE_CHECKING:
     from patcher.migrate.migration import Migration

@@ -12,7 +12,7 @@ from patcher.i18n import Language, show
 from patcher.logs.milestones import phase_name
 from patcher.records.symptoms import Fix, Symptom, Words
 from patcher.terminal.document import Lines, Part, Table
-from patcher.terminal.printing import to_paste
+from patcher.terminal.sequences import to_paste
 from patcher.terminal.table import Cell, Row
 
 

@@ -11,7 +11,7 @@ from patcher.i18n import NOTHING, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import Phase, phase_name
 from patcher.report.diagnose import lines
 from patcher.terminal.document import Json, Lines, Part
-from patcher.terminal.printing import style
+from patcher.terminal.sequences import style
 from patcher.watch.result import Snapshot, WatchResult
 from patcher.watch.run_state import Activity, Reason, RunStatus
 from patcher.watch.stacks.grouping import Group

@@ -17,7 +17,7 @@ import libcst as cst
 
 from patcher.rewrite import names
 from patcher.rewrite.edits import Mark
-from patcher.rewrite.engine import locate
+from patcher.rewrite.locating import locate
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.sites import settle
 from patcher.rewrite.source import parse

@@ -6,42 +6,25 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument
-from patcher.rewrite.attributes import rename_attribute
 from patcher.rewrite.changes import make
-from patcher.rewrite.definitions import replace_function, set_base, set_decorator, set_default, set_parameter
 from patcher.rewrite.edits import (
-    AddArgument,
     Edit,
-    Insert,
     Mark,
-    MoveImport,
-    RemoveArgument,
-    RenameArgument,
-    RenameAttribute,
     Replace,
-    ReplaceFunction,
     ReplaceLines,
-    SetBase,
-    SetDecorator,
-    SetDefault,
-    SetEntry,
-    SetParameter,
     SetRequirement,
     SetValue,
     SyntaxEdit,
 )
-from patcher.rewrite.entries import set_entry
 from patcher.rewrite.hand_made import markers_of_effect
-from patcher.rewrite.imports import move_import
 from patcher.rewrite.lines import rewrite_hunk
+from patcher.rewrite.locating import locate
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.nearest import nearest
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Outcome, Rewritten, Unparseable
 from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
-from patcher.rewrite.replacing import insert, replace
 from patcher.rewrite.sites import Sites, settle
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import Scope
@@ -114,34 +97,3 @@ def matches(source: str, wanted: str) -> tuple[int, ...]:
     if isinstance(code, Unparseable):
         return ()
     return tuple(code.lines(place.nodes[0])[0] for place in find(code, (code.module,), read))
-
-
-def locate(code: Source, scopes: Sequence[Scope], edit: SyntaxEdit, mark: Mark) -> Sites:
-    """The places that an edit is about."""
-    match edit:
-        case MoveImport():
-            return move_import(code, scopes, edit)
-        case RenameArgument():
-            return rename_argument(code, scopes, edit)
-        case RemoveArgument():
-            return remove_argument(code, scopes, edit)
-        case AddArgument():
-            return add_argument(code, scopes, edit)
-        case RenameAttribute():
-            return rename_attribute(code, scopes, edit)
-        case Replace():
-            return replace(code, scopes, edit, mark)
-        case Insert():
-            return insert(code, scopes, edit)
-        case SetDefault():
-            return set_default(scopes, edit)
-        case SetParameter():
-            return set_parameter(scopes, edit)
-        case SetDecorator():
-            return set_decorator(scopes, edit)
-        case SetBase():
-            return set_base(scopes, edit)
-        case SetEntry():
-            return set_entry(code, scopes, edit)
-        case ReplaceFunction():
-            return replace_function(code, scopes, edit)

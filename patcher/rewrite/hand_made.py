@@ -32,11 +32,13 @@ from patcher.rewrite.edits import (
     SetValue,
 )
 from patcher.rewrite.lines import markers_of_hunk
+from patcher.rewrite.locating import locate
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
+from patcher.rewrite.sites import settle
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import HANDLERS, IMPORTS, TRIES, statements, walk
 from patcher.rewrite.values import markers_of_value
@@ -60,9 +62,6 @@ def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     code = parse(source)
     if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
         return frozenset()
-    from patcher.rewrite.engine import locate
-    from patcher.rewrite.sites import settle
-
     names = _names(edit.about)
     lines: set[int] = set()
     # The empty id is no record's, so what any record has made counts like a hand's work.

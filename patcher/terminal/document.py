@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.terminal.answers import Report, show_json
-from patcher.terminal.printing import say, show_exactly, style
+from patcher.terminal.printing import say, show_exactly
+from patcher.terminal.sequences import style
 from patcher.terminal.table import Row, show_rows
 from patcher.visible import visible
 

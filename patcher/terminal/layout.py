@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from patcher.terminal.printing import SEQUENCE
+from patcher.terminal.sequences import SEQUENCE
 
 NARROW = 100
 """Below so many columns a text stands under its label instead of beside it, where that would leave it little room."""

@@ -8,7 +8,8 @@ from typing import TextIO
 from patcher.i18n import Phrase, language, phrase, show
 from patcher.logs.milestones import Milestone, Phase, phase_name
 from patcher.terminal.layout import wrapped
-from patcher.terminal.printing import end_passing, guard, is_dumb, room, settled, show_passing
+from patcher.terminal.printing import end_passing, guard, room, settled, show_passing
+from patcher.terminal.sequences import is_dumb
 from patcher.visible import visible_line
 
 INDENT = " " * 12

@@ -1,7 +1,6 @@
 """Standard output and standard error: without secrets, and only this tool steers the terminal.
 
-What the tool itself sends to steer one (colours, the clearing of a progress line) is signed with a number that is new
-in each process. A stream that is guarded sends the signed sequences and has all others written out, see `visible`.
+A stream that is guarded sends the sequences that this tool has signed and has all others written out, see `visible`.
 """
 
 from __future__ import annotations
@@ -15,23 +14,14 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, TextIO
 
+from patcher.terminal.sequences import CLEAR, SEQUENCE, SIGNATURE, SIGNED, as_taken
 from patcher.visible import unbroken, visible
 
-_SIGNATURE = f"\x1b[{int(os.urandom(8).hex(), 16)};"
-"""As a sequence would begin, so that click takes it out where it takes out colours."""
-_SIGNED = re.compile(re.escape(_SIGNATURE) + r"([\d;]*[mKPp])")
-SEQUENCE = re.compile(f"({re.escape(_SIGNATURE)}[\\d;]*[mKPp])")
-"""What takes no room on a terminal: colours, and the marks around what is pasted."""
 _OF_LOGS = re.compile(r"\x1b\[((?:(?:[01234]|2[234]|[34][0-79]|9[0-7]|10[0-7]|[34]8;5;\d{1,3});?)*m)")
 """Colours, bold, dim, italic, underlined, but neither hidden nor blinking text."""
-_COLOURS = {"red": ("31", 160), "green": ("32", 28), "yellow": ("33", 130), "magenta": ("35", 127), "cyan": ("36", 30)}
-"""The colour of 8, which the terminal's theme makes readable or not, and of 256 one readable on black and on white."""
 _WITHOUT_UTF_8 = str.maketrans(
     {"·": "|", "▸": ">", "–": "-", "—": "-", "…": "...", "→": "->", "×": "x", "≥": ">=", "≤": "<=", "“": '"', "”": '"'}
 )
-
-CLEAR = f"{_SIGNATURE}K"
-"""Go to the beginning of the line and clear it."""
 
 
 class Guarded:
@@ -60,21 +50,10 @@ class Guarded:
         if text.isprintable():
             return text
         at_terminal = self.inner.isatty()
-        parts = _SIGNED.split(text)
+        parts = SIGNED.split(text)
         parts[::2] = map(visible, parts[::2])
-        parts[1::2] = [_sequence(code) if at_terminal else "" for code in parts[1::2]]
+        parts[1::2] = [as_taken(code) if at_terminal else "" for code in parts[1::2]]
         return "".join(parts)
-
-
-def _sequence(code: str) -> str:
-    """As the terminal takes it: colours where they are wanted (https://no-color.org), nothing on a dumb one."""
-    if code in ("P", "p") or is_dumb() or (code != "K" and os.environ.get("NO_COLOR")):
-        return ""
-    return "\r\x1b[K" if code == "K" else f"\x1b[{code}"
-
-
-def is_dumb() -> bool:
-    return os.environ.get("TERM") in ("dumb", "unknown")
 
 
 @contextlib.contextmanager
@@ -87,21 +66,6 @@ def guarded() -> Iterator[None]:
     finally:
         end_passing()
         sys.stdout, sys.stderr = before
-
-
-def style(text: str, fg: str | None = None, *, bold: bool = False) -> str:
-    """Text in a colour, or bold, for a guarded stream; plain where that is no terminal."""
-    codes = []
-    if fg:
-        of_8, of_256 = _COLOURS[fg]
-        codes.append(f"38;5;{of_256}" if "256" in os.environ.get("TERM", "") else of_8)
-    codes += ["1"] if bold else []
-    return f"{_SIGNATURE}{';'.join(codes)}m{text}{_SIGNATURE}0m" if codes else text
-
-
-def to_paste(command: str) -> str:
-    """A command for `say`, which does not break it as a text. Those of this tool are known without it."""
-    return f"{_SIGNATURE}P{command}{_SIGNATURE}p"
 
 
 _NOTICES: ContextVar[list[str] | None] = ContextVar("notices", default=None)
@@ -210,8 +174,8 @@ def show_job_log(text: str) -> None:
         show_exactly(text)
         return
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    coloured = _OF_LOGS.sub(lambda found: _SIGNATURE + found[1], lines)
-    sys.stdout.write(coloured if coloured == lines else f"{coloured}{_SIGNATURE}0m")
+    coloured = _OF_LOGS.sub(lambda found: SIGNATURE + found[1], lines)
+    sys.stdout.write(coloured if coloured == lines else f"{coloured}{SIGNATURE}0m")
     sys.stdout.flush()
 
 

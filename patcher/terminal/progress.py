@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from patcher.i18n import language, show
 from patcher.terminal.layout import NARROW, shortened, width
-from patcher.terminal.printing import end_passing, is_dumb, is_silent, room, say, show_passing
+from patcher.terminal.printing import end_passing, is_silent, room, say, show_passing
+from patcher.terminal.sequences import is_dumb
 
 if TYPE_CHECKING:
     import rich.progress

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from patcher.i18n import NOTHING, Language, Phrase, Phrases, language, show
 from patcher.terminal.layout import NARROW, wrapped
 from patcher.terminal.layout import width as width
-from patcher.terminal.printing import room, say, settled, style
+from patcher.terminal.printing import room, say, settled
+from patcher.terminal.sequences import style
 from patcher.visible import visible_line
 
 _LONG = 32
@@ -25,7 +26,7 @@ _DIFFERING = "spec"
 class Cell:
     text: str
     style: str = ""
-    """A colour of `patcher.terminal.printing.style`, `bold`, or empty."""
+    """A colour of `patcher.terminal.sequences.style`, `bold`, or empty."""
     reason: Phrase | Phrases | str = NOTHING
     """What explains it; shown once above the table where several rows have it."""
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patcher.terminal.layout import shortened, width, wrapped
-from patcher.terminal.printing import SEQUENCE, style, to_paste
+from patcher.terminal.sequences import SEQUENCE, style, to_paste
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 140])

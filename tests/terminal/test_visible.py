@@ -9,7 +9,8 @@ import sys
 import pytest
 from hypothesis import given
 
-from patcher.terminal.printing import CLEAR, Guarded, guard, say, show_job_log, style
+from patcher.terminal.printing import Guarded, guard, say, show_job_log
+from patcher.terminal.sequences import CLEAR, style
 from patcher.visible import visible, visible_line
 from tests.terminal.hostile import TEXTS, Screen, steering
 
