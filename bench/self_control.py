@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.analysis.findings import Finding
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 
 _LISTING = """

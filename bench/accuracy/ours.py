@@ -10,9 +10,9 @@ from typing import Literal
 
 from bench.accuracy.labels import PACKAGES, WORKS_WITH, Label, labels, releases
 from patcher.analysis.findings import Finding, Report, Unresolved
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources
 

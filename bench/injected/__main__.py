@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from bench.injected.breaks import Break, breaks
 from bench.injected.sites import sites
 from patcher.analysis.findings import Finding
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel
 

@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions.severity import severity_in_place, severity_of
 from patcher.analysis.findings import Broken, Fine, Report
+from patcher.analysis.severity.rating import severity_in_place, severity_of
 from patcher.check.entries import open_project
 from patcher.check.history import cached_folder
 from patcher.check.pair import RateSeverity, check_pair, judge
@@ -30,8 +30,8 @@ from patcher.plan.outcome import Remaining, Spot
 from patcher.worktree.python import UnreadableError, parse
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Target
     from patcher.analysis.project import Project
+    from patcher.analysis.target import Target
     from patcher.analysis.uses import Use
     from patcher.packages import Environment
     from patcher.records.model import Record
@@ -78,8 +78,8 @@ class Causes:
 
     @cached_property
     def _opened(self) -> tuple[Project, Target] | None:
-        from patcher.analysis.meaning.program import Target
         from patcher.analysis.symbols import Symbols
+        from patcher.analysis.target import Target
 
         versions: dict[str, str | None] = {name: item.version for name, item in self.environment.packages.items()}
         folders = {name: found for name in ("vllm", "transformers") if (found := self._folder(name)) is not None}

@@ -22,7 +22,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Target
+    from patcher.analysis.target import Target
     from patcher.session.config import Acceptance
     from patcher.session.session import Session
 

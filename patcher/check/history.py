@@ -11,10 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from patcher.analysis.conditions.severity import severity_in_place
 from patcher.analysis.findings import Finding, Report
-from patcher.analysis.meaning.program import Target
+from patcher.analysis.severity.rating import severity_in_place
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.analysis.uses import Use
 from patcher.check.pair import check_pair
 from patcher.check.targets import Located, release_folder

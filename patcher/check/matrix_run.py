@@ -17,9 +17,9 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.entries import open_project
 from patcher.check.matrix import (
     Cell,

@@ -7,9 +7,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
-from patcher.analysis.conditions.refusals import refusals
-from patcher.analysis.conditions.severity import program_of, severity_of
-from patcher.analysis.conditions.text_versions import text_comparisons
 from patcher.analysis.findings import (
     Broken,
     Finding,
@@ -22,8 +19,11 @@ from patcher.analysis.findings import (
     Verdict,
 )
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
+from patcher.analysis.severity.rating import program_of, severity_of
+from patcher.analysis.severity.refusals import refusals
+from patcher.analysis.severity.text_versions import text_comparisons
+from patcher.analysis.target import Target
 from patcher.analysis.uses import (
     CallOf,
     ConfigKey,

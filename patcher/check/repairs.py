@@ -9,10 +9,10 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from patcher.analysis.conditions.severity import severity_in_place, severity_of
 from patcher.analysis.findings import Finding, Report
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
+from patcher.analysis.severity.rating import severity_in_place, severity_of
+from patcher.analysis.target import Target
 from patcher.check.pair import RateSeverity, check_pair
 from patcher.check.result import Repaired, Repairs, Step, Texts
 from patcher.packages import Environment, Installed

@@ -15,7 +15,7 @@ from patcher.packages.agent.folders import MODULES, OTHER_NAMES, is_pep440, norm
 from patcher.packages.environment import ABSENT
 
 if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Target
+    from patcher.analysis.target import Target
     from patcher.session.session import Session
 
 
@@ -269,8 +269,8 @@ def _under(session: Session, module: str) -> Path | None:
 
 def target_of(located: Iterable[Located], session: Session) -> Target:
     """The packages in question, and around them the versions of what is installed."""
-    from patcher.analysis.meaning.program import Target
     from patcher.analysis.symbols import Symbols
+    from patcher.analysis.target import Target
 
     found = tuple(located)
     versions = surroundings(session)

@@ -9,9 +9,9 @@ import pytest
 
 from bench import wide
 from patcher.analysis.findings import Report
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from tests.lanes import ALL_CASES
 

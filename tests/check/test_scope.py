@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 
 from patcher.analysis.findings import Finding
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.entries import open_project
 from patcher.check.pair import check_pair
 

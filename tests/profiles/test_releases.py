@@ -10,9 +10,9 @@ import pytest
 
 from patcher.analysis.findings import Broken, Undecided
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import judge
 from patcher.check.rules.engine_flags import options_of
 from patcher.check.scripts.files import script_uses

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
 
 from patcher.secrets.redacting import Redactor
 
@@ -93,6 +94,12 @@ def rules() -> Iterator[tuple[str, re.Pattern[str]]]:
 
 
 RULES = dict(rules())
+
+
+@pytest.fixture(autouse=True)
+def _without_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hypothesis also draws constants of the modules that are loaded, which are others in each process."""
+    monkeypatch.setattr(providers, "_get_local_constants", lambda: providers.Constants(), raising=False)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from patcher.analysis.conditions.names import EvalContext
+from patcher.analysis.conditions.names import EvalContext, NameResolver
 from patcher.analysis.conditions.terms import (
     EXCEPTIONS,
     FAILED_IMPORT,
@@ -25,10 +24,6 @@ from patcher.analysis.conditions.terms import (
 from patcher.analysis.expressions import Call, Expression, last_name
 from patcher.analysis.steps import Assign, If, Import, Raise, Return, Step, Steps, Try, Unfollowed, With
 from patcher.analysis.summary import Body, FileSummary
-
-if TYPE_CHECKING:
-    from patcher.analysis.conditions.evaluator import Evaluator
-
 
 _STRING_METHODS = frozenset(
     {"split", "rsplit", "partition", "rpartition", "startswith", "endswith", "strip", "lstrip", "rstrip", "lower",
@@ -54,7 +49,7 @@ _PLAIN: Mapping[str, Callable[..., object]] = {
 _DECORATORS = frozenset({"lru_cache", "cache", "staticmethod", "classmethod", "wraps", "deprecated"})
 
 
-def called(evaluator: Evaluator, call: Call, context: EvalContext) -> Term:
+def called(evaluator: NameResolver, call: Call, context: EvalContext) -> Term:
     """The result of a call."""
     func = evaluator.term(call.of, context)
     arguments = [evaluator.term(argument, context) for argument in call.positional]
@@ -102,7 +97,7 @@ def _as_setting(call: Call, arguments: list[Term]) -> Term:
     return UNKNOWN
 
 
-def _setting_or_default(evaluator: Evaluator, setting: Setting, arguments: list[Term]) -> Term:
+def _setting_or_default(evaluator: NameResolver, setting: Setting, arguments: list[Term]) -> Term:
     """`settings.get(name, default)`."""
     job = evaluator.job
     if job is None:
@@ -128,7 +123,7 @@ def _method(known: Known, name: str, arguments: list[Term], words: dict[str, Ter
     return Known(tuple(found) if isinstance(found, list) else found, known.package)
 
 
-def _builtin(evaluator: Evaluator, name: str, arguments: list[Term], words: dict[str, Term]) -> Term:
+def _builtin(evaluator: NameResolver, name: str, arguments: list[Term], words: dict[str, Term]) -> Term:
     match name, arguments:
         case "hasattr", [Reference(dotted=dotted), Known(value=str() as attribute)]:
             found = evaluator.queries.has(f"{dotted}.{attribute}", evaluator)
@@ -192,7 +187,7 @@ class _NotFollowed(Exception):  # noqa: N818
 
 @dataclass
 class _Interpretation:
-    evaluator: Evaluator
+    evaluator: NameResolver
     summary: FileSummary
     function: str
     local: dict[str, Term]
@@ -200,7 +195,7 @@ class _Interpretation:
 
 
 def interpret(
-    evaluator: Evaluator, summary: FileSummary, body: Body, arguments: Sequence[Term], words: dict[str, Term]
+    evaluator: NameResolver, summary: FileSummary, body: Body, arguments: Sequence[Term], words: dict[str, Term]
 ) -> Term:
     """What the function returns; unknown where it cannot be followed. Raises `Raised`."""
     if body.steps is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import ref
 
 from patcher.analysis.conditions.terms import (
@@ -24,10 +24,26 @@ from patcher.analysis.conditions.terms import (
 )
 from patcher.analysis.summary import Import
 from patcher.analysis.symbols import Absent, Class, External, Resolution, Symbols, Unknown
+from patcher.analysis.target import Target
 
 if TYPE_CHECKING:
-    from patcher.analysis.conditions.names import NameResolver
-    from patcher.analysis.meaning.program import Program
+    from patcher.analysis.conditions.job import Job
+
+
+class Resolver(Protocol):
+    """Follows dotted names across the packages of a target."""
+
+    @property
+    def target(self) -> Target: ...
+
+    def resolve(self, dotted: str) -> Resolution: ...
+
+
+class Asker(Protocol):
+    """Who evaluates a test, and notes that its answer rests on the target."""
+
+    asked: bool
+    job: Job | None
 
 
 _PARSE = frozenset(
@@ -51,7 +67,7 @@ _PROVIDED_BY = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "c
 class TargetQueries:
     """One target, asked by those who evaluate."""
 
-    def __init__(self, program: Program | None) -> None:
+    def __init__(self, program: Resolver | None) -> None:
         """Without a program nothing is known of what is outside."""
         self._program = None if program is None else ref(program)
         self._packages: Mapping[str, Symbols] = {}
@@ -73,7 +89,7 @@ class TargetQueries:
         name = _normal(distribution)
         return Known(self._versions[name], name) if name in self._versions else None
 
-    def reference(self, dotted: str, evaluator: NameResolver) -> Term:
+    def reference(self, dotted: str, evaluator: Asker) -> Term:
         """What a dotted name outside the tree comes to."""
         package, _, rest = dotted.partition(".")
         last = rest.rpartition(".")[2]
@@ -99,7 +115,7 @@ class TargetQueries:
             return UNKNOWN
         return Reference(dotted)
 
-    def has(self, dotted: str, evaluator: NameResolver) -> bool | None:
+    def has(self, dotted: str, evaluator: Asker) -> bool | None:
         """Whether there is such a name; None if that is not known."""
         evaluator.asked = True
         package = dotted.partition(".")[0]
@@ -185,7 +201,7 @@ class TargetQueries:
             return of
         return Method(of, name) if isinstance(of.value, str | tuple | dict) else UNKNOWN
 
-    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: NameResolver) -> Term | None:
+    def call(self, dotted: str, arguments: list[Term], words: dict[str, Term], evaluator: Asker) -> Term | None:
         """The result of a well-known function; None for any other."""
         if dotted in _PARSE:
             return _parsed(arguments[0]) if arguments and not isinstance(arguments[0], Setting) else UNKNOWN
@@ -214,13 +230,13 @@ class TargetQueries:
             return self._available(match[1], evaluator)
         return None
 
-    def _available(self, name: str, evaluator: NameResolver) -> Term | None:
+    def _available(self, name: str, evaluator: Asker) -> Term | None:
         package = {"flash_attn_2": "flash-attn"}.get(name, name)
         found = self.version(package)
         evaluator.asked = True
         return None if found is None else Known(found.value is not None)
 
-    def _located(self, dotted: str, arguments: list[Term], evaluator: NameResolver) -> Term:
+    def _located(self, dotted: str, arguments: list[Term], evaluator: Asker) -> Term:
         name = arguments[0] if arguments else UNKNOWN
         if not isinstance(name, Known) or not isinstance(name.value, str):
             return UNKNOWN

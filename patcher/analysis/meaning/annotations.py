@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
     Container,
     Frame,
@@ -20,10 +20,6 @@ from patcher.analysis.symbols.scope import Imported
 from patcher.analysis.syntax import last_name
 from patcher.worktree.python import UnreadableError, parse_expression
 
-if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Program
-
-
 _UNTOLD = Unknown("not annotated with a class")
 _THROUGH = frozenset({"Optional", "Union", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar",
                       "Awaitable", "ContextManager", "AbstractContextManager", "AsyncContextManager",
@@ -38,13 +34,13 @@ _MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict
 _ANYTHING = frozenset({"typing.Any", "typing_extensions.Any", "builtins.object"})
 
 
-def annotated_as(program: Program, annotation: ast.expr, module: str, frame: Frame | None = None) -> Meanings:
+def annotated_as(program: Lookup, annotation: ast.expr, module: str, frame: Frame | None = None) -> Meanings:
     """What a value with that annotation is; `None` among alternatives is left out."""
     frame = frame or Frame(module)
     return program.once(("annotated", annotation, frame), lambda: _read(program, annotation, frame), (_UNTOLD,))
 
 
-def _read(program: Program, annotation: ast.expr, frame: Frame) -> Meanings:
+def _read(program: Lookup, annotation: ast.expr, frame: Frame) -> Meanings:
     match annotation:
         case ast.Constant(value=None):
             return ()
@@ -63,7 +59,7 @@ def _read(program: Program, annotation: ast.expr, frame: Frame) -> Meanings:
             return (_UNTOLD,)
 
 
-def _named(program: Program, node: ast.Name | ast.Attribute, frame: Frame) -> Meanings:
+def _named(program: Lookup, node: ast.Name | ast.Attribute, frame: Frame) -> Meanings:
     if (node.attr if isinstance(node, ast.Attribute) else node.id) == "Self" and frame.receiver is not None:
         return (_as_instance(frame),)
     return _as_class(program, type_named(program, node, frame), frame)
@@ -81,7 +77,7 @@ def _as_instance(frame: Frame) -> InstanceOf:
             return InstanceOf(receiver, exact=True)
 
 
-def _as_class(program: Program, definition: Definition, frame: Frame) -> Meanings:
+def _as_class(program: Lookup, definition: Definition, frame: Frame) -> Meanings:
     match definition:
         case Class():
             return (InstanceOf(definition),)
@@ -123,7 +119,7 @@ def _own_variable(variable: Variable, frame: Frame) -> Meanings | None:
     return None
 
 
-def _subscripted(program: Program, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
+def _subscripted(program: Lookup, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     kind = last_name(value)
     if kind in _THROUGH:
@@ -149,7 +145,7 @@ def _subscripted(program: Program, value: ast.expr, inner: ast.expr, frame: Fram
     return (_UNTOLD,)
 
 
-def type_named(program: Program, node: ast.expr, frame: Frame) -> Definition:
+def type_named(program: Lookup, node: ast.expr, frame: Frame) -> Definition:
     """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
 
     symbols = program.symbols(frame.module)
@@ -184,7 +180,7 @@ def type_named(program: Program, node: ast.expr, frame: Frame) -> Definition:
             return Unknown("computed")
 
 
-def _across(program: Program, definition: Definition) -> Definition:
+def _across(program: Lookup, definition: Definition) -> Definition:
     return program.resolve(definition.name).definition if isinstance(definition, External) else definition
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from patcher.analysis.meaning.annotations import annotated_as
+from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
     Container,
     ElementGetter,
@@ -41,11 +41,8 @@ from patcher.analysis.symbols import (
 from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.syntax import last_name
 
-if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Program
 
-
-def meaning_of(program: Program, definition: Definition, asked: str = "") -> Meanings:
+def meaning_of(program: Lookup, definition: Definition, asked: str = "") -> Meanings:
     """What a definition means as a value; a variable is what it holds, if that is known."""
     match definition:
         case Module() | Class() | Function() | Absent():
@@ -66,13 +63,13 @@ def meaning_of(program: Program, definition: Definition, asked: str = "") -> Mea
             return variable_value(program, definition, Frame(definition.module))
 
 
-def variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
+def variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanings:
     """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be known."""
     key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
     return program.once(key, lambda: _variable_value(program, variable, frame), (variable,))
 
 
-def _variable_value(program: Program, variable: Variable, frame: Frame) -> Meanings:
+def _variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanings:
 
     values: Meanings = ()
     if variable.annotation is not None and not _says_nothing(variable.annotation):
@@ -97,12 +94,12 @@ _MOST = 6
 """Assignments to one local name that are looked at."""
 
 
-def infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
+def infer(program: Lookup, node: ast.expr, frame: Frame) -> Meanings:
     """What the expression gives."""
     return program.once(("infer", node, frame), lambda: _infer(program, node, frame), (_UNTOLD,))
 
 
-def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
+def _infer(program: Lookup, node: ast.expr, frame: Frame) -> Meanings:
 
     match node:
         case ast.Constant(value=None):
@@ -150,7 +147,7 @@ def _infer(program: Program, node: ast.expr, frame: Frame) -> Meanings:
             return (_UNTOLD,)
 
 
-def _name(program: Program, name: str, frame: Frame) -> Meanings:
+def _name(program: Lookup, name: str, frame: Frame) -> Meanings:
     function = frame.function
     if function is not None:
         arguments = [*function.args.posonlyargs, *function.args.args]
@@ -185,7 +182,7 @@ _UNTOLD_RESULT = Unknown("what calling it gives is not known")
 _ELEMENT = Unknown("what is in it is not known")
 
 
-def result_of(program: Program, called: Meaning) -> Meanings:
+def result_of(program: Lookup, called: Meaning) -> Meanings:
     """What calling something gives, awaited if it is a coroutine."""
 
     match called:
@@ -214,7 +211,7 @@ def result_of(program: Program, called: Meaning) -> Meanings:
             return (_UNTOLD_RESULT,)
 
 
-def element_of(program: Program, of: Meaning) -> Meanings:
+def element_of(program: Lookup, of: Meaning) -> Meanings:
     """What iterating over something or subscripting it gives."""
 
     match of:
@@ -243,13 +240,13 @@ def element_of(program: Program, of: Meaning) -> Meanings:
             return (_ELEMENT,)
 
 
-def is_enumeration(program: Program, kind: Class | TreeClass) -> bool:
+def is_enumeration(program: Lookup, kind: Class | TreeClass) -> bool:
 
     return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in program.ancestry(kind))
 
 
 def function_result(
-    program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+    program: Lookup, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Meanings:
     """What a function of a target gives: by its annotation, else by what its `return` statements say."""
     key = ("result", function, receiver)
@@ -257,7 +254,7 @@ def function_result(
 
 
 def _function_result(
-    program: Program, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+    program: Lookup, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Meanings:
     node = function.node
     if receiver is not None and _runs_overrides(program, function, class_of(receiver)):
@@ -276,7 +273,7 @@ def _function_result(
     return union(*(infer(program, value, frame) for value in returned))
 
 
-def _runs_overrides(program: Program, function: Function, receiver: Class | TreeClass) -> bool:
+def _runs_overrides(program: Lookup, function: Function, receiver: Class | TreeClass) -> bool:
     """Whether an inherited method calls one that a class of the tree overrides, and may give what that gives.
 
     `LLM.generate` is annotated `-> list[RequestOutput]` and ends in `return self._run_engine()`. For a class of the

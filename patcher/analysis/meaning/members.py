@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
+from patcher.analysis.meaning.lookup import Base, Lookup
 from patcher.analysis.meaning.meanings import (
     Container,
     ElementGetter,
@@ -33,15 +34,11 @@ from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.scope import Assigned, FunctionNode
 from patcher.analysis.symbols.sources import TextIndex
 
-if TYPE_CHECKING:
-    from patcher.analysis.meaning.program import Program
-
-
 _ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault"})
 _EVERY_ELEMENT = frozenset({"copy", "values"})
 
 
-def lookup(program: Program, of: Meaning, name: str) -> Meanings:
+def lookup(program: Lookup, of: Meaning, name: str) -> Meanings:
     """What the attribute can be; `Absent` if it is not there, `Unknown` with a symbol if that cannot be known."""
     match of:
         case Module():
@@ -84,7 +81,7 @@ def lookup(program: Program, of: Meaning, name: str) -> Meanings:
 def _plain() -> None: ...
 
 
-def _of_module(program: Program, module: Module, name: str) -> Meanings:
+def _of_module(program: Lookup, module: Module, name: str) -> Meanings:
     found = program.symbols(module.name).module_member(module, name)
     asked = f"{module.name}.{name}"
     if isinstance(found.definition, Absent) and hasattr(builtins.__class__, name):
@@ -95,7 +92,7 @@ def _of_module(program: Program, module: Module, name: str) -> Meanings:
     return union(*(meaning_of(program, one, asked) for one in (definition, *found.alternatives)))
 
 
-def _for_checkers(program: Program, module: Module, name: str, found: Definition) -> Definition:
+def _for_checkers(program: Lookup, module: Module, name: str, found: Definition) -> Definition:
     """For a name that is served on demand, the variable that the module declares for type checkers."""
     scope = program.symbols(module.name).modules.scope(module)
     if (
@@ -109,7 +106,6 @@ def _for_checkers(program: Program, module: Module, name: str, found: Definition
     return found
 
 
-Base: TypeAlias = Class | TreeClass | Outside | Unknown
 Receiver: TypeAlias = InstanceOf | TypeOf | Class | TreeClass
 
 _MOST_BASES = 150
@@ -122,12 +118,12 @@ def dotted(owner: Class | TreeClass) -> str:
     return owner.dotted if isinstance(owner, TreeClass) else f"{owner.module}.{owner.qualname}"
 
 
-def ancestry(program: Program, owner: Class | TreeClass) -> tuple[Base, ...]:
+def ancestry(program: Lookup, owner: Class | TreeClass) -> tuple[Base, ...]:
     """The class and its bases, in the order in which Python asks them."""
     return program.once(("bases", owner), lambda: _merge(program, owner), (owner,))
 
 
-def _merge(program: Program, owner: Class | TreeClass) -> tuple[Base, ...]:
+def _merge(program: Lookup, owner: Class | TreeClass) -> tuple[Base, ...]:
     found: list[Base] = []
     for base in _direct(program, owner):
         if isinstance(base, Class | TreeClass):
@@ -142,7 +138,7 @@ def _merge(program: Program, owner: Class | TreeClass) -> tuple[Base, ...]:
     return (owner, *(base for index, base in enumerate(found) if last[base] == index))
 
 
-def _direct(program: Program, owner: Class | TreeClass) -> list[Base]:
+def _direct(program: Lookup, owner: Class | TreeClass) -> list[Base]:
     found: list[Base] = []
     if isinstance(owner, TreeClass):
         for value in owner.facts.bases:
@@ -170,14 +166,14 @@ def _direct(program: Program, owner: Class | TreeClass) -> list[Base]:
     return found
 
 
-def instance_member(program: Program, of: InstanceOf, name: str) -> Meanings:
+def instance_member(program: Lookup, of: InstanceOf, name: str) -> Meanings:
     """The attribute of an instance."""
     key = ("member", of, name)
     asked = f"{dotted(of.of)}.{name}"
     return program.once(key, lambda: _of_instance(program, of, name, asked), (Unknown(asked),))
 
 
-def _of_instance(program: Program, of: InstanceOf, name: str, asked: str) -> Meanings:
+def _of_instance(program: Lookup, of: InstanceOf, name: str, asked: str) -> Meanings:
     found = _search(program, ancestry(program, of.of), name, of, asked)
     # `AutoTokenizer.from_pretrained()` is annotated as, and looks like, an AutoTokenizer; its `__init__` only raises.
     if isinstance(of.of, Class) and all(isinstance(one, Absent) for one in found) and _is_factory(of.of):
@@ -194,7 +190,7 @@ def _is_factory(owner: Class) -> bool:
     return False
 
 
-def class_member(program: Program, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:
+def class_member(program: Lookup, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:
     """The attribute of a class."""
     key = ("member", owner, name, receiver)
     asked = f"{dotted(owner)}.{name}"
@@ -203,14 +199,14 @@ def class_member(program: Program, owner: Class | TreeClass, name: str, receiver
     )
 
 
-def super_member(program: Program, of: SuperOf, name: str) -> Meanings:
+def super_member(program: Lookup, of: SuperOf, name: str) -> Meanings:
     """The attribute that `super()` finds: along the receiver's bases behind the class."""
     order = ancestry(program, of.receiver.of)
     order = order[order.index(of.of) + 1 :] if of.of in order else ancestry(program, of.of)[1:]
     return _search(program, order, name, of.receiver, f"{dotted(of.of)}.{name}")
 
 
-def _search(program: Program, order: tuple[Base, ...], name: str, receiver: Receiver, asked: str) -> Meanings:
+def _search(program: Lookup, order: tuple[Base, ...], name: str, receiver: Receiver, asked: str) -> Meanings:
     unsure: Meanings = ()
     ours = asked if any(isinstance(base, Class) for base in order) else ""
     is_instance = isinstance(receiver, InstanceOf)
@@ -251,7 +247,7 @@ def _search(program: Program, order: tuple[Base, ...], name: str, receiver: Rece
     return unsure or (Absent(*asked.rpartition(".")[::2]),)
 
 
-def _of_torch_module(program: Program, order: tuple[Base, ...], name: str) -> bool | None:
+def _of_torch_module(program: Lookup, order: tuple[Base, ...], name: str) -> bool | None:
     """A torch module also has what its package registers by that name, wherever that is done."""
     if name in MODULE_NAMES:
         return True
@@ -259,7 +255,7 @@ def _of_torch_module(program: Program, order: tuple[Base, ...], name: str) -> bo
     return True if registered(program.symbols(package).text, name) else None
 
 
-def _of_tree(program: Program, base: TreeClass, name: str, receiver: Receiver) -> Meanings | None:
+def _of_tree(program: Lookup, base: TreeClass, name: str, receiver: Receiver) -> Meanings | None:
     if name in base.facts.methods:
         function = base.facts.methods[name]
         if isinstance(receiver, InstanceOf) and function.is_property:
@@ -275,9 +271,7 @@ def _of_tree(program: Program, base: TreeClass, name: str, receiver: Receiver) -
     return None
 
 
-def _of_target(
-    program: Program, base: Class, name: str, receiver: Receiver, order: tuple[Base, ...]
-) -> Meanings | None:
+def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, order: tuple[Base, ...]) -> Meanings | None:
     symbols = program.symbols(base.module)
     found = own_member(symbols, base, name)
     set_here = set_on_self(symbols, base).get(name, ()) if isinstance(receiver, InstanceOf) else ()
@@ -320,7 +314,7 @@ def _of_target(
     return None
 
 
-def delegates(program: Program, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
+def delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
     """What the class's `__getattr__` gives for a name; None if that cannot be known."""
     own = {method.name: method for method in methods(program.symbols(owner.module), owner)}
     node = own.get("__getattr__")
@@ -338,7 +332,7 @@ def delegates(program: Program, owner: Class, name: str, receiver: InstanceOf) -
 
 
 def _delegated(
-    program: Program, owner: Class, node: FunctionNode, asked: ast.expr, name: str, receiver: InstanceOf
+    program: Lookup, owner: Class, node: FunctionNode, asked: ast.expr, name: str, receiver: InstanceOf
 ) -> Meanings | None:
 
     frame = frame_of(owner.module, owner, node, receiver)
@@ -379,18 +373,18 @@ _MOST = 12
 """Files that are read to find a subclass."""
 
 
-def may_have(program: Program, owner: Class, name: str) -> bool:
+def may_have(program: Lookup, owner: Class, name: str) -> bool:
     """Whether a class that inherits from `owner` in its package defines the name; True too if too many might."""
     key = ("subclass", owner, name)
     return program.once(key, lambda: _may_have(program, owner, name), True)
 
 
-def _may_have(program: Program, owner: Class, name: str) -> bool:
+def _may_have(program: Lookup, owner: Class, name: str) -> bool:
     modules = program.symbols(owner.module).text.setters(name)
     return len(modules) > _MOST or any(_has_subclass(program, module, owner, name) for module in modules)
 
 
-def _has_subclass(program: Program, module: str, owner: Class, name: str) -> bool:
+def _has_subclass(program: Lookup, module: str, owner: Class, name: str) -> bool:
 
     symbols = program.symbols(owner.module)
     home = symbols.modules.find(module)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable
 from functools import cached_property
 from typing import TypeAlias, TypeVar, cast
 
@@ -13,6 +12,7 @@ from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.findings import Verdict
 from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.inference import element_of, result_of
+from patcher.analysis.meaning.lookup import Base
 from patcher.analysis.meaning.meanings import (
     Container,
     InstanceOf,
@@ -28,9 +28,10 @@ from patcher.analysis.meaning.meanings import (
     union,
     without_absent,
 )
-from patcher.analysis.meaning.members import Base, ancestry, lookup
+from patcher.analysis.meaning.members import ancestry, lookup
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Absent, Class, External, Module, Resolution, Symbols, Unknown, Variable
+from patcher.analysis.target import Target
 from patcher.analysis.uses import (
     Bound,
     Element,
@@ -45,29 +46,6 @@ from patcher.analysis.uses import (
     Use,
     Value,
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """`against`: the packages in question, by import name, with their version.
-
-    One that `packages` lacks is not installed there at all. `versions` are those that tests in the tree may ask for, by
-    distribution name: the targets', and whatever else is known of the environment. None: known not to be installed.
-    """
-
-    against: Mapping[str, str]
-    packages: Mapping[str, Symbols]
-    versions: Mapping[str, str | None] = field(default_factory=dict)
-    moves: bool = True
-    """Whether to search where what is gone is now; of no use to who asks since when it is gone."""
-    kept: dict[Hashable, object] = field(default_factory=dict, init=False)
-    """What was found out about the packages, whatever the tree."""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What a file that uses one of the packages has in it: a package's name, or the beginning of its variables."""
-        return (*self.against, *(f"{package.upper()}_" for package in self.against))
-
 
 T = TypeVar("T")
 
@@ -161,7 +139,7 @@ class Program:
         """What a value of the tree can be, by every way the code may take. Empty: `None`, nothing else."""
         return self.once(("value", value), lambda: evaluate(self, value), ())
 
-    # The functions of inference and of members call each other. They meet here, so that none has to import the other.
+    # The functions of inference and of members ask each other through these: see `Lookup`.
 
     def lookup(self, of: Meaning, name: str) -> Meanings:
         """The attribute `name` of a meaning."""

@@ -6,15 +6,12 @@ import ast
 import builtins
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
+from patcher.analysis.symbols.lookup import Lookup, SetOnSelf
 from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
-
-if TYPE_CHECKING:
-    from patcher.analysis.symbols.resolver import Symbols
 
 Base: TypeAlias = Class | External | Unknown
 
@@ -33,7 +30,7 @@ _MODEL_NAMES = frozenset(
 _CLASS_NAMES = frozenset({*dir(type), "__dataclass_fields__", "__annotations__", "__slots__"})
 
 
-def member_of_class(symbols: Symbols, owner: Class, name: str) -> Resolution:
+def member_of_class(symbols: Lookup, owner: Class, name: str) -> Resolution:
     """Look `name` up on the class and its bases, in Python's order."""
     found = _search(symbols, owner, name)
     if isinstance(found.definition, Absent) and name in _CLASS_NAMES and name.startswith("__"):
@@ -41,7 +38,7 @@ def member_of_class(symbols: Symbols, owner: Class, name: str) -> Resolution:
     return found
 
 
-def _search(symbols: Symbols, owner: Class, name: str) -> Resolution:
+def _search(symbols: Lookup, owner: Class, name: str) -> Resolution:
     unsure: Unknown | None = None
     # Python's own order. A base that is not known makes the answer unsure, unless a class after it has the name.
     for base in linearise(symbols, owner):
@@ -67,12 +64,12 @@ def _search(symbols: Symbols, owner: Class, name: str) -> Resolution:
     return Resolution(unsure or Absent(f"{owner.module}.{owner.qualname}", name))
 
 
-def linearise(symbols: Symbols, owner: Class) -> list[Base]:
+def linearise(symbols: Lookup, owner: Class) -> list[Base]:
     """The class and its bases in the order in which Python asks them."""
     return _merge(symbols, owner, ())
 
 
-def _merge(symbols: Symbols, owner: Class, path: tuple[str, ...]) -> list[Base]:
+def _merge(symbols: Lookup, owner: Class, path: tuple[str, ...]) -> list[Base]:
     here = f"{owner.module}.{owner.qualname}"
     if here in path:
         return []
@@ -97,14 +94,14 @@ def _key(base: Base) -> object:
     return (base.module, base.qualname) if isinstance(base, Class) else base
 
 
-def class_scope(symbols: Symbols, owner: Class) -> Scope:
+def class_scope(symbols: Lookup, owner: Class) -> Scope:
     """What the class's body binds."""
     if owner.node not in symbols.class_scopes:
         symbols.class_scopes[owner.node] = read_scope(owner.node.body, annotations_bind=True)
     return symbols.class_scopes[owner.node]
 
 
-def own_member(symbols: Symbols, owner: Class, name: str) -> Resolution | None:
+def own_member(symbols: Lookup, owner: Class, name: str) -> Resolution | None:
     """What the class's own body binds the name to; None if it does not."""
     for binding in class_scope(symbols, owner).bindings(name):
         if (found := _bound(symbols, owner, binding, name)) is not None:
@@ -112,7 +109,7 @@ def own_member(symbols: Symbols, owner: Class, name: str) -> Resolution | None:
     return None
 
 
-def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resolution | None:
+def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolution | None:
     qualname = f"{owner.qualname}.{name}"
     match binding.made_by:
         case ast.ClassDef() as node:
@@ -131,7 +128,7 @@ def _bound(symbols: Symbols, owner: Class, binding: Binding, name: str) -> Resol
             return None if isinstance(found.definition, Absent) else found
 
 
-def methods(symbols: Symbols, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def methods(symbols: Lookup, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of a class's body, those under conditions included."""
     for bindings in class_scope(symbols, owner).names.values():
         for binding in bindings:
@@ -139,28 +136,19 @@ def methods(symbols: Symbols, owner: Class) -> Iterator[ast.FunctionDef | ast.As
                 yield binding.made_by
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SetOnSelf:
-    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
-
-    value: ast.expr | None
-    annotation: ast.expr | None = None
-    method: FunctionNode | None = None
-
-
-def set_on_self(symbols: Symbols, owner: Class) -> Mapping[str, list[SetOnSelf]]:
+def set_on_self(symbols: Lookup, owner: Class) -> Mapping[str, list[SetOnSelf]]:
     """Attributes that methods set on their first parameter, in the order of the source."""
     return _attributes(symbols, owner)[0]
 
 
-def _attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
+def _attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
     """Also tells whether some attributes are set by computed names."""
     if owner.node not in symbols.set_attributes:
         symbols.set_attributes[owner.node] = _read_attributes(symbols, owner)
     return symbols.set_attributes[owner.node]
 
 
-def _read_attributes(symbols: Symbols, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
+def _read_attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
     found: dict[str, list[SetOnSelf]] = {}
     computed = False
 
@@ -263,7 +251,7 @@ def _on(target: ast.expr | None, me: str) -> list[str]:
             return []
 
 
-def is_open(symbols: Symbols, owner: Class) -> str:
+def is_open(symbols: Lookup, owner: Class) -> str:
     """Why the class may have attributes that its syntax does not show; "" if it may not."""
     # Any name may be answered by code.
     if any(method.name in ("__getattr__", "__getattribute__") for method in methods(symbols, owner)):

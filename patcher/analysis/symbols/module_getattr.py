@@ -13,14 +13,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
+from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, literal_table, table_of
-
-if TYPE_CHECKING:
-    from patcher.analysis.symbols.resolver import Symbols
-
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
@@ -199,7 +196,7 @@ def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
     return isinstance(node, ast.Name) and node.id == walk.parameter
 
 
-def module_getattr_member(symbols: Symbols, module: Module, node: ast.FunctionDef, name: str) -> Resolution:
+def module_getattr_member(symbols: Lookup, module: Module, node: ast.FunctionDef, name: str) -> Resolution:
     """The attribute `name` as the module's `__getattr__` (`node`) serves it, followed to its definition."""
     outcome = follow_getattr(node, name, lambda table: _table(symbols, module, table))
     if not outcome.returns:
@@ -222,7 +219,7 @@ def module_getattr_member(symbols: Symbols, module: Module, node: ast.FunctionDe
     return Resolution(Absent(module.name, name) if absent else Variable(module.name, name))
 
 
-def _targets(symbols: Symbols, module: Module, row: str, name: str) -> list[tuple[str, str]]:
+def _targets(symbols: Lookup, module: Module, row: str, name: str) -> list[tuple[str, str]]:
     """Where a table's row may point: a module, or a module and a name in it, in the spellings in use."""
     where, colon, attribute = row.partition(":")
     attribute = attribute if colon else name
@@ -238,7 +235,7 @@ def _targets(symbols: Symbols, module: Module, row: str, name: str) -> list[tupl
     return found
 
 
-def _table(symbols: Symbols, module: Module, name: str) -> Table | None:
+def _table(symbols: Lookup, module: Module, name: str) -> Table | None:
     tree, scope = symbols.modules.tree(module), symbols.modules.scope(module)
     if isinstance(tree, Unknown) or isinstance(scope, Unknown):
         return None

@@ -7,7 +7,7 @@ import builtins
 import re
 from pathlib import Path
 
-from patcher.analysis.symbols.classes import SetOnSelf, member_of_class
+from patcher.analysis.symbols.classes import member_of_class
 from patcher.analysis.symbols.computed_names import set_by_computed_names
 from patcher.analysis.symbols.definition import (
     Absent,
@@ -24,6 +24,7 @@ from patcher.analysis.symbols.definition import (
     is_property,
     reexported,
 )
+from patcher.analysis.symbols.lookup import SetOnSelf
 from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from patcher.analysis.symbols.classes import Base, linearise, methods
 from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable
+from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.syntax import last_name
-
-if TYPE_CHECKING:
-    from patcher.analysis.symbols.resolver import Symbols
 
 Kind = Literal["positional", "either", "keyword"]
 
@@ -34,7 +32,7 @@ class Signature:
     any_keyword: bool = False
 
 
-def signature_of(symbols: Symbols, definition: Definition) -> Signature | Unknown:
+def signature_of(symbols: Lookup, definition: Definition) -> Signature | Unknown:
     """The parameters that a call of the definition takes. Decorators are taken to keep them."""
     match definition:
         case Function(node=node, owner=owner):
@@ -67,7 +65,7 @@ def _read(arguments: ast.arguments, *, drop: bool) -> Signature:
     return Signature(tuple(found), arguments.vararg is not None, arguments.kwarg is not None)
 
 
-def _constructor(symbols: Symbols, owner: Class) -> Signature | Unknown:
+def _constructor(symbols: Lookup, owner: Class) -> Signature | Unknown:
     maker = constructor_of(linearise(symbols, owner), lambda _: symbols)
     if isinstance(maker, ast.FunctionDef | ast.AsyncFunctionDef):
         return _read(maker.args, drop=True)
@@ -76,7 +74,7 @@ def _constructor(symbols: Symbols, owner: Class) -> Signature | Unknown:
     return maker
 
 
-def constructor_of(order: Sequence[Base], symbols_of: Callable[[Class], Symbols]) -> FunctionNode | Signature | Unknown:
+def constructor_of(order: Sequence[Base], symbols_of: Callable[[Class], Lookup]) -> FunctionNode | Signature | Unknown:
     """What makes instances of a class with these bases: a method, or fields; `Unknown` if a class from outside does."""
     maker: FunctionNode | None = None
     for index, base in enumerate(order):
@@ -121,11 +119,11 @@ _POSITIONAL = ("msgspec.Struct", "typing.NamedTuple")
 _PLAIN = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol")
 
 
-def _is_dataclass(symbols: Symbols, owner: Class) -> bool:
+def _is_dataclass(symbols: Lookup, owner: Class) -> bool:
     return any(_makes_dataclass(symbols, owner, mark) for mark in owner.node.decorator_list)
 
 
-def _makes_dataclass(symbols: Symbols, owner: Class, mark: ast.expr) -> bool:
+def _makes_dataclass(symbols: Lookup, owner: Class, mark: ast.expr) -> bool:
     called = mark.func if isinstance(mark, ast.Call) else mark
     match called:
         case ast.Name(id=name) | ast.Attribute(attr=name) if name.endswith("dataclass"):

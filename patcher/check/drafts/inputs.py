@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Definition, Function, Module, Symbols, Variable, full_name
 from patcher.analysis.symbols.scope import literal_table
+from patcher.analysis.target import Target
 from patcher.i18n import Phrase
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from patcher.analysis.conditions.severity import guards_of
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
 from patcher.analysis.meaning import Class, Function, Program, TreeClass
 from patcher.analysis.meaning.callables import changes_parameters
 from patcher.analysis.meaning.meanings import is_static
 from patcher.analysis.meaning.members import ancestry, dotted
 from patcher.analysis.meaning.program import named
+from patcher.analysis.severity.guards import guards_of
 from patcher.analysis.symbols import Parameter, Signature
 from patcher.analysis.symbols.classes import methods, own_member
 from patcher.analysis.symbols.definition import is_property

@@ -12,7 +12,7 @@ import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
-from patcher.jobs.agent import batch_runner
+from patcher.jobs.agent import batch_runner, processes
 from patcher.jobs.agent.runner import write_whole
 from patcher.messages import Refusal, phrase
 from patcher.remote.agent import slurm
@@ -154,7 +154,7 @@ def stop(request: Request, at: str, number: str, grace: float) -> None:
     """Cancel the job and wait for its end. Raises Refusal of kind `slurm`."""
     if not look(at, number, fresh=True).get("state"):
         raise Refusal("slurm", phrase("Slurm knows no job {number} of this tree", number=number))
-    write_whole(os.path.join(at, "stop.json"), {"asked": time.time(), "by": "uky-patch job stop"})
+    write_whole(os.path.join(at, "stop.json"), {"asked": time.time(), "by": processes.user_of(os.getpid())})
     request.emit(stopping=[])
     slurm.cancel(number)
     deadline = time.monotonic() + grace + CANCELLING

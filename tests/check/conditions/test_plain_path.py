@@ -7,9 +7,9 @@ from functools import lru_cache
 import pytest
 
 from patcher.analysis.findings import Finding
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources
 

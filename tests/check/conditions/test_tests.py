@@ -13,9 +13,9 @@ from patcher.analysis.conditions.names import EvalContext, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.expressions import expression
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import judge
 
 PACKAGE = """

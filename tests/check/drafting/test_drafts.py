@@ -7,9 +7,9 @@ from textwrap import dedent
 
 import pytest
 
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records, write_drafts
 from patcher.check.pair import check_pair
 from patcher.plan.replay import Workspace

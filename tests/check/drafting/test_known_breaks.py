@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel

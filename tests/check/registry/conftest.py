@@ -8,9 +8,9 @@ from functools import lru_cache
 import pytest
 
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import judge
 from patcher.packages.releases import sources
 

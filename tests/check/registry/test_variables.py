@@ -9,9 +9,9 @@ import pytest
 
 from patcher.analysis.findings import Broken, Fine, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.analysis.uses import EnvironmentVariable, Use
 from patcher.check.pair import judge
 from patcher.check.rules.variables import judge_variable, variables_of

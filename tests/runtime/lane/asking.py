@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from patcher.analysis.conditions.severity import guards_of
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
-from patcher.analysis.meaning.program import Target
 from patcher.analysis.project import Project
+from patcher.analysis.severity.guards import guards_of
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
 from patcher.check.pair import check_pair, judge
 from patcher.check.repairs import repair
 from patcher.check.targets import locate, parse_all, target_of

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from patcher.analysis.conditions.names import EvalContext
-from patcher.analysis.conditions.severity import guards_of
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
+from patcher.analysis.severity.guards import guards_of
 from patcher.i18n import phrase
 
 

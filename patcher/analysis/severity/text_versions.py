@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.names import EvalContext
-from patcher.analysis.conditions.severity import Guards, guards_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term, Unknown
 from patcher.analysis.expressions import Expression
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
+from patcher.analysis.severity.guards import Guards, guards_of
 from patcher.analysis.summary import Assigned, Body, FileSummary, Ordering
 from patcher.i18n import phrase
 

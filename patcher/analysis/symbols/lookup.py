@@ -1,0 +1,49 @@
+"""What those who read classes, parameters and lazily served names ask of the package that these are in.
+
+A class's bases, for example, are expressions in its module: `class Worker(base.WorkerBase)`. `Symbols` answers; it asks
+them in turn for members and parameters.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Protocol
+
+from patcher.analysis.symbols.definition import Class, Function, Module, Resolution, Variable
+from patcher.analysis.symbols.scope import FunctionNode, Imported, Scope
+from patcher.analysis.symbols.sources import Modules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOnSelf:
+    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
+
+    value: ast.expr | None
+    annotation: ast.expr | None = None
+    method: FunctionNode | None = None
+
+
+class Lookup(Protocol):
+    """One package's symbols."""
+
+    modules: Modules
+    class_scopes: dict[ast.ClassDef, Scope]
+    """The scopes of classes that were read."""
+    set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]]
+    """What their methods set on `self`, and whether by names that are computed too."""
+
+    def expression(self, module: str, node: ast.expr) -> Resolution:
+        """What a dotted expression at a module's top level stands for."""
+
+    def imported(self, module: str, binding: Imported) -> Resolution:
+        """What an import statement in a module binds."""
+
+    def module_member(self, module: Module, name: str) -> Resolution:
+        """The attribute `name` of a module."""
+
+    def set_from_outside(self, owner: Class | Function, name: str) -> Variable | None:
+        """An attribute that the module of a class or function sets on it after its definition."""
+
+    def sets_by_computed_name(self, owner: Class) -> bool:
+        """Whether the module of a class sets attributes on it by computed names."""
