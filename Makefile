@@ -63,7 +63,7 @@ golden: $(READY)  ## What commands print and plans write, against tests/golden/o
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
 	$(PYTEST) -n $(JOBS) -m hosts
 
-lint: $(READY)  ## ruff, mypy, imports between rooms that point down, and no module above 500 lines without a reason
+lint: $(READY)  ## ruff, mypy, imports that point down and form no circle, and no module above 500 lines without a reason
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
