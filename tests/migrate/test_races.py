@@ -22,7 +22,7 @@ WORDS = ("--only", "transfer", "--only", "render", "--only", "verify")
 def test_the_second_is_told_who_is_at_work(course: Course) -> None:
     course.reset()
     site, line = course.site, course.line
-    line.set(Fault(rate=400_000))
+    line.set(Fault(rate=100_000))
     first = site.mover.start("migrate", "line", *WORDS)
     deadline = time.monotonic() + 30
     while line.total < course.whole["transfer"][0] + 20_000 and time.monotonic() < deadline:
