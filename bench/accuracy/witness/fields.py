@@ -7,19 +7,27 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from .state import Instance, Object, UnknownError, origin_of, quiet
+from .isolation import Isolation
+from .state import Instance, Object, State, UnknownError, origin_of, quiet
 from .texts import hint, source
 
-if TYPE_CHECKING:
-    from .states import States
+
+class Evaluates(Protocol):
+    """Evaluates the value that a method gives to an attribute: `self.engine = LLM(...)`."""
+
+    isolation: Isolation
+
+    def attribute(self, state: State, name: str) -> State: ...
+
+    def result(self, state: State) -> State: ...
 
 
 class Fields:
     """Annotations and fields are asked for; what methods set on `self` is read from the source."""
 
-    def __init__(self, states: States) -> None:
+    def __init__(self, states: Evaluates) -> None:
         self.states = states
         self._sets: dict[type, dict[str, Any]] = {}
         self._reading: set[type] = set()
