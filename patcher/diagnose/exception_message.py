@@ -36,7 +36,9 @@ Matter = Literal[
     "dtype",
     "device",
     "type",
+    "value",
     "nccl",
+    "cuda",
 ]
 # What says by itself which failure it is; shapes, types and keys do so only with the code that met them.
 TELLING_ALONE: frozenset[Matter] = frozenset(
@@ -140,6 +142,8 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("dtype", r"Input type \((?P<found>[\w.]+)\) and (?:weight|bias) type \((?P<wanted>[\w.]+)\) should be the same"),
     ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
+    ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
+    ("value", r"ValueError: (?P<names>.+) is not in (?:list|deque|tuple)$"),
     ("none", r"unsupported operand type\(s\) for .*'NoneType'|not supported between instances of .*'NoneType'"),
     ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
     ("type", r"unsupported operand type\(s\) for \S+ '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
@@ -196,7 +200,7 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
 
 
 _ADVICE = (
-    r"please (?!see|refer|report|file|open|check the log|note)",
+    r"please (?!see|refer|report|file|open|create|check the log|note)",
     r"try (?:to |setting|adding|running|using|reducing|increasing)",
     r"did you mean",
     r"you (?:can|should|need to|must|may want to)\b",

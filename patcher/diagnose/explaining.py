@@ -7,6 +7,7 @@ frames and the known versions do not tell is not said.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -46,8 +47,8 @@ def explain(
     sentence = _sentence(parts, at, versions) if parts is not None else None
     asserted = next((text.strip() for text in texts if text.lstrip().startswith("assert ")), "")
     if sentence is None and asserted and frames:
-        claim = asserted.removeprefix("assert ").partition(", ")[0]
-        sentence = phrase("{who} asserts {claim}, which does not hold", who=_who(frames[-1], versions), claim=claim)
+        who = _who(frames[-1], versions)
+        sentence = phrase("{who} asserts {claim}, which does not hold", who=who, claim=_claim(asserted))
     if sentence is None and not remedy and raised is None:
         return None
     if sentence is None:
@@ -68,6 +69,18 @@ def explain(
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:
     return next((one for one in reversed(frames) if one.package or not one.installed), None)
+
+
+def _claim(code: str) -> str:
+    """What `assert a in (1, 2), "not so"` asserts. The message may begin on this line and go on below it."""
+    for whole in (code, code.removesuffix(", ("), code + ")"):
+        try:
+            (node,) = ast.parse(whole).body
+        except (SyntaxError, ValueError):
+            continue
+        if isinstance(node, ast.Assert):
+            return ast.unparse(node.test)
+    return code.removeprefix("assert ")
 
 
 def _name(line: str) -> str:
@@ -129,7 +142,7 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             return phrase("the configuration has no value for {name}", name=names)
         case "key":
             return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(parts.names[0]))
-        case "file":
+        case "file" | "value":
             return phrase("{who} looks for {path}, which is not there", who=who, path=names)
         case "undefined-name":
             return phrase("{who} uses {name}, which nothing has defined there", who=who, name=names)
@@ -158,6 +171,8 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "nccl":
             return phrase("NCCL tells: {words}", words=parts.found)
+        case "cuda":
+            return phrase("{who}: CUDA tells: {words}", who=who, words=parts.found)
         case "dtype":
             text = "{who}: types of tensors do not fit, {found} against {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)

@@ -178,6 +178,8 @@ WHO = "mbridge (mbridge/core/util.py:83)"
             "Last error:\nno socket interface is left",
             "NCCL tells: no socket interface is left",
         ),
+        ("RuntimeError: CUDA error: the stream is odd\nCompile with X", f"{WHO}: CUDA tells: the stream is odd"),
+        ("ValueError: 777 is not in list", f"{WHO} looks for 777, which is not there"),
         (
             "x.StrictError: Validation error for field 'ties':\n    TypeError: Field 'ties' expected int, got str",
             f"{WHO}: ties is refused: TypeError: Field 'ties' expected int, got str",
@@ -239,10 +241,18 @@ def test_the_lines_below_a_generic_sign_belong_to_its_message() -> None:
     assert str(root.explanation.sentence) == "the configuration has no key save.b"
 
 
-def test_what_an_assertion_without_a_message_claims_is_said() -> None:
-    assert str(
-        explained("AssertionError", OWN + LIBRARY.replace("    x", "    assert a.b is not None, (")).sentence
-    ) == (f"{WHO} asserts a.b is not None, which does not hold")
+@pytest.mark.parametrize(
+    ("code", "claim"),
+    [
+        ("assert a.b is not None, (", "a.b is not None"),
+        ("assert a in {1, 2}, 'not so'", "a in {1, 2}"),
+        ("assert (a", "a"),
+        ("assert all(", "all()"),
+    ],
+)
+def test_what_an_assertion_without_a_message_claims_is_said(code: str, claim: str) -> None:
+    found = explained("AssertionError", OWN + LIBRARY.replace("    x", f"    {code}"))
+    assert str(found.sentence) == f"{WHO} asserts {claim}, which does not hold"
 
 
 def test_code_that_only_hands_an_attribute_on_does_not_ask_for_it() -> None:
