@@ -77,7 +77,7 @@ class Explanation:
     parts: MessageParts | None = None
     """The parts of the message, where it is of a known shape."""
     at: Frame | None = None
-    """The innermost frame of a package, else the innermost one."""
+    """The innermost frame that is not of Python's own library, else the innermost one."""
     own: str = ""
     """The innermost frame outside of installed packages."""
     remedy: str = ""

@@ -142,7 +142,8 @@ def _asks_until(at: Frame, found: Direction, known: Mapping[str, str]) -> str:
 
     if not later or not asks_no_more(later[-1]):
         return ""
-    return _first(later, later[-1], asks_no_more) or later[0]
+    # Where the release at hand is not known, the oldest one may never have asked.
+    return _first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
 
 
 def _source_of(session: Session, at: Frame, folders: Sequence[str], known: Mapping[str, str]) -> str:

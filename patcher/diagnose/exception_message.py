@@ -3,7 +3,8 @@
     ImportError: cannot import name 'AutoModelForVision2Seq' from 'transformers' (/opt/…/transformers/__init__.py)
                  ▲ missing-name     ▲ symbol: transformers.AutoModelForVision2Seq
 
-The shapes of messages are those of Python, of importlib, of torch, of hydra and omegaconf, and of pkg_resources.
+The shapes of messages are those of Python, of importlib, of torch, of NCCL, of hydra and omegaconf, and of
+pkg_resources.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ Matter = Literal[
     "unexpected-argument",
     "missing-argument",
     "too-many-arguments",
+    "option",
     "version",
     "config-key",
     "config-value",
@@ -33,7 +35,18 @@ Matter = Literal[
     "shape",
     "dtype",
     "device",
+    "type",
+    "value",
+    "nccl",
+    "cuda",
 ]
+# What says by itself which failure it is; shapes, types and keys do so only with the code that met them.
+TELLING_ALONE: frozenset[Matter] = frozenset(
+    (
+        *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
+        *("too-many-arguments", "option", "version", "config-key", "config-value", "validation", "nccl"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,7 @@ _WANTED = r"(?P<wanted>[<>=!~]=?\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)
 _FOUND = r"(?P<found>\d[\w.+!-]*\w|\d)"
 _PROJECT = r"(?P<names>[\w.-]+?)"
 _SIZE = r"torch\.Size\([^)]*\)"
+_DTYPE = r"[\w.:]*\w"
 
 _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("missing-name", rf"cannot import name {_LAST} from (?:partially initialized module )?{_MODULE}"),
@@ -72,8 +86,11 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("missing-name", rf"module {_MODULE} has no attribute {_LAST}"),
     ("none", r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not \w+)|cannot unpack non-iterable NoneType"),
     ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
+    ("missing-attribute", rf"AttributeError: (?P<symbol>{_DOTTED}) has no attribute (?P<names>{_NAME})"),
     ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only|multiple values for).*? {_ITS_NAME}"),
-    ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}|unrecognized arguments: (?P<several>--\S+)"),
+    ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}"),
+    ("option", r"unrecognized arguments: (?P<several>--\S+)"),
+    ("option", r"(?:keys|arguments) are not used by the HfArgumentParser: \[(?P<several>.*)\]"),
     ("missing-argument", rf"{_CALL} missing \d+ required (?:positional|keyword-only) arguments?: (?P<several>'.*')"),
     ("too-many-arguments", rf"{_CALL} takes (?P<wanted>.+?) positional arguments? but (?P<found>\d+)"),
     ("version", rf"{_PROJECT}\s*{_WANTED} is required\b.*?but found (?:[\w.-]+?==)?{_FOUND}"),
@@ -98,11 +115,19 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         "index",
         r"index (?P<found>-?\d+) is out of bounds for (?:dimension|axis) (?P<names>\d+) with size (?P<wanted>\d+)",
     ),
+    ("validation", r"Validation error for field '(?P<names>\w+)'"),
     ("validation", r"\d+ validation errors? for (?P<symbol>\w+)"),
     ("shape", r"Expected size (?P<wanted>\d+) but got size (?P<found>\d+)"),
     ("shape", r"could not be broadcast together with shapes (?P<found>\([\d,]*\)) (?P<wanted>\([\d,]*\))"),
     ("shape", r"mat1 and mat2 shapes cannot be multiplied \((?P<found>[\dx]+) and (?P<wanted>[\dx]+)\)"),
     ("shape", r"size of tensor a \((?P<found>\d+)\) must match the size of tensor b \((?P<wanted>\d+)\)"),
+    ("shape", r"size of the tensor \((?P<wanted>\d+)\) must match the existing size \((?P<found>\d+)\)"),
+    (
+        "shape",
+        r"tensor of shape (?P<found>\[[\d, ]*\]) cannot be broadcast to .*? of shape (?P<wanted>\[[\d, ]*\])",
+    ),
+    ("shape", r"The shape of the mask (?P<found>\[[\d, ]*\]) .*? the indexed tensor (?P<wanted>\[[\d, ]*\])"),
+    ("shape", r"Tensors must have same number of dimensions: got (?P<found>\d+) and (?P<wanted>\d+)"),
     (
         "shape",
         rf"size mismatch for (?P<names>[\w.]+): .*?(?P<found>{_SIZE}) .*? model is (?P<wanted>{_SIZE})",
@@ -110,7 +135,22 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("shape", r"shape '(?P<wanted>\[[^]]*\])' is invalid for input of size (?P<found>\d+)"),
     ("dtype", r"to have the same dtype, but got: (?P<found>[\w: ]+) != (?P<wanted>[\w: ]+)"),
     ("dtype", r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)"),
+    ("dtype", r"[Ff]ound dtype (?P<found>\w+) but expected (?P<wanted>\w+)"),
+    ("dtype", rf"expected dtype (?P<wanted>{_DTYPE}) for \S+ but got dtype (?P<found>{_DTYPE})"),
+    ("dtype", r"gradient with dtype '(?P<found>[^']+)' to a tensor with dtype '(?P<wanted>[^']+)'"),
+    ("dtype", rf"must have the same dtype, but got (?P<found>{_DTYPE}) and (?P<wanted>{_DTYPE})"),
+    ("dtype", r"Input type \((?P<found>[\w.]+)\) and (?:weight|bias) type \((?P<wanted>[\w.]+)\) should be the same"),
+    ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
+    ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
+    ("value", r"ValueError: (?P<names>.+) is not in (?:list|deque|tuple)$"),
+    ("none", r"unsupported operand type\(s\) for .*'NoneType'|not supported between instances of .*'NoneType'"),
+    ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
+    ("type", r"unsupported operand type\(s\) for \S+ '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
+    ("type", r"not supported between instances of '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
+    ("type", r"can only concatenate (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),
+    ("type", r"(?P<wanted>list indices|string indices|tuple indices) must be .*?, not '?(?P<found>[\w.]+)"),
+    ("type", r"'(?P<found>[\w.]+)' object is not (?P<wanted>callable|subscriptable|iterable|a mapping)"),
 )
 _PATTERNS = tuple((matter, re.compile(pattern)) for matter, pattern in _SHAPES)
 _KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
@@ -132,7 +172,10 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
                 return _parts_of(matter, found.groupdict(), lines)
         if (key := _KEY.search(line.rstrip())) is not None:
             return MessageParts("key", names=(key["name"],))
-    return None
+    # NCCL puts what happened behind its own name of it: `ncclInternalError: Internal check failed.`, `Last error:`, …
+    last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))
+    said = [line.strip() for line in lines[last + 1 :] if line.strip()]
+    return MessageParts("nccl", found=said[0]) if said else None
 
 
 def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) -> MessageParts:
@@ -142,10 +185,12 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
     symbol = part("symbol") or ".".join(filter(None, (part("module"), part("last"))))
     several = part("several")
     names = tuple(re.findall(r"'([^']+)'", several)) or tuple(filter(None, (part("names") or several,)))
+    # Of a command line, without the values of the options.
+    names = tuple(name for name in names if name.startswith("--")) or names
     if matter == "validation":
-        # pydantic: the field on the next line, where there is one, and the message below it, set in.
+        # huggingface_hub names the field on this line, pydantic on the next one; the message is below it, set in.
         below = [line for line in lines if line.strip()][1:3]
-        names = tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
+        names = names or tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
         words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
         return MessageParts(matter, symbol, names, found=words)
     if matter == "config-key":
@@ -155,7 +200,7 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
 
 
 _ADVICE = (
-    r"please (?!see|refer|report|file|open|check the log|note)",
+    r"please (?!see|refer|report|file|open|create|check the log|note)",
     r"try (?:to |setting|adding|running|using|reducing|increasing)",
     r"did you mean",
     r"you (?:can|should|need to|must|may want to)\b",
@@ -164,7 +209,7 @@ _ADVICE = (
     r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
     r"must be (?:one of|in)",
     r"(?:pip|conda|apt|apt-get) install ",
-    r"set (?:the environment variable |`?[A-Z_]{4,})",
+    r"set (?!.{0,40}HYDRA_FULL_ERROR)(?:the environment variable |`?[A-Z_]{4,})",
     r"use `[^`]+` instead",
     r"instead use",
     r"make sure (?:that |to )",

@@ -7,7 +7,10 @@ frames and the known versions do not tell is not said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from urllib.parse import quote_plus
 
 from patcher.diagnose.diagnosis import Explanation
@@ -15,20 +18,37 @@ from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import MessageParts, parse_message, remedy_in, to_search_for
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.i18n import Phrase, phrase
+from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
+# Code that only stands between who asks and what is asked: torch's own attributes of modules, and its calls of them.
+_HANDS_ON = re.compile(r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl)$")
+_IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
 
-def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) -> Explanation | None:
-    """The explanation of an exception; None where neither its message nor its frames say anything."""
-    lines = raised.message if raised is not None and raised.message else (place.text,)
+def explain(
+    place: LogLine, raised: Raised | None, versions: Mapping[str, str], below: Sequence[str] = ()
+) -> Explanation | None:
+    """The explanation of an exception; None where neither its message nor its frames say anything.
+
+    Args:
+        below: the lines below the place's, which may be more of its message.
+    """
+    own = takewhile(lambda text: text.strip() and not strip_labels(text).level, below)
+    lines = raised.message if raised is not None and raised.message else (place.text, *own)
     parts, remedy = parse_message(lines), remedy_in(lines)
     texts = [one.text for one in raised.frames] if raised is not None else []
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
-    at = next((one for one in reversed(frames) if one.package), frames[-1] if frames else None)
-    own = next((one for one in reversed(frames) if not one.installed), None)
+    asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
+    # A frame of Python's own library, or of `python -c`, asks on behalf of who called it.
+    at = _innermost(asking) or _innermost(frames) or (frames[-1] if frames else None)
+    caller = next((one for one in reversed(frames) if not one.installed), None)
     sentence = _sentence(parts, at, versions) if parts is not None else None
+    asserted = next((text.strip() for text in texts if text.lstrip().startswith("assert ")), "")
+    if sentence is None and asserted and frames:
+        who = _who(frames[-1], versions)
+        sentence = phrase("{who} asserts {claim}, which does not hold", who=who, claim=_claim(asserted))
     if sentence is None and not remedy and raised is None:
         return None
     if sentence is None:
@@ -40,15 +60,31 @@ def explain(place: LogLine, raised: Raised | None, versions: Mapping[str, str]) 
         sentence,
         parts,
         at,
-        own.shown if own is not None and own != at else "",
+        caller.shown if caller is not None and caller != at else "",
         remedy,
         # As it is written into the link, a secret would no longer look like one where the report is redacted.
         search=_SEARCH + quote_plus(to_search_for(here().text(lines[0]))),
     )
 
 
+def _innermost(frames: Sequence[Frame]) -> Frame | None:
+    return next((one for one in reversed(frames) if one.package or not one.installed), None)
+
+
+def _claim(code: str) -> str:
+    """What `assert a in (1, 2), "not so"` asserts. The message may begin on this line and go on below it."""
+    for whole in (code, code.removesuffix(", ("), code + ")"):
+        try:
+            (node,) = ast.parse(whole).body
+        except (SyntaxError, ValueError):
+            continue
+        if isinstance(node, ast.Assert):
+            return ast.unparse(node.test)
+    return code.removeprefix("assert ")
+
+
 def _name(line: str) -> str:
-    return line.partition(":")[0].strip()[:80]
+    return strip_labels(line).text.partition(":")[0].strip()[:80]
 
 
 def _who(at: Frame | None, versions: Mapping[str, str]) -> Phrase:
@@ -87,6 +123,11 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
         case "unexpected-argument":
             text = "{who} passes {name} to {callee}, which does not take it"
             return phrase(text, who=who, name=names, callee=parts.symbol)
+        case "option":
+            return phrase("the program is given {name}, which it does not take", name=names)
+        case "missing-argument" if _IS_EXCEPTION.search(parts.symbol):
+            text = "{callee} was lost between two processes: what it said is above, or in that process's own log"
+            return phrase(text, callee=parts.symbol.rpartition(".")[0])
         case "missing-argument":
             return phrase("{who} calls {callee} without {names}", who=who, callee=parts.symbol, names=names)
         case "too-many-arguments":
@@ -101,7 +142,7 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             return phrase("the configuration has no value for {name}", name=names)
         case "key":
             return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(parts.names[0]))
-        case "file":
+        case "file" | "value":
             return phrase("{who} looks for {path}, which is not there", who=who, path=names)
         case "undefined-name":
             return phrase("{who} uses {name}, which nothing has defined there", who=who, name=names)
@@ -118,13 +159,20 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             text = "{who} asks for place {found} of dimension {name}, which has {wanted}"
             return phrase(text, who=who, found=parts.found, name=names, wanted=parts.wanted)
         case "validation":
-            what = f"{parts.symbol}.{names}" if names else parts.symbol
+            what = ".".join(filter(None, (parts.symbol, names)))
             return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=parts.found)
         case "shape":
             of = phrase("{who}, {name}", who=who, name=names) if names else who
             return phrase(
                 "{of}: shapes do not fit, {found} against {wanted}", of=of, found=parts.found, wanted=parts.wanted
             )
+        case "type":
+            text = "{who}: types of values do not fit, {found} against {wanted}"
+            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "nccl":
+            return phrase("NCCL tells: {words}", words=parts.found)
+        case "cuda":
+            return phrase("{who}: CUDA tells: {words}", who=who, words=parts.found)
         case "dtype":
             text = "{who}: types of tensors do not fit, {found} against {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)

@@ -10,9 +10,19 @@ import re
 from dataclasses import dataclass
 
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
-_INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?P<inner>.+)$")
+_INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?:[^/]+\.egg/)?(?P<inner>.+)$")
 _OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
-_DISTRIBUTIONS = {"megatron": "megatron-core", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python"}
+_DISTRIBUTIONS = {
+    "megatron": "megatron-core",
+    "swift": "ms-swift",
+    "hydra": "hydra-core",
+    "sklearn": "scikit-learn",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "cv2": "opencv-python",
+    "zmq": "pyzmq",
+    "attr": "attrs",
+}
 """Of modules that are called otherwise than what is installed for them."""
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from patcher.data import shipped
+from patcher.diagnose.exception_message import TELLING_ALONE, parse_message
 from patcher.logs.labels import strip_labels
 
 FILE = "known-issues.tsv"
@@ -78,16 +79,19 @@ def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]
     """
     exception, message = normalised(strip_labels(line).text.strip())
     here = frozenset(files)
-    found = [one for one in _index().get(exception, ()) if _is_about(one, message, here)]
+    parts = parse_message([line])
+    alone = parts is None or parts.matter in TELLING_ALONE
+    found = [one for one in _index().get(exception, ()) if _is_about(one, message, here, alone)]
     found.sort(key=lambda one: (one.frame not in here, -len(one.message), not one.fixed_in, not one.of_a_project))
     longest = max((len(one.message) for one in found), default=0)
     return tuple(one for one in found if len(one.message) == longest or one.frame in here)[:_MOST]
 
 
-def _is_about(one: KnownIssue, message: str, files: frozenset[str]) -> bool:
+def _is_about(one: KnownIssue, message: str, files: frozenset[str], alone: bool) -> bool:
+    """`alone`: whether such a message tells of one failure without its frame."""
     if not message.startswith(one.message) or re.match(r"\w", message[len(one.message) :]):
         return False
-    return len(one.message) >= _TELLING or not one.frame or one.frame in files
+    return one.frame in files or (alone and (len(one.message) >= _TELLING or not one.frame))
 
 
 @cache

@@ -39,6 +39,8 @@ _EFFECTS = (
 _CARRIED = re.compile(
     r"Caught \w+ in |Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
+    # pickle makes an exception anew from its text alone, which many a class does not take.
+    r"|\b\w+(?:Error|Exception|Failed|Failure)\.__init__\(\) missing"
 )
 # What Python itself, or wandb, prints before a traceback that ends nothing: `Exception ignored in: <function …>`.
 _IGNORED = re.compile(

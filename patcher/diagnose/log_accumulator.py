@@ -7,7 +7,7 @@ Of a log that ends without an end its last lines are kept: what it stands still 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
@@ -17,7 +17,7 @@ from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.tracebacks import follow_traceback, later_phase
+from patcher.diagnose.tracebacks import MESSAGE, follow_traceback, later_phase, without_header
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -128,6 +128,8 @@ class Exceptions:
             known.count += 1
             known.last = place
             if known.place.offset >= progress:
+                if not known.frames:
+                    known.frames, known.message = frames, message or known.message
                 return None
             known.place, known.phase, known.frames, known.message = place, phase, frames, message
             return known
@@ -253,7 +255,11 @@ class LogAccumulator:
         label = line.label
         found = ALONE.match(label.text)
         if found is not None and label.level not in ("DEBUG", "INFO", "WARNING"):
-            self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
+            raised = self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
+            if raised is not None:
+                raised.frames = without_header(line.before(_CODE), line.stripped.speaker, found["name"])
+                raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
+                raised.message = tuple(_message(line))
 
     def _add_ending(self, word: str, line: MatchedLine) -> None:
         how = ending_of(line.label.text, line.label.level, word)
@@ -265,16 +271,34 @@ class LogAccumulator:
             self._endings.add(line.offset)
             self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
 
-    def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> None:
+    def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> Raised | None:
         advance = self.run
         raised = self._exceptions.add(name, line.place, kind, progress=advance.progress, phase=advance.phase)
         if raised is not None:
             raised.before = line.before(_BEFORE)
+        return raised
 
     def _add_versions(self, word: str, line: MatchedLine) -> None:
         near = line.block.before(line.begin, _CONFIG) if word.startswith('"') else []
         for name, version in versions_in(line.label.text, word, near).items():
             self._versions.setdefault(name, version)
+
+
+def _first_of(raised: Raised) -> LogLine:
+    return raised.frames[0] if raised.frames else raised.place
+
+
+def _message(line: MatchedLine) -> Iterator[str]:
+    """The lines of an exception's message, without the labels of its process; another label with a level ends it."""
+    yield line.label.text
+    for text in line.block.behind(line.begin, MESSAGE)[1:]:
+        stripped = strip_prefix(text)
+        if stripped.speaker != line.stripped.speaker:
+            continue
+        label = strip_labels(stripped.text)
+        if label.level or not label.text.strip() or ALONE.match(label.text):
+            return
+        yield label.text[:500]
 
 
 def _is_source_line(before: LogLine, place: LogLine) -> bool:

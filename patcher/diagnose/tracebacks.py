@@ -7,8 +7,8 @@ traceback shows is printed at once, other output may still be buffered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
@@ -56,12 +56,24 @@ def later_phase(logged: Phase | None, reached: Phase | None) -> Phase | None:
     return max(logged, reached, key=PHASES.index)
 
 
+# Who only passes lines of another process on has its own level before them: `… - INFO - [rank7]: Traceback`.
+_STAMP = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\]"
+_RELAYED = re.compile(rf".*(?:\[rank ?\d+\]: ?|(?<=\S ){_STAMP} ?)")
+_STAMP_WITHIN = re.compile(rf".*\S (?={_STAMP})")
+
+
+def _relayed(text: str) -> str:
+    """A line as the process wrote it whose lines another one passes on."""
+    found = _RELAYED.match(text[:200])
+    return text[found.end() :] if found is not None else text
+
+
 HEADER = "traceback (most recent call last)"
 LINES = 800
 """Lines that are gone through behind a header: eight processes may print tracebacks of 100 lines at once."""
 _BEHIND = 25
 """Lines of the same speaker behind an exception in which a chain goes on: its message may have that many."""
-_MESSAGE = 12
+MESSAGE = 12
 """Lines of a message that are kept, behind its first."""
 _FRAMES = 6
 """Frames that are kept: what a reader looks at, innermost last."""
@@ -138,10 +150,15 @@ class _TracebackReader:
         self._speaker = head.speaker
         self._label = label
         self._own = _pattern(label)
+        outer = _STAMP_WITHIN.match(label)
+        self._outer = _pattern(outer[0]) if outer is not None else None
+        """What one who passes lines on puts before each, where the label holds more."""
         self._bare = not label
         self._handled = self._is_handled(label)
         self._links: list[_Link] = []
         self._frames: list[LogLine] = []
+        self._code: LogLine | None = None
+        """The line of code below the last frame."""
         self._headers: set[int] = set()
         self._since = 0
         """Own lines since the last exception."""
@@ -167,13 +184,13 @@ class _TracebackReader:
         return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
 
     def _is_handled(self, label: str) -> bool:
-        own = strip_labels(label) if label else None
+        own = strip_labels(_relayed(label)) if label else None
         for line in reversed(self._block.before(self._start, 6)):
             stripped = strip_prefix(line)
             if stripped.speaker == self._speaker and stripped.text.strip():
                 if own is None and _EACH_LINE.match(stripped.text):
                     break
-                before = strip_labels(stripped.text)
+                before = strip_labels(_relayed(stripped.text))
                 loud = "" if is_native(before.label) else before.level
                 return was_handled(own.level if own else "", before.text, loud)
         return was_handled(own.level if own else "", "", "")
@@ -211,6 +228,8 @@ class _TracebackReader:
             return text
         if found := self._own.match(text):
             return text[found.end() :]
+        if self._outer is not None and (found := self._outer.match(text)):
+            return text[found.end() :]
         if not self._frames and not self._links and _FRAME.match(text):
             self._bare = True
             return text
@@ -230,8 +249,11 @@ class _TracebackReader:
         if not text.strip():
             return True
         if text[0] in " \t":
+            if self._code is None and self._frames:
+                self._code = place
             if _FRAME.match(text):
                 self._frames.append(place)
+                self._code = None
                 self._margin = max(_indent(text) - 2, 0)
             if not self._margin or _indent(text) != self._margin:
                 return self._count_other_line(text)
@@ -242,7 +264,10 @@ class _TracebackReader:
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
             phase = phase_of_frames(frame.text for frame in self._frames)
-            self._links.append(_Link(found["name"], place, kind, _telling_frames(self._frames), phase, [text]))
+            frames = _telling_frames(self._frames)
+            if self._code is not None and _is_claim(found["name"], self._code.text):
+                frames = (*frames, self._code)
+            self._links.append(_Link(found["name"], place, kind, frames, phase, [text]))
             self._frames = []
             self._since = 0
             return True
@@ -260,10 +285,38 @@ class _TracebackReader:
     def _count_other_line(self, text: str) -> bool:
         if not self._links or self._frames:
             return True
-        if self._since == len(self._links[-1].message) - 1 < _MESSAGE and not strip_labels(text).level:
+        if self._since == len(self._links[-1].message) - 1 < MESSAGE and not strip_labels(text).level:
             self._links[-1].message.append(text)
         self._since += 1
         return self._since <= _BEHIND
+
+
+def without_header(before: Sequence[LogLine], speaker: str, name: str) -> tuple[LogLine, ...]:
+    """The frames of an exception whose traceback has no header: Ray writes them below its own line, `ray::f() (pid=1)`,
+    and many a log begins in the middle of one.
+
+    Args:
+        before: the lines before the exception's, the last one last.
+    """
+    frames: list[LogLine] = []
+    claims: list[LogLine] = []
+    for place in reversed(before):
+        text = strip_labels(place.text).text
+        if place.speaker != speaker:
+            continue
+        if text[:1] not in (" ", "\t"):
+            break
+        here = replace(place, text=text)
+        if _FRAME.match(text):
+            frames.append(here)
+        elif not frames and _is_claim(name, text):
+            claims = [here]
+    return (*_telling_frames(frames[::-1]), *claims) if frames else ()
+
+
+def _is_claim(name: str, code: str) -> bool:
+    """Whether a line of code says what an exception comes of: only an assertion's does without its values."""
+    return name.endswith("AssertionError") and code.lstrip().startswith("assert ")
 
 
 def _indent(text: str) -> int:

@@ -366,7 +366,8 @@ def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Finding:
     fixes = fixes_for(one.symptom, context) if one.symptom is not None else ()
     unknown = role == "root" and (one.symptom is None or one.symptom.generic)
-    explanation = explain(one.place, one.raised, context.versions) if unknown else None
+    below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
+    explanation = explain(one.place, one.raised, context.versions, below) if unknown else None
     threads = _threads(one) if role == "root" else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
 

@@ -136,6 +136,59 @@ WHO = "mbridge (mbridge/core/util.py:83)"
             f"{WHO}: types of tensors do not fit, float against c10::BFloat16",
         ),
         (
+            "RuntimeError: expected dtype double for `end` but got dtype c10::Half",
+            f"{WHO}: types of tensors do not fit, c10::Half against double",
+        ),
+        (
+            "RuntimeError: Index put requires the source and destination dtypes match, got Half for the destination "
+            "and Float for the source.",
+            f"{WHO}: types of tensors do not fit, Float against Half",
+        ),
+        (
+            "RuntimeError: shape mismatch: value tensor of shape [3, 7] cannot be broadcast to indexing result of "
+            "shape [3, 5]",
+            f"{WHO}: shapes do not fit, [3, 7] against [3, 5]",
+        ),
+        (
+            "TypeError: unsupported operand type(s) for +: 'int' and 'Path'",
+            f"{WHO}: types of values do not fit, int against Path",
+        ),
+        (
+            "TypeError: unsupported operand type(s) for //: 'NoneType' and 'int'",
+            f"{WHO} gets None where it needs a value",
+        ),
+        (
+            'TypeError: can only concatenate str (not "dict") to str',
+            f"{WHO}: types of values do not fit, dict against str",
+        ),
+        (
+            "AttributeError: OddTokenizerFast has no attribute frame_token",
+            f"{WHO} asks an object of OddTokenizerFast for frame_token, which it does not have",
+        ),
+        (
+            "ValueError: Some keys are not used by the HfArgumentParser: ['save_strat', 'warm_up']",
+            "the program is given save_strat, warm_up, which it does not take",
+        ),
+        (
+            "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--rate', '2']",
+            "the program is given --rate, which it does not take",
+        ),
+        (
+            "x.DistBackendError: NCCL error in: x.cpp:9, internal error\nncclInternalError: Internal check failed.\n"
+            "Last error:\nno socket interface is left",
+            "NCCL tells: no socket interface is left",
+        ),
+        ("RuntimeError: CUDA error: the stream is odd\nCompile with X", f"{WHO}: CUDA tells: the stream is odd"),
+        ("ValueError: 777 is not in list", f"{WHO} looks for 777, which is not there"),
+        (
+            "x.StrictError: Validation error for field 'ties':\n    TypeError: Field 'ties' expected int, got str",
+            f"{WHO}: ties is refused: TypeError: Field 'ties' expected int, got str",
+        ),
+        (
+            "TypeError: OddFailure.__init__() missing 1 required positional argument: 'inner'",
+            "OddFailure was lost between two processes: what it said is above, or in that process's own log",
+        ),
+        (
             "RuntimeError: Expected all tensors on one device, but found at least two devices, cuda:0 and cpu!",
             f"{WHO}: tensors are on two devices, cuda:0 and cpu",
         ),
@@ -159,6 +212,69 @@ def test_what_counts_may_stand_on_a_later_line_of_the_message() -> None:
         "omegaconf.errors.ConfigAttributeError: Key 'b' is not in struct\n    full_key: trainer.b\n    object_type=dict"
     )
     assert str(explained(config).sentence) == "the configuration has no key trainer.b"
+
+
+@pytest.mark.parametrize(
+    "label", ["(Worker pid=12, ip=10.0.0.1) ", "[rank3]: ", "ERROR 01-02 10:00:00 [worker.py:7] ", ""]
+)
+def test_frames_without_the_header_of_their_traceback_are_read(label: str) -> None:
+    said = f"start\n{OWN}{LIBRARY}TypeError: Engine.start() got an unexpected keyword argument 'log'\n"
+    root = diagnosed("".join(label + line for line in said.splitlines(keepends=True))).root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.sentence) == f"{WHO} passes log to Engine.start, which does not take it"
+    assert root.explanation.own == "verl/trainer/main_ppo.py:30"
+
+
+def test_an_exception_that_pickle_could_not_make_anew_is_not_the_root_of_another() -> None:
+    lost = HEAD + LIBRARY + "TypeError: OddFailure.__init__() missing 1 required positional argument: 'inner'\n"
+    root = diagnosed(f"{lost}rank 1\n{HEAD}{OWN}ValueError: bad\n").root
+    assert root is not None
+    assert root.place.text == "ValueError: bad"
+
+
+def test_the_lines_below_a_generic_sign_belong_to_its_message() -> None:
+    generic = symptom("unknown-key", "^Key .b. not in", more="generic = true")
+    root = diagnosed("Key 'b' not in 'Save'\n    full_key: save.b\n", generic).root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.sentence) == "the configuration has no key save.b"
+
+
+@pytest.mark.parametrize(
+    ("code", "claim"),
+    [
+        ("assert a.b is not None, (", "a.b is not None"),
+        ("assert a in {1, 2}, 'not so'", "a in {1, 2}"),
+        ("assert (a", "a"),
+        ("assert all(", "all()"),
+    ],
+)
+def test_what_an_assertion_without_a_message_claims_is_said(code: str, claim: str) -> None:
+    found = explained("AssertionError", OWN + LIBRARY.replace("    x", f"    {code}"))
+    assert str(found.sentence) == f"{WHO} asserts {claim}, which does not hold"
+
+
+def test_code_that_only_hands_an_attribute_on_does_not_ask_for_it() -> None:
+    torch = (
+        '  File "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", line 9, in __getattr__\n    x\n'
+    )
+    found = explained("AttributeError: 'Odd' object has no attribute 'y'", OWN + LIBRARY + torch)
+    assert str(found.sentence) == f"{WHO} asks an object of Odd for y, which it does not have"
+
+
+@pytest.mark.parametrize(
+    ("label", "verdict"),
+    [
+        ("2026-01-02 10:00:00,123 - launcher - INFO - [rank7]: ", "failed"),
+        ("2026-01-02 10:00:00,123 - launcher - INFO - [2026-01-02 10:00:00 TP0] Scheduler hit it: ", "failed"),
+        ("2026-01-02 10:00:00,123 - launcher - INFO - ", "running"),
+    ],
+)
+def test_the_level_of_one_who_passes_lines_on_is_not_that_of_a_traceback(label: str, verdict: str) -> None:
+    rest = label.partition("Scheduler")[0] if "TP0" not in label else label.partition("[")[0]
+    log = label + HEAD + "".join(rest + line for line in f"{OWN}ValueError: bad\n".splitlines(keepends=True))
+    assert diagnosed(log).verdict == verdict
 
 
 def test_the_lines_of_a_log_behind_an_exception_are_no_message_of_it() -> None:
@@ -185,6 +301,7 @@ def test_a_message_of_no_known_shape_is_not_explained_away() -> None:
             "You can install it with `pip install x`.",
         ),
         ("ValueError: please see the log above", ""),
+        ("Key 'x' is odd\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.", ""),
         ("ValueError: bad value", ""),
     ],
 )
@@ -308,6 +425,8 @@ def test_public_threads_are_found_by_exception_message_and_frame() -> None:
     assert known_issues("KeyError: 'type'") == ()
     assert [one.frame for one in known_issues("KeyError: 'type'", ["vllm/config.py"])] == ["vllm/config.py"]
     assert known_issues("ImportError: cannot import name 'HybridCacheX' from 'transformers'") == ()
+    shapes = "RuntimeError: The size of tensor a (7) must match the size of tensor b (9) at non-singleton dimension 0"
+    assert known_issues(shapes, ["other/code.py"]) == ()
 
 
 def test_the_index_of_threads_holds_each_once_in_its_normal_form() -> None:
