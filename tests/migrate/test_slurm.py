@@ -15,6 +15,7 @@ import pytest
 from patcher.packages.releases import sources
 from tests import forks, machines, pythons, slurm
 from tests.conftest import require
+from tests.lanes import ALL_CASES
 from tests.machines import Machine
 from tests.migrate import moving
 from tests.migrate.moving import Mover, Site
@@ -141,6 +142,10 @@ def test_the_time_limit_a_cancelled_wait_and_options_that_slurm_refuses(cluster:
     assert "second 2" in site.mover.run("job", "logs", "login", "--id", first["id"]).json["text"]
 
 
+@pytest.mark.skipif(
+    not ALL_CASES,
+    reason="Ray on two nodes of one machine takes minutes beside other tests: UKY_PATCH_ALL_CASES=1 make test-hosts",
+)
 def test_from_nothing_to_a_ray_cluster_on_two_nodes(
     cluster: Slurm, login: Machine, runtime: Path, toy: Path, open_folder: Path, tmp_path: Path
 ) -> None:
