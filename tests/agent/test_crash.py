@@ -22,7 +22,7 @@ from patcher.remote.channel import RefusedError
 from patcher.worktree import backup, path_guard
 from patcher.worktree.placement import JOURNAL
 from tests.agent.direct import direct
-from tests.lanes import one_in
+from tests.lanes import ALL_CASES, one_in
 from tests.migrate.toys import cargo, contents, fork, git, write
 from tests.tree.faults import faults, killed_at, sigkilled_at, wait_for
 from tests.tree.faults import fork as forked
@@ -201,7 +201,7 @@ def test_a_recovery_that_is_killed_too_is_ended_by_the_next_run(world) -> None:
     total = calls(world())
     struck = 0
     for at in range(total - 30, total, 4):
-        for second in range(0, 60, 3):
+        for second in range(0, 60, 3 if ALL_CASES else 6):
             fresh = world()
             wait_for(forked(lambda: _killed(fresh, at)))  # noqa: B023
             code = wait_for(forked(lambda: _killed(fresh, second)))  # noqa: B023
