@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -78,6 +79,7 @@ def settled(text: str, place: Path, also: Mapping[str, str] | None = None) -> st
         os.environ["UKY_PATCH_CACHE"]: "/CACHE",
         sys.executable: "/PYTHON",
         sys.prefix: "/PREFIX",
+        date.today().isoformat(): "TODAY",
         sys.base_prefix + "/": "/BASE/" if sys.base_prefix != "/usr" else "/usr/",
     }
     for name in sorted(names, key=len, reverse=True):
