@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -119,3 +119,30 @@ def leaves(body: Sequence[ast.stmt]) -> bool:
 def is_typing(test: ast.expr) -> bool:
     """Whether a test asks for a type checker: `TYPE_CHECKING`, `typing.TYPE_CHECKING`."""
     return written(test).rpartition(".")[2] == "TYPE_CHECKING"
+
+
+def bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that a module's body binds, once for each time."""
+    for node in block:
+        match node:
+            case (
+                ast.FunctionDef(name=name, decorator_list=decorators)
+                | ast.AsyncFunctionDef(name=name, decorator_list=decorators)
+            ):
+                if not any(isinstance(each, ast.Name) and each.id == "overload" for each in decorators):
+                    yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+                for part in ("body", "orelse", "finalbody"):
+                    yield from bound_names(getattr(node, part, ()))
+                for handler in getattr(node, "handlers", ()):
+                    yield from bound_names(handler.body)
+            case _:
+                pass

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
+from patcher.analysis.syntax import bound_names
 from patcher.worktree import python
 
 TreeLookup = Callable[[str], bool | None]
@@ -72,30 +73,18 @@ def module_files(name: str) -> tuple[str, str]:
 
 
 def binds(text: str, name: str) -> bool:
-    """Whether a module of this text has `name`: bound outside of functions and classes, if only in one branch."""
-    if name not in text:
-        return False
+    """Whether a module of this text may have `name`. False only where no statement binds it, nor might:
+
+    from .all import *        def __getattr__(name): ...        a, b = both()        (globals() is not looked at)
+    """
     try:
-        return name in set(_bound(python.parse(text).body))
+        tree = python.parse(text)
     except python.UnreadableError:
-        return False
-
-
-def _bound(block: Iterable[ast.stmt]) -> Iterator[str]:
-    for statement in block:
-        match statement:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                yield from ((alias.asname or alias.name).partition(".")[0] for alias in aliases)
-            case ast.If() | ast.Try() | ast.With():
-                for part in ("body", "orelse", "finalbody"):
-                    yield from _bound(getattr(statement, part, ()))
-                for handler in getattr(statement, "handlers", ()):
-                    yield from _bound(handler.body)
-            case _:
-                stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-                yield from (node.id for node in stored if isinstance(node.ctx, ast.Store))
+        return True
+    if not {name, "*", "__getattr__"}.isdisjoint(bound_names(tree.body)):
+        return True
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return any(node.id == name and isinstance(node.ctx, ast.Store) for node in names)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

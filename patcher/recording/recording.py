@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from patcher.i18n import Phrase, phrase
 from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, module_files
+from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, module_files
 from patcher.plan.replay import Replayed, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from patcher.analysis.findings import Finding
     from patcher.session.session import Session
 
+_OWN = phrase("a file of the fork's own")
 OnProgress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""
 
@@ -142,14 +143,40 @@ def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) 
         records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
     records, unproven = _proven(records, proposal, word)
     finished = tuple(_with_examples(one, files.before, base, word) for one in records)
-    return replace(proposal, records=finished, left=(*proposal.left, *unproven))
+    left = _with_users(proposal.left, records, base, files)
+    return replace(proposal, records=finished, left=(*left, *unproven))
+
+
+def _with_users(left: Iterable[Left], records: Iterable[Recorded], base: Base, files: Files) -> tuple[Left, ...]:
+    """What is left; of a file of the fork's own with the records that import from it and need it wherever they go."""
+    users: dict[str, dict[str, None]] = {}
+    for one in records:
+        for piece in one.pieces:
+
+            def note(name: str, user: str = one.record.id) -> None:
+                for file in (*module_files(name), *module_files(f"{name}.")):
+                    users.setdefault(file, {})[user] = None
+
+            begin, end = piece.made.hunk.new
+            if piece.file.endswith(".py"):
+                absent_import(files.after[piece.file], range(begin + 1, end + 1), note)
+
+    def told(one: Left) -> Left:
+        if base.before.get(one.file, b"") is not None:
+            return one
+        if one.file not in users:
+            return replace(one, why=_OWN)
+        text = "a file of the fork's own, which the tree needs that {records} are applied to"
+        return replace(one, why=phrase(text, records=", ".join(users[one.file])))
+
+    return tuple(map(told, left))
 
 
 def _texts(path: str, base: Base, word: str) -> Left | tuple[str, str, str]:
     """A file's text before and after, without markers, and as it is."""
     old, new = base.before[path], base.after[path]
     if old is None or new is None:
-        why = phrase("a file of the fork's own") if old is None else phrase("the fork has taken this file away")
+        why = _OWN if old is None else phrase("the fork has taken this file away")
         return Left(path, 0, why)
     read = [decode(Source(path, content, "", 0)) for content in (old, new)]
     for one in read:

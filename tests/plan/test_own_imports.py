@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher import api
-from patcher.plan.own_imports import AbsentImport, absent_import
+from patcher.plan.own_imports import AbsentImport, absent_import, binds
 
 RECORD = """
 id = "toy"
@@ -88,3 +88,23 @@ def test_of_two_imports_one_behind_the_other_one_must_be_there(there: str, absen
 
 def test_only_the_lines_that_the_edit_writes_count() -> None:
     assert absent_import("from verl.gone import f\nx = 1\n", [2], lambda _name: False) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def pad(x): ...\n",
+        "try:\n    from a import pad\nexcept ImportError:\n    pad = None\n",
+        "pad, unpad = both()\n",
+        "from .all import *\n",
+        "def __getattr__(name): ...\n",
+        "def pad(:\n",
+    ],
+)
+def test_a_module_that_may_have_a_name(text: str) -> None:
+    assert binds(text, "pad")
+
+
+@pytest.mark.parametrize("text", ["", "def padded(x): ...\n", "x = pad\n", "class A:\n    def pad(self): ...\n"])
+def test_a_module_that_cannot_have_it(text: str) -> None:
+    assert not binds(text, "pad")

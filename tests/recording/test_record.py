@@ -189,6 +189,17 @@ def test_records_that_use_what_another_brings_are_made_after_it(fork: Path, call
     assert all(ast.dump(ast.parse(made[user])) == ast.dump(ast.parse(wanted[user])) for user in users)
 
 
+def test_a_record_that_imports_from_a_new_file_is_named_with_it(fork: Path, call: Call) -> None:
+    (fork / "verl/own.py").write_text("PORT = 2\n")
+    (fork / "verl/alone.py").write_text("x = 1\n")
+    edit(fork, FILE, "\n\nclass Server:", "\nfrom verl.own import PORT\n\n\nclass Server:")
+    report = call("record", "--dry-run").json
+    (record,) = report["records"]
+    left = {one["file"]: one["why"] for one in report["left"]}
+    assert record["id"] in left["verl/own.py"]
+    assert left["verl/alone.py"] == "a file of the fork's own"
+
+
 def test_new_and_removed_files_are_named_and_not_lost(edited: Path, call: Call) -> None:
     (edited / "verl/own.py").write_text("x = 1\n")
     (edited / "verl/__init__.py").unlink()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
 
 from patcher.analysis.reading.calls import CALLS
 from patcher.analysis.reading.definitions import DEFINITIONS, LAMBDAS
@@ -14,7 +13,7 @@ from patcher.analysis.reading.file_traversal import Walk
 from patcher.analysis.reading.local_values import union_of
 from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
 from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
-from patcher.analysis.syntax import module_name
+from patcher.analysis.syntax import bound_names, module_name
 from patcher.analysis.uses import FileFacts, Named, Union
 from patcher.worktree.python import UnreadableError, parse
 
@@ -60,7 +59,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
 
 
 def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
-    counted = Counter(_bound_names(tree.body))
+    counted = Counter(bound_names(tree.body))
     walk.again = frozenset(name for name, count in counted.items() if count > 1)
     # `from __future__ import annotations` puts annotations off, so that an import for them alone may fail unseen. The
     # statement must stand at the top: the first three statements allow for a docstring and another future import.
@@ -91,30 +90,3 @@ def _bind_shared_names(walk: Walk, shared: set[str]) -> None:
             walk.scope.names[name] = Named(walk.dotted(name))
         elif len(bounds) > 1:
             walk.scope.names[name] = value
-
-
-def _bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:
-    """The names that a module's body binds, once for each time."""
-    for node in block:
-        match node:
-            case (
-                ast.FunctionDef(name=name, decorator_list=decorators)
-                | ast.AsyncFunctionDef(name=name, decorator_list=decorators)
-            ):
-                if not any(isinstance(each, ast.Name) and each.id == "overload" for each in decorators):
-                    yield name
-            case ast.ClassDef(name=name):
-                yield name
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
-            case ast.Assign(targets=targets):
-                yield from (target.id for target in targets if isinstance(target, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                yield name
-            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-                for part in ("body", "orelse", "finalbody"):
-                    yield from _bound_names(getattr(node, part, ()))
-                for handler in getattr(node, "handlers", ()):
-                    yield from _bound_names(handler.body)
-            case _:
-                pass
