@@ -15,8 +15,9 @@ requests that are listed for it, else with those under "". Events:
 - `{"event": "lost", "id", "why": "died" | "late" | "failed", "text"}`;
 - `{"event": "end"}` when no node that was asked is open any more.
 
-`{"op": "see", "program": PATH, "verb", "args", "limit", "only", "leave"}` asks an actor on each node, which lasts:
-`node` comes when it is made, then `{"event": "seen", "id", "text"}` or `lost`. Those of `leave` are ended.
+`{"op": "see", "program": PATH, "of": "MODULE:CLASS", "verb", "args", "limit", "only", "leave"}` asks an actor on each
+node, which lasts: `node` comes when it is made, then `{"event": "seen", "id", "text"}` or `lost`. Those of `leave` are
+ended.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Driver:
         self.ray = ray
         self.sink = sink
         self._programs: dict[str, Any] = {}
-        self._samplers: dict[str, Any] = {}
+        self._actors: dict[str, Any] = {}
 
     def tell(self, **event: Any) -> None:
         self.sink.write(json.dumps(event) + "\n")
@@ -64,15 +65,15 @@ class Driver:
         """Ask the actors of some nodes, or of all, each made when it is first asked; who is late counts as lost."""
         only, open_ = request.get("only"), {}
         for node in request.get("leave", ()):
-            self.ray.kill(self._samplers.pop(node))
+            self.ray.kill(self._actors.pop(node))
         for node, entry in sorted(self.alive().items()):
             if only is not None and node not in only:
                 continue
-            if node not in self._samplers:
+            if node not in self._actors:
                 self.tell(event="node", **facts(node, entry))
-                sampler = self.remote(worker.Sampler, node, tries=False)
-                self._samplers[node] = sampler.remote(self.program(request["program"]))
-            open_[self._samplers[node].ask.remote(request["verb"], request["args"])] = node
+                actor = self.remote(worker.Actor, node, tries=False)
+                self._actors[node] = actor.remote(self.program(request["program"]), request["of"])
+            open_[self._actors[node].ask.remote(request["verb"], request["args"])] = node
         ready, _ = self.ray.wait(list(open_), num_returns=len(open_), timeout=request["limit"]) if open_ else ([], [])
         for ref, node in open_.items():
             try:

@@ -75,7 +75,7 @@ class Cluster:
 
     @property
     def looked_at(self) -> Mapping[str, Node]:
-        """The nodes on which a `Sampler` was asked for, by their ids, whether it has answered or not."""
+        """The nodes on which an actor was asked for, by their ids, whether it has answered or not."""
         return self._seen
 
     def joined(self, address: str) -> None:
@@ -143,6 +143,7 @@ class Cluster:
 
     def see(
         self,
+        of: type,
         verb: str,
         args: Mapping[str, Any],
         limit: float,
@@ -150,14 +151,15 @@ class Cluster:
         only: Sequence[str] | None = None,
         leave: Sequence[str] = (),
     ) -> dict[str, tuple[Node, Any]]:
-        """What the agent's `Sampler` says on each node that answers in time, or on those of `only`, by the node's id.
+        """What an actor says on each node that answers in time, or on those of `only`, by the node's id.
 
-        The samplers on the nodes of `leave` are ended before.
+        It is an object of the class `of`, one of the agent's; it is made when a node is first asked, and lasts. Those
+        on the nodes of `leave` are ended before.
 
         Raises HostError where the driver fails.
         """
         request = {"op": "see", "program": str(self._program), "verb": verb, "args": args, "limit": limit}
-        self._send({**request, "only": only, "leave": leave})
+        self._send({**request, "of": f"{of.__module__}:{of.__qualname__}", "only": only, "leave": leave})
         found = {}
         while (event := self._event(limit + GRACE))["event"] != "end":
             if event["event"] == "node":

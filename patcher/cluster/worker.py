@@ -79,12 +79,14 @@ def now() -> float:
     return time.time()
 
 
-class Sampler:
-    """An actor on a node: the agent's own `Sampler`, loaded from memory, so that nothing is written there."""
+class Actor:
+    """An object of the agent that lasts on a node, loaded from memory, so that nothing is written there."""
 
-    def __init__(self, program: bytes) -> None:
+    def __init__(self, program: bytes, of: str) -> None:
+        """`of`: its class, `module:Class`."""
         exec(zlib.decompress(program.partition(b"\n")[2]), {"__name__": "sent"})  # noqa: S102
-        self._sampler = import_module("patcher.watch.agent.sampler").Sampler()
+        module, _, name = of.partition(":")
+        self._inner = getattr(import_module(module), name)()
 
     def ask(self, verb: str, args: dict[str, Any]) -> Any:
-        return self._sampler.ask(verb, args)
+        return self._inner.ask(verb, args)

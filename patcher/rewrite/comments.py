@@ -23,12 +23,6 @@ def same_but_for_comments(file: str, one: str, two: str) -> bool:
         return False
 
 
-def takes_comments(file: str) -> bool:
-    """Whether a marker can be expected in a file of this name."""
-    name = file.rpartition("/")[2]
-    return name.endswith((".py", ".pyi")) or any(form.search(name) for form, _ in _FORMS)
-
-
 def _yaml(text: str) -> list[tuple[object, ...]]:
     """The events of a document, without their places: what a loader of any kind goes by."""
     import yaml

@@ -119,13 +119,3 @@ def clock(seconds: float) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.0f} s"
-
-
-_live: list[Live] = []
-
-
-def show_milestone(reached: Milestone) -> None:
-    """Tell a milestone on standard error; those of one job after those of another begin a new line."""
-    if not _live or (reached.phase == "config" and reached.step is None):
-        _live[:] = [Live()]
-    _live[0].milestone(reached)

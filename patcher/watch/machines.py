@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, phrase
 from patcher.watch.agent.members import Members, Order
-from patcher.watch.agent.sampler import UsageMeter, process_namespace
+from patcher.watch.agent.sampler import Sampler, UsageMeter, process_namespace
 from patcher.watch.agent.stacks import take_stacks
 from patcher.watch.stacks.processes import MachineStacks
 from patcher.watch.stacks.read_stacks import read_stacks
@@ -94,7 +94,7 @@ class NodeMachine:
         return read_stacks(answer, self.name) if answer is not None else MachineStacks(self.name, [], [], None)
 
     def _ask(self, verb: str, limit: float, **args: Any) -> Any:
-        found = self._cluster.see(verb, {"order": self._order, **args}, limit, only=[self._node.id])
+        found = self._cluster.see(Sampler, verb, {"order": self._order, **args}, limit, only=[self._node.id])
         if self._node.id in found:
             self._silent = False
             return found[self._node.id][1]
@@ -117,7 +117,7 @@ def other_nodes(
 
     try:
         cluster = stack.enter_context(joined(address, interpreter(session)))
-        found = cluster.see("where", {}, _BEGIN)
+        found = cluster.see(Sampler, "where", {}, _BEGIN)
     except UkyError as error:
         problem(phrase("other nodes are not looked at: {why}", why=error.title))
         return address, []
@@ -127,5 +127,5 @@ def other_nodes(
     order = {"ray": cluster.gcs, "mark": mark}
     others = {place: node for node, place in found.values() if place != process_namespace()}
     kept = {node.id for node in others.values()}
-    cluster.see("where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
+    cluster.see(Sampler, "where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
     return cluster.gcs, [NodeMachine(cluster, node, order, problem) for node in others.values()]
