@@ -166,7 +166,7 @@ def _with_users(left: Iterable[Left], records: Iterable[Recorded], base: Base, f
             return one
         if one.file not in users:
             return replace(one, why=_OWN)
-        text = "a file of the fork's own, which the tree needs that {records} are applied to"
+        text = "a file of the fork's own; copy it along with these records, which import from it: {records}"
         return replace(one, why=phrase(text, records=", ".join(users[one.file])))
 
     return tuple(map(told, left))
