@@ -43,7 +43,7 @@ test: $(READY)  ## All tests but the slow lanes
 	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts and not runtime and not ux'
 
 test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
-	$(PYTEST) -n $(JOBS) -m slow
+	$(PYTEST) -n $(JOBS) --timeout 1500 -m slow
 
 test-crash: $(READY)  ## All crashes and races alone; `make test` runs some of them, the slow lane the rest
 	$(PYTEST) -n $(JOBS) tests/tree/test_crash.py tests/tree/test_race.py
@@ -52,7 +52,7 @@ runtime: $(READY)  ## Environments with real vLLM, torch and Ray on a CPU, for t
 	@$(BIN)/python -m tests.runtime.environment
 
 test-runtime: $(READY)  ## Real verl on a real vLLM for the CPU: imports, findings executed, a server that answers, a training step
-	$(PYTEST) -n $(JOBS) --dist loadscope -m runtime
+	$(PYTEST) -n $(JOBS) --timeout 900 --dist loadscope -m runtime
 
 test-ux: $(READY)  ## Every command in terminals of tmux, against the screens in tests/ux/golden; UPDATE=1 writes them anew
 	$(if $(UPDATE),UPDATE=1) $(PYTEST) -n $(JOBS) --dist loadgroup -m ux
@@ -61,7 +61,7 @@ golden: $(READY)  ## What commands print and plans write, against tests/golden/o
 	@$(BIN)/python -m tests.golden $(if $(UPDATE),--write,--check) --jobs $(JOBS)
 
 test-hosts: $(READY)  ## Migrations to real hosts: end to end, in network namespaces, with every fault; as root
-	$(PYTEST) -n $(JOBS) -m hosts
+	$(PYTEST) -n $(JOBS) --dist loadgroup -m hosts
 
 lint: $(READY)  ## ruff, mypy, imports that point down and form no circle, and no module above 500 lines without a reason
 	$(BIN)/ruff check .

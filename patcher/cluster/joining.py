@@ -29,8 +29,8 @@ from patcher.remote.agent_program import BOOTSTRAP, SENT, files_of, program_of, 
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"
-JOINING = 90.0
-"""Seconds for Ray to be imported and to join."""
+JOINING = 180.0
+"""Seconds for Ray to be imported and to join. Ray Client has the head start a process: over 90 on a busy machine."""
 GRACE = 30.0
 """Seconds over the limit of the nodes after which the driver itself counts as hung."""
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
@@ -39,6 +39,8 @@ SENT_TO_NODES = (*SENT, "__init__.py", "cluster/git_on_node.py", "errors.py", "i
 alone, of Python 3.10 for the latter."""
 START = "from patcher.agent import VERBS; from patcher.cluster.agent.node import main; main(VERBS)"
 _KNOCK = 5.0
+_ENDING = 10.0
+"""Seconds for the driver to end once nothing more is asked of it; then it is killed."""
 _LONGEST = 600
 """Characters of what Ray says."""
 
@@ -189,13 +191,20 @@ class Cluster:
         return found
 
     def _fail(self, *, hung: bool) -> None:
+        cause = phrase("Ray gives no answer any more")
+        if not hung:
+            cause = phrase("its driver has ended: {message}", message=self._last_words())
+        raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
+
+    def _last_words(self) -> str:
+        """The last line of a driver that has closed its events, or how it ended."""
         self._output.seek(0)
         lines = [line for line in self._output.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        last = lines[-1].strip()[:500] if lines else f"exit code {self._process.wait()}"
-        cause = (
-            phrase("Ray gives no answer any more") if hung else phrase("its driver has ended: {message}", message=last)
-        )
-        raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
+        if lines:
+            return lines[-1].strip()[:500]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return f"exit code {self._process.wait(_ENDING)}"
+        return "-"
 
 
 def _frames(calls: Sequence[Call]) -> str:
@@ -252,7 +261,7 @@ def _end(process: subprocess.Popen[str]) -> None:
     with contextlib.suppress(OSError):
         process.stdin.close()
     try:
-        process.wait(timeout=10)
+        process.wait(_ENDING)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -110,7 +110,9 @@ class World:
         assert kept["verl/theirs.py"] == b"theirs = 2\n"
         assert kept["verl/gone/only.py"] == b"old = 3\n"
         assert "verl/changed.py" not in kept
-        assert [path.name for path in (self.there / ".uky-patch/host").iterdir()] == ["manifest.json"]
+        # The digests are a cache, written where the files are old enough for their times to tell an edit.
+        state = {path.name for path in (self.there / ".uky-patch/host").iterdir()}
+        assert state - {"digests.json"} == {"manifest.json"}
 
 
 @pytest.fixture(scope="module")

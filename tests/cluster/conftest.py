@@ -61,6 +61,13 @@ class Answer:
 Uky = Callable[..., Answer]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs the real cluster runs in one process: each process would make a cluster of its own."""
+    for item in items:
+        if "real" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+
+
 @pytest.fixture(autouse=True)
 def english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")

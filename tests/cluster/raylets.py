@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
 import subprocess
@@ -116,6 +117,7 @@ class RealCluster:
         assert stdout is not None
         stdin.write("\n")
         stdin.flush()
+        assert select.select([stdout], [], [], 60)[0], "the head does not answer"
         found: list[str] = json.loads(stdout.readline())
         return found
 
@@ -140,6 +142,7 @@ class RealCluster:
             text=True,
             env=environment,
             cwd="/",
+            timeout=120,
         )
         assert done.returncode == 0, done.stdout
         self.address = f"{self.net}.1:{ports[0]}"

@@ -46,6 +46,13 @@ def init(**_):
 """
 
 
+SILENT = """
+import time
+__version__ = "2.60.0"
+def init(**_): time.sleep(600)
+"""
+
+
 @pytest.fixture
 def listening() -> Iterator[str]:
     """An address at which somebody listens."""
@@ -71,6 +78,15 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         return Answer(code, captured.out, captured.err)
 
     return call
+
+
+def test_a_ray_that_neither_answers_nor_says_anything(
+    ask: Ask, listening: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patcher.cluster.joining.JOINING", 3.0)
+    done = ask("verify", "--ray", listening, ray=SILENT)
+    assert done.code == 5
+    assert "Ray gives no answer any more" in done.err
 
 
 def test_an_interpreter_without_ray(ask: Ask, listening: str) -> None:
