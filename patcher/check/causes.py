@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 from patcher.analysis.findings import Broken, Fine, Report
 from patcher.analysis.severity.rating import severity_in_place, severity_of
 from patcher.check.entries import open_project
-from patcher.check.history import cached_folder
 from patcher.check.pair import RateSeverity, check_pair, judge
+from patcher.check.plan_cache import CHECKED
 from patcher.check.targets import module_of
 from patcher.packages.agent.folders import package_in
+from patcher.packages.releases.cache import cached_sources
 from patcher.plan.outcome import Remaining, Spot
 from patcher.worktree.python import UnreadableError, parse
 
@@ -82,7 +83,7 @@ class Causes:
         from patcher.analysis.target import Target
 
         versions: dict[str, str | None] = {name: item.version for name, item in self.environment.packages.items()}
-        folders = {name: found for name in ("vllm", "transformers") if (found := self._folder(name)) is not None}
+        folders = {name: found for name in CHECKED if (found := self._folder(name)) is not None}
         if not folders:
             return None
         against = {folder.name: versions[name] or "" for name, folder in folders.items()}
@@ -96,7 +97,7 @@ class Causes:
             return None
         if installed.location is not None and not self.elsewhere:
             return installed.location
-        folder = cached_folder(name, installed.version.partition("+")[0])
+        folder = cached_sources(name, installed.version.partition("+")[0])
         return package_in(folder, module_of(name)) if folder is not None else None
 
 

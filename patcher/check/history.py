@@ -20,6 +20,7 @@ from patcher.check.pair import check_pair
 from patcher.check.targets import Located, release_folder
 from patcher.errors import ReleaseError
 from patcher.packages.agent.folders import package_in
+from patcher.packages.releases.cache import cached_sources
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class _EarlierReleases:
 
     def _package(self, version: str) -> Path | None:
         name, module = self.one.asked.known_as, self.one.asked.module
-        folder = cached_folder(name, version)
+        folder = cached_sources(name, version)
         # One failed transfer ends all fetching: an index that cannot be reached would cost a time-out for each release.
         if folder is None and not self._offline and self._fetched < MOST_FETCHED:
             try:
@@ -307,14 +308,6 @@ def earlier_releases(name: str, target: str, *, fetch: bool = True, unreachable:
         before = None
     final = [(number, text) for number, text in numbered if not number.is_prerelease]
     return [text for number, text in final if before is None or number < before]
-
-
-def cached_folder(name: str, version: str) -> Path | None:
-    """The sources of a release if they are in the cache."""
-    from patcher.packages.releases.cache import cache_root, whole
-
-    folder = cache_root(None) / "releases" / name / version / "sources"
-    return folder if whole(folder) else None
 
 
 def _hints(one: Located, history: History, releases: Sequence[str]) -> list[str]:

@@ -8,8 +8,6 @@ the settings, the environment, and this tool's own files. A result of another fo
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.check.targets import Released, as_installed, locate
+from patcher.check.tree_digest import tree_digest
 from patcher.data import shipped
 from patcher.git.head import head
 from patcher.packages.releases.cache import stamps
 from patcher.packages.releases.kept import Kept
-from patcher.worktree import files, verl_tree
-from patcher.worktree.path_guard import FOLDER
 
 if TYPE_CHECKING:
     from patcher.check.result import CheckRequest
@@ -30,10 +27,6 @@ if TYPE_CHECKING:
 
 _KEPT = 32
 """Results. One takes about 1 MB, most of it the texts that the records make."""
-_MOST_ENTRIES = 50_000
-"""Files and folders of a tree that are looked at. Checkouts of verl have 1,000 to 5,000; above this nothing is kept."""
-_HASHED = (*verl_tree.TEXT, *verl_tree.SHELL, "version", "METADATA")
-_PASSED_OVER = frozenset({".git", FOLDER, "__pycache__", "node_modules"})
 _CHANGING = ("editable", "folder", "checkout")
 """Origins of packages whose files change while the version stays."""
 
@@ -45,7 +38,7 @@ class ResultCache:
         given = (session.given_lookup, session.given_environment, session.given_delivered)
         usable = request.drafts is None and all(one is None for one in given)
         self._session, self._request = session, request
-        self._tree = _tree_digest(session.tree.root) if usable else None
+        self._tree = tree_digest(session.tree.root) if usable else None
 
     def read(self) -> Mapping[str, Any] | None:
         """What was kept; None where there is nothing, or nothing that this user has written."""
@@ -53,7 +46,7 @@ class ResultCache:
 
     def keep(self, values: Mapping[str, Any]) -> None:
         """Keep a result, unless the tree was changed while it was made."""
-        if self._tree is not None and _tree_digest(self._session.tree.root) == self._tree:
+        if self._tree is not None and tree_digest(self._session.tree.root) == self._tree:
             self._place(self._tree).keep(dict(values))
 
     def _place(self, tree: str) -> Kept:
@@ -74,37 +67,3 @@ class ResultCache:
         for name, item in session.environment.packages.items():
             if item.location is not None and item.origin in _CHANGING and name != "verl":
                 yield name, stamps(item.location)
-
-
-def _tree_digest(root: Path) -> str | None:
-    """A hash of all sources, scripts and settings of a tree; None where there is too much in it."""
-    found = hashlib.sha256()
-    entries = 0
-    for folder, folders, names in os.walk(root):
-        folders[:] = () if "pyvenv.cfg" in names else sorted(set(folders) - _PASSED_OVER)
-        entries += len(folders) + len(names)
-        if entries > _MOST_ENTRIES:
-            return None
-        for name in sorted(names):
-            if name.endswith(_HASHED):
-                place = f"{folder}/{name}"
-                content = _link(place) if Path(place).is_symlink() else _content(place)
-                found.update(f"{place}\0{len(content)}\0".encode(errors="surrogateescape"))
-                found.update(content)
-    return found.hexdigest()
-
-
-def _content(place: str) -> bytes:
-    """What a check may read of a file: of one that is too large to be a source, nothing."""
-    try:
-        return files.read(place, verl_tree.MAX_BYTES)
-    except OSError as error:
-        return type(error).__name__.encode()
-
-
-def _link(place: str) -> bytes:
-    """Where it leads, and whether that has changed."""
-    try:
-        return f"{Path(place).readlink()} {Path(place).stat()[6:9]}".encode(errors="surrogateescape")
-    except OSError as error:
-        return type(error).__name__.encode()

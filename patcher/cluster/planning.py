@@ -23,7 +23,7 @@ from patcher.cluster.model import Facts, Node, Reply, TreePlan
 from patcher.errors import HostError, UkyError
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.i18n.codec import decode, encode
-from patcher.migrate.host_symbols import host_lookup
+from patcher.migrate.host_symbols import HostLookup
 from patcher.packages.environment import Environment
 from patcher.patching.applying import Order, as_written, changes, preview_with_snapshot
 from patcher.patching.status import records_status
@@ -184,7 +184,7 @@ class Workspace:
             python=Path(python.python),
             output="json",
             given_environment=there,
-            given_lookup=host_lookup(there, self._here, connection),
+            given_lookup=HostLookup(there, self._here, connection),
             given_delivered=frozenset(seen.tree["delivered"]),
         )
 

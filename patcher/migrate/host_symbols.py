@@ -16,11 +16,9 @@ from patcher.analysis.symbols import Symbols
 from patcher.errors import ReleaseError
 from patcher.packages.agent.folders import MODULES
 from patcher.packages.agent.installed import Installed
-from patcher.packages.environment import Environment
+from patcher.packages.environment import Environment, is_release, stamp_of
 from patcher.packages.releases import sources
 from patcher.packages.releases.cache import cache_root, stamps
-from patcher.packages.versions import is_prerelease
-from patcher.plan.applicability import SymbolLookup
 from patcher.remote.connection import Connection
 from patcher.remote.sources import package_sources
 from patcher.terminal.progress import progress
@@ -28,21 +26,30 @@ from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
 
-def host_lookup(there: Environment, here: Environment, connection: Connection | None) -> SymbolLookup:
+class HostLookup:
     """Look symbols up for the host's packages; each package is fetched or asked for once, when it first matters.
 
     A release is answered from its own sources, a nightly or an editable install from the files on the host. Without a
     connection, `there` is this machine.
     """
-    known: dict[str, _Package] = {}
 
-    def ask(symbol: str) -> bool | None:
+    def __init__(self, there: Environment, here: Environment, connection: Connection | None) -> None:
+        self._there, self._here, self._connection = there, here, connection
+        self._known: dict[str, _Package] = {}
+        self._knew_all = True
+
+    def __call__(self, symbol: str) -> bool | None:
         module = symbol.partition(".")[0]
-        if module not in known:
-            known[module] = _package(module, there, here, connection)
-        return known[module].has(symbol)
+        if module not in self._known:
+            self._known[module] = _package(module, self._there, self._here, self._connection)
+        answer = self._known[module].has(symbol)
+        self._knew_all = self._knew_all and answer is not None
+        return answer
 
-    return ask
+    @property
+    def lasting(self) -> bool:
+        """Whether all answers so far stay true as long as the versions and what is installed here stay."""
+        return self._knew_all and all(package.lasting for package in self._known.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,11 @@ class _Package:
         self._symbols: Symbols | None = None
         self._found = False
         self._stamp = stamp
+
+    @property
+    def lasting(self) -> bool:
+        """Whether its answers stay true: those of a release do, those of files on the host that may change do not."""
+        return self._answers is not None
 
     def has(self, symbol: str) -> bool | None:
         if self._answers is not None and symbol in self._answers:
@@ -92,14 +104,14 @@ def _package(module: str, there: Environment, here: Environment, connection: Con
     if installed is None:
         return _Package(lambda: None)
     if connection is None:
-        stamp = _stamp_here(installed)
+        stamp = stamp_of(installed)
         return _Package(lambda: _Sources(installed.location, stamp) if installed.location is not None else None, stamp)
-    if not _is_release(installed):
+    if not is_release(installed):
         found = _on_host(installed, connection)
         return _Package(lambda: found, found.stamp if found is not None else "")
     release = installed.version.partition("+")[0]
     own = here.packages.get(name)
-    same = own is not None and own.version == installed.version and _is_release(own)
+    same = own is not None and own.version == installed.version and is_release(own)
 
     def find() -> _Sources | None:
         if (folder := _of_release(name, release, module)) is not None:
@@ -109,10 +121,6 @@ def _package(module: str, there: Environment, here: Environment, connection: Con
         return _on_host(installed, connection)
 
     return _Package(find, f"{name}=={release}")
-
-
-def _is_release(installed: Installed) -> bool:
-    return installed.origin == "assumed" or (installed.origin == "wheel" and not is_prerelease(installed.version))
 
 
 def _of_release(name: str, release: str, module: str) -> Path | None:
@@ -128,17 +136,6 @@ def _on_host(installed: Installed, connection: Connection) -> _Sources | None:
         return None
     folder = package_sources(connection, str(installed.location))
     return _Sources(folder, folder.parent.name) if folder is not None else None
-
-
-def _stamp_here(installed: Installed) -> str:
-    """What names an installed release here; files of an editable install can change without a trace."""
-    if installed.location is None or not _is_release(installed):
-        return ""
-    try:
-        changed = [(installed.location / name).stat().st_mtime_ns for name in (".", "__init__.py")]
-    except OSError:
-        return ""
-    return f"{installed.location} {installed.version} {changed}"
 
 
 class _KeptAnswers:

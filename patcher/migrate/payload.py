@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patcher import __version__
-from patcher.check.planning import plan_on_tree
+from patcher.check.planning import kept_plan
 from patcher.errors import TreeError
 from patcher.git.checkout import checkout
 from patcher.i18n import Phrase, phrase
-from patcher.migrate.host_symbols import host_lookup
+from patcher.migrate.host_symbols import HostLookup
 from patcher.migrate.listing import Item, Listing
 from patcher.migrate.wording import first_few
 from patcher.packages import Environment, probe
@@ -98,16 +98,17 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
     root = session.tree.root
     there = environment_of(survey, root, session.assume)
     own = _environment_here(session)
-    lookup_here = host_lookup(own, own, None)
-    target = PlanTarget(there, host_lookup(there, own, connection))
+    lookup_here, lookup = HostLookup(own, own, None), HostLookup(there, own, connection)
+    target = PlanTarget(there, lookup)
 
     def work(ledger: Ledger) -> Payload:
         found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
-        planned = plan_on_tree(session, session.request(), found.situation, elsewhere=True)
+        planned = kept_plan(session, found.situation, lambda: lookup.lasting, elsewhere=True)
         kinds: dict[str, str] = {}
         if own.known:  # Where nobody knows what trains here, there is nothing to compare with.
             local = replace(found.situation, environment=own, lookup=lookup_here)
-            kinds = {outcome.id: outcome.kind for outcome in plan_on_tree(session, session.request(), local).outcomes}
+            here = kept_plan(session, local, lambda: lookup_here.lasting, elsewhere=False)
+            kinds = {outcome.id: outcome.kind for outcome in here.outcomes}
         done = apply_result(planned, found, changes(planned, found))
         items: Mapping[str, Item] = listing.items
         if not done.failed:

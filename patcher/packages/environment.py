@@ -13,6 +13,7 @@ from patcher.i18n.codec import decode
 from patcher.packages.agent.folders import MODULES, is_pep440, literal_version, normalise
 from patcher.packages.agent.installed import Installed, packages_of
 from patcher.packages.chosen_interpreter import ChosenBy, NamedPython, find_interpreter
+from patcher.packages.versions import is_prerelease
 from patcher.worktree.verl_tree import package_of
 
 NAMES: tuple[str, ...] = (*MODULES, "python", "cuda")
@@ -145,3 +146,19 @@ def verl_tree(root: Path) -> tuple[Installed | None, list[Phrase]]:
     if metadata:
         return Installed("verl", version, "verl", package, "wheel"), problems
     return Installed("verl", version, None, package, "checkout" if checkout else "folder"), problems
+
+
+def is_release(installed: Installed) -> bool:
+    """Whether the version names what is in the package for good: it is no nightly, and nobody edits it in place."""
+    return installed.origin == "assumed" or (installed.origin == "wheel" and not is_prerelease(installed.version))
+
+
+def stamp_of(installed: Installed) -> str:
+    """What names an installed release here; files of an editable install can change without a trace."""
+    if installed.location is None or not is_release(installed):
+        return ""
+    try:
+        changed = [(installed.location / name).stat().st_mtime_ns for name in (".", "__init__.py")]
+    except OSError:
+        return ""
+    return f"{installed.location} {installed.version} {changed}"

@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from patcher.check.planning import plan_on_tree
 from patcher.errors import TreeError
 from patcher.migrate.listing import list_tree
 from patcher.migrate.payload import Payload, plan_payload
@@ -17,6 +19,7 @@ from patcher.migrate.verify import verify_payload
 from patcher.patching.applying import Order, apply
 from patcher.patching.reverting import revert
 from patcher.patching.status import records_status
+from patcher.plan.outcome import Plan
 from patcher.remote.connection import connect
 from patcher.remote.environment import environment_of
 from patcher.remote.host import HERE, Host
@@ -157,6 +160,27 @@ def test_a_second_run_has_the_same_cargo_to_the_byte(toy: Fork, monkeypatch: pyt
         open_tree_folder(connection, "fork", None)
         again = plan_payload(toy.session(), list_tree(toy.root), survey_host(connection, toy.host), connection)
         assert compare(connection, again).nothing
+
+
+def test_a_plan_is_made_once_for_the_same_tree_records_and_versions(toy: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+
+    def counted(*arguments: Any, elsewhere: bool) -> Plan:
+        made.append(elsewhere)
+        return plan_on_tree(*arguments, elsewhere=elsewhere)
+
+    monkeypatch.setattr("patcher.check.planning.plan_on_tree", counted)
+    first, again = toy.cargo(), toy.cargo()
+    assert made == [True, False]
+    assert (again.result, again.differs, again.here) == (first.result, first.differs, first.here)
+    write(toy.root, {"verl/more.py": "value = 1\n"})
+    git(toy.root, "add", "verl/more.py")
+    toy.cargo()
+    assert len(made) == 4
+    toy.record("toy-for-there", 'numpy = ">=2"', to="mended_otherwise(1)")
+    assert b"mended_otherwise" in (toy.cargo().items[TOY].content or b"")
+    toy.there.install("numpy", "1.26.4")
+    assert kinds(toy.cargo()) == {"toy-for-here": "applied", "toy-for-there": "not-needed"}
 
 
 def test_nothing_of_ours_is_sent_where_no_record_applies(toy: Fork) -> None:

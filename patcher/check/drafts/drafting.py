@@ -16,10 +16,11 @@ from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
 from patcher.check.drafts.proof import Prover, conflicting_record, replayed
 from patcher.check.drafts.writing import Written, write_drafts
-from patcher.check.history import History, cached_folder, earlier_releases
+from patcher.check.history import History, earlier_releases
 from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.agent.folders import package_in
+from patcher.packages.releases.cache import cached_sources
 from patcher.plan.examples import examples
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
@@ -229,12 +230,12 @@ def draft(
     names = {one.asked.module: one.asked.known_as for one in located}
 
     def symbols(package: str, version: str) -> Symbols | None:
-        place = cached_folder(names.get(package, package), version)
+        place = cached_sources(names.get(package, package), version)
         found = package_in(place, package) if place is not None else None
         return Symbols(found) if found is not None else None
 
     known = {
-        module: [version for version in earlier_releases(name, "", fetch=False) if cached_folder(name, version)]
+        module: [version for version in earlier_releases(name, "", fetch=False) if cached_sources(name, version)]
         for module, name in names.items()
     }
     inputs = DraftInputs(

@@ -62,6 +62,17 @@ def whole(place: Path) -> bool:
     return place.is_dir() and damage(place) == ""
 
 
+def cached_sources(name: str, version: str) -> Path | None:
+    """The sources of a release if they are in the cache."""
+    folder = sources_folder(name, version)
+    return folder if whole(folder) else None
+
+
+def sources_folder(name: str, version: str) -> Path:
+    """Where the cache keeps the sources of a release."""
+    return cache_root(None) / "releases" / name / version / "sources"
+
+
 def build(place: Path, make: Callable[[Path], None], progress: Progress, name: Phrase | str = "") -> Path:
     """Return `place`; if it is not there, or damaged, let `make` fill a folder that becomes it as a whole.
 
