@@ -58,13 +58,30 @@ class Sign:
         if not self._near:
             return True
         within = self.match.within
-        around = [strip_prefix(line).text for line in (*block.before(start, within), *block.behind(start, within))]
-        return all(any(_matches_line(pattern, line) for line in around) for pattern in self._near)
+        around = [*block.before(start, within), *block.behind(start, within)]
+        # Most lines about a sign hold no word of its patterns, which shows in less time than one pattern takes.
+        together = "\n".join(around).lower()
+        if not all(any(word in together for word in words) for words in self._near_words):
+            return False
+        told = [strip_prefix(line).text for line in around]
+        return all(any(_matches_line(pattern, line) for line in told) for pattern in self._near)
+
+    @cached_property
+    def _near_words(self) -> tuple[frozenset[str], ...]:
+        """Of the patterns near it: the words of which a line that matches holds one; without any, the empty one."""
+        return tuple(map(_words_of, self.match.near))
 
     @property
     def too_slow(self) -> list[str]:
         """Its patterns that have taken too long."""
         return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
+
+
+def _words_of(pattern: str) -> frozenset[str]:
+    try:
+        return needles(pattern)
+    except ValueError:
+        return frozenset({""})
 
 
 def _matches_line(search: TimedPattern, text: str) -> bool:

@@ -68,19 +68,12 @@ class Session:
 
     @cached_property
     def tree(self) -> Tree:
-        """`--root`, else the folder that holds verl/ at or above this one, else the installed verl's."""
-        tree = self._tree()
-        search_only_outside(tree.root)
-        return tree
+        """`--root`, else the folder that holds verl/ at or above this one, else the installed verl's.
 
-    def _tree(self) -> Tree:
-        if self.root_option is not None:
-            return Tree.open(self.root_option)
-        with contextlib.suppress(UsageError):
-            return Tree.find(Path.cwd())
-        installed = probe(self.python, None, {}).packages.get("verl")
-        if installed is not None and installed.location is not None:
-            return Tree.open(installed.location.parent)
+        Raises UsageError where there is none.
+        """
+        if self._tree is not None:
+            return self._tree
         raise UsageError(
             phrase("no verl tree at {folder} or above it, and none installed", folder=Path.cwd()),
             advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/."
@@ -92,11 +85,28 @@ class Session:
     def root_if_any(self) -> Path | None:
         """The tree's root; None where there is no tree and none was named. Raises UsageError for a wrong `--root`."""
         try:
-            return self.tree.root
+            return self._tree.root if self._tree is not None else None
         except UsageError:
             if self.root_option is not None:
                 raise
             return None
+
+    @cached_property
+    def _tree(self) -> Tree | None:
+        tree = self._found()
+        if tree is not None:
+            search_only_outside(tree.root)
+        return tree
+
+    def _found(self) -> Tree | None:
+        if self.root_option is not None:
+            return Tree.open(self.root_option)
+        with contextlib.suppress(UsageError):
+            return Tree.find(Path.cwd())
+        installed = probe(self.python, None, {}).packages.get("verl")
+        return (
+            Tree.open(installed.location.parent) if installed is not None and installed.location is not None else None
+        )
 
     @cached_property
     def config(self) -> settings.Config:
