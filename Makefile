@@ -80,8 +80,8 @@ docs: $(READY)  ## Render MIGRATION.md, docs/symptoms.md, docs/quick-fixes.md an
 	$(BIN)/python -m bench.rooms
 	$(BIN)/python -m bench.schemas
 
-docs-sessions: $(READY)  ## The sessions in docs/ and the READMEs' pictures anew, by running their commands; tests compare them
-	$(BIN)/python -m tests.transcripts --write
+docs-sessions: $(READY)  ## The sessions in docs/ and the READMEs' pictures anew, by running their commands; tests compare them; FILES=… for some documents
+	$(BIN)/python -m tests.transcripts --write $(FILES)
 
 docs-matrix: $(READY)  ## docs/matrix.md and its Chinese twin, from all releases; fetches them and takes minutes
 	$(BIN)/python -m bench.documents matrix

@@ -48,7 +48,7 @@ VERBS: dict[str, str] = {
     "clean_do": "patcher.jobs.agent.cleaning:take_away",
     "stacks": "patcher.watch.agent.stacks:stacks",
     "pulse": "patcher.watch.agent.sampler:pulse",
-    "preflight": "patcher.preflight.agent.stages:run_preflight",
+    "preflight": "patcher.preflight.agent.stages:preflight",
 }
 """Each verb and the function that answers it: `function(request) -> dict`. The protocol: `patcher.remote.channel`."""
 

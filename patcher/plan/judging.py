@@ -52,7 +52,7 @@ def judge(
                 "this version is newer than any that the record was tried on, so the files decide: no such place here"
             )
         detail = phrase(text, verl=inputs.verl)
-        return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest(left))
+        return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest_by_file(left))
     if not blamed:
         detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
         return RecordOutcome(record.id, "resolved", detail, record.files)
@@ -95,7 +95,7 @@ def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Sp
 def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
-    nearest = _nearest(blamed)
+    nearest = _nearest_by_file(blamed)
     match worst.outcome:
         case AnchorMissing(expected, found):
             detail = phrase(
@@ -153,7 +153,7 @@ def _kind(result: EditResult) -> Kind:
             return "drifted"
 
 
-def _nearest(blamed: Iterable[EditResult]) -> tuple[tuple[str, Candidate], ...]:
+def _nearest_by_file(blamed: Iterable[EditResult]) -> tuple[tuple[str, Candidate], ...]:
     return tuple(
         (result.edit.file, result.outcome.nearest)
         for result in blamed

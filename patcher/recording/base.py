@@ -14,7 +14,7 @@ from patcher.git.checkout import Checkout, checkout
 from patcher.git.history import changed_files, commit_of, contents, upstream_commit
 from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import versions, wheel
-from patcher.packages.releases.fetch import nearest
+from patcher.packages.releases.fetch import nearest_versions
 from patcher.session.pre_images import release_of
 from patcher.session.snapshot import merge_without_records
 from patcher.terminal.progress import progress
@@ -137,7 +137,9 @@ def closest_release(session: Session) -> str:
         )
     root = session.tree.root
     alike: dict[str, int] = {}
-    for version in dict.fromkeys([*(one for one in known if one == stated), *nearest(stated or known[-1], known)]):
+    for version in dict.fromkeys(
+        [*(one for one in known if one == stated), *nearest_versions(stated or known[-1], known)]
+    ):
         if len(alike) == _CANDIDATES:
             break
         folder = wheel("verl", version, progress=progress)

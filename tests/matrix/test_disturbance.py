@@ -13,12 +13,13 @@ from patcher.patching.applying import Order, preview
 from patcher.patching.result import ApplyResult
 from patcher.records.load import load
 from tests.disturb import comment_every, disturb
+from tests.lanes import ALL_CASES
 from tests.matrix.pairs import VERL, copy_of, parsed, session
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 VLLM = ("0.12.0", "0.20.2")
-SEEDS = range(50)
+SEEDS = range(50 if ALL_CASES else 20)
 FILES = tuple(dict.fromkeys(file for record in load() for file in record.files))
 
 

@@ -169,7 +169,7 @@ class ReleaseRequest:
             )
         if not every:
             raise ReleaseError(phrase("no release of {name} was found in {places}", **asked), advice=ELSEWHERE)
-        near = ", ".join(nearest(self.version, [file.version for file in every]))
+        near = ", ".join(nearest_versions(self.version, [file.version for file in every]))
         raise ReleaseError(
             phrase("there is no {name} {version} in {places}", **asked),
             advice=phrase("The nearest releases are {versions}.", versions=near) if near else ELSEWHERE,
@@ -198,7 +198,7 @@ def _of_version(files: Iterable[File], version: str) -> list[File]:
     return exact or [file for number, file in numbered if str(number) == wanted.public]
 
 
-def nearest(version: str, known: Iterable[str], count: int = 4) -> list[str]:
+def nearest_versions(version: str, known: Iterable[str], count: int = 4) -> list[str]:
     """The releases just below and above a version that is not there, in order."""
     from packaging.version import InvalidVersion, Version
 

@@ -203,7 +203,7 @@ _NOTHING = 0.1
 """Seconds below which a phase counts as the first one, which has the whole budget."""
 
 
-def run_preflight(request: Request) -> dict[str, Any]:
+def preflight(request: Request) -> dict[str, Any]:
     """Each verdict is an event when it is there; the answer holds them all.
 
     Arguments: `level`, `python`, `env` (variables of the run script), `data`, `model`, `usual` (paths by constant,
