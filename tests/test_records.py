@@ -34,7 +34,7 @@ def file_of(record: Record, example: Example) -> str:
 
 
 RELEASES = {
-    "verl": ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1"),
+    "verl": ("0.4.0", "0.4.1", "0.5.0", "0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1"),
     "vllm": tuple(f"0.{minor}.{micro}" for minor in range(10, 34) for micro in range(3)),
     "transformers": ("4.57.6", "5.0.0", "5.17.0"),
     "triton": ("3.4.0", "3.5.1", "3.6.0"),

@@ -16,7 +16,8 @@ from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Matching, Mistakes, Rule, Shape, text
 
 DISTRIBUTIONS: tuple[str, ...] = (
-    *("verl", "vllm", "torch", "transformers", "triton", "ray", "flash-attn", "tensordict", "numpy", "python", "cuda"),
+    *("verl", "vllm", "torch", "transformers", "triton", "ray", "flash-attn", "peft", "tensordict", "numpy"),
+    *("python", "cuda"),
 )
 """What `[when]` can ask about."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")

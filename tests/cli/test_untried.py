@@ -69,7 +69,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         ("0.7.0", "0.99.0", "vllm 0.99.0 is outside of the releases"),
         ("0.7.0.dev", "0.99.0.dev3+g1a2b3c4", "vllm 0.99.0.dev3+g1a2b3c4 is outside of the releases"),
         ("0.7.0", "0.8.5", "vllm 0.8.5 is outside of the releases"),
-        ("0.5.0", "0.20.2", "records leave breaks in verl 0.5.0 on vllm 0.20.2"),
+        ("0.9.0", "0.12.0", "records leave breaks in verl 0.9.0 on vllm 0.12.0"),
     ],
 )
 def test_where_records_were_not_tried(ask: Ask, verl: str, vllm: str, told: str) -> None:
@@ -78,6 +78,7 @@ def test_where_records_were_not_tried(ask: Ask, verl: str, vllm: str, told: str)
     assert told in status.out
     assert "1 that check calls breaks" in status.out
     assert "check --draft drafts" in status.out.splitlines()[-1]
+    assert ("No record is for" in status.out) is (verl == "0.2.0.dev")
     applied = ask("apply", verl=verl, vllm=vllm)
     assert (applied.code, told in applied.out) == (1, True)
     assert "check --draft drafts" in applied.out.splitlines()[-1]
@@ -162,4 +163,4 @@ def test_what_they_were_tried_on_is_the_matrix() -> None:
     assert order.against == (f"vllm>={known.spans[0][0]},<={known.spans[-1][1]}",)
     assert len(known.works) == len(known.verl) * len(known.spans)
     assert known.works["0.6.1", "0.18.0"]
-    assert not known.works["0.5.0", "0.18.0"]
+    assert not known.works["0.9.1", "0.11.0"]

@@ -14,8 +14,10 @@ from patcher.packages.releases import versions, wheel
 from patcher.plan.applicability import SymbolLookup
 from patcher.session.session import Session
 
-VERL = ("0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.7.0.dev0")
+VERL = ("0.4.0", "0.4.1", "0.5.0", "0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1", "0.7.0.dev0")
 """The verl releases, and a fork whose version lies between two of them and whose files are 0.6.1's."""
+OLDER = ("0.4.0", "0.4.1", "0.5.0")
+"""Those of them that a part of the cases is for, unless all are asked for."""
 OLDEST_VLLM = Version("0.10.0")
 
 
@@ -33,6 +35,7 @@ def surroundings(vllm: str) -> dict[str, str]:
         "transformers": "5.17.0" if odd else "4.57.6",
         "triton": "3.6.0" if release >= Version("0.20") else "3.5.1",
         "torch": "2.11.0" if release >= Version("0.20") else "2.8.0",
+        "peft": "0.21.2" if odd else "0.17.1",
         "flash-attn": "2.8.3" if odd and release < Version("0.20") else "none",
     }
 

@@ -14,16 +14,17 @@ from patcher.patching.result import ApplyResult
 from patcher.records.load import load
 from tests.disturb import comment_every, disturb
 from tests.lanes import ALL_CASES
-from tests.matrix.pairs import VERL, copy_of, parsed, session
+from tests.matrix.pairs import OLDER, VERL, copy_of, parsed, session
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 VLLM = ("0.12.0", "0.20.2")
 SEEDS = range(50 if ALL_CASES else 20)
+TREES = VERL if ALL_CASES else tuple(verl for verl in VERL if verl not in OLDER[:-1])
 FILES = tuple(dict.fromkeys(file for record in load() for file in record.files))
 
 
-@pytest.fixture(scope="module", params=VERL)
+@pytest.fixture(scope="module", params=TREES)
 def verl(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -22,6 +22,7 @@ MODULES: Mapping[str, str] = {
     "triton": "triton",
     "ray": "ray",
     "flash-attn": "flash_attn",
+    "peft": "peft",
     "tensordict": "tensordict",
     "numpy": "numpy",
 }
