@@ -90,14 +90,17 @@ def checks(folder: Path, rounds: int) -> Iterator[Figure]:
         types = [str(BIN / "ty"), "check", str(tree / "verl"), *places, "--exit-zero", "--output-format", "concise"]
         asked = [UKY_PATCH, "--root", str(tree), "check", "--against", f"vllm=={vllm}", "--no-since"]
         found = frozenset({0, 1})
-        anew = Trial(asked, exits=found, prepare=_forget_results)
+        anew = Trial(asked, exits=found, prepare=_forget_readings)
         check, checked = in_turn([anew, Trial(types)], max(rounds // 2, 3))
         yield Figure(f"check verl {verl} against vLLM {vllm} / ty check", check, checked, 1.2, ceiling=6)
+        changed = Trial(asked, exits=found, prepare=_forget_results)
+        check, checked = in_turn([changed, Trial(types)], max(rounds // 2, 3))
+        yield Figure("the same with its files read before / ty check", check, checked, 0.5, ceiling=4)
         again, checked = in_turn([Trial(asked, exits=found), Trial(types)], max(rounds // 2, 3))
         yield Figure("the same, a second time / ty check", again, checked, 0.5)
     asked += ["--against", f"transformers=={TRANSFORMERS}"]
     types += ["--extra-search-path", str(sources("transformers", TRANSFORMERS))]
-    both, checked = in_turn([Trial(asked, exits=found, prepare=_forget_results), Trial(types)], max(rounds // 2, 3))
+    both, checked = in_turn([Trial(asked, exits=found, prepare=_forget_readings), Trial(types)], max(rounds // 2, 3))
     yield Figure(f"the same against transformers {TRANSFORMERS} too / ty check", both, checked, 2, ceiling=5)
 
 
@@ -114,7 +117,7 @@ def growth(folder: Path, rounds: int) -> Iterator[Figure]:
         asked = [UKY_PATCH, "--root", str(tree), "--format", "json", "check", "--against", "vllm==0.24.0", "--no-since"]
         answer = subprocess.run(asked, stdout=subprocess.PIPE, check=False).stdout
         uses = json.loads(answer)["uses"]
-        anew = Trial(asked, exits=frozenset({0, 1}), prepare=_forget_results)
+        anew = Trial(asked, exits=frozenset({0, 1}), prepare=_forget_readings)
         seconds[times] = tuple(once(anew) / uses for _ in range(max(rounds // 2, 3)))
     for times in (2, 4):
         name = f"check of {times} times the files, for each use / of the package alone"
@@ -124,6 +127,12 @@ def growth(folder: Path, rounds: int) -> Iterator[Figure]:
 def _forget_results() -> None:
     """Take away what earlier checks have found, so that the next one computes it."""
     shutil.rmtree(cache_root(None) / "checks", ignore_errors=True)
+
+
+def _forget_readings() -> None:
+    """The same, and what they have read of the trees."""
+    _forget_results()
+    shutil.rmtree(cache_root(None) / "readings", ignore_errors=True)
 
 
 def matrix(counts: Sequence[int]) -> Iterator[Amount]:

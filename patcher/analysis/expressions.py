@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from patcher.analysis.syntax import parts
+
+_SHARED = 4096
+"""Names, and texts, of which one value each is made. A guess: a file has some hundred."""
 
 
 class Constant(NamedTuple):
@@ -164,6 +168,23 @@ OPERATORS: Mapping[type[ast.AST], str] = {
 """Operators that are evaluated; any other is written ""."""
 
 
+# A tree mentions `self` and `self.config` thousands of times: one value stands for all of them, in memory and in what
+# is kept on the disk.
+_name = lru_cache(_SHARED)(Name)
+_text = lru_cache(_SHARED)(Constant)
+
+
+@lru_cache(_SHARED)
+def _attribute_of_name(of: str, name: str) -> Attribute:
+    return Attribute(_name(of), name)
+
+
+def _attribute(node: ast.Attribute) -> Attribute:
+    if isinstance(node.value, ast.Name):
+        return _attribute_of_name(node.value.id, node.attr)
+    return Attribute(expression(node.value), node.attr)
+
+
 def _parts(node: ast.AST) -> tuple[Expression, ...]:
     """What stands right below a node that is not followed."""
     found: list[Expression] = []
@@ -220,9 +241,9 @@ def _comprehension(node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Expre
 
 
 _READERS: Mapping[type[ast.AST], Callable[[Any], Expression]] = {
-    ast.Constant: lambda node: Constant(node.value),
-    ast.Name: lambda node: Name(node.id),
-    ast.Attribute: lambda node: Attribute(expression(node.value), node.attr),
+    ast.Constant: lambda node: _text(node.value) if type(node.value) is str else Constant(node.value),
+    ast.Name: lambda node: _name(node.id),
+    ast.Attribute: _attribute,
     ast.Call: _call,
     ast.Compare: lambda node: Compare(
         expression(node.left), tuple(OPERATORS[type(op)] for op in node.ops), _every(node.comparators)

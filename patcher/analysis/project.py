@@ -6,9 +6,12 @@ import ast
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
+from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.reading import read_syntax, unreadable
 from patcher.analysis.summary import FileSummary, summarize
 from patcher.analysis.uses import FileFacts, Use
@@ -32,8 +35,10 @@ class ReadingCache:
 
     most: int | None = _MOST_READ
     """How many bytes of source are kept as facts; None: all, for who holds the same trees against many releases."""
-    facts: dict[tuple[str, int], FileFacts] = field(default_factory=dict)
-    summaries: dict[tuple[str, int], FileSummary] = field(default_factory=dict)
+    kept: KeptReadings | None = None
+    """What earlier commands have read, on the disk."""
+    facts: dict[bytes, FileFacts] = field(default_factory=dict)
+    summaries: dict[bytes, FileSummary] = field(default_factory=dict)
     size: int = 0
     generation: int = 0
     """How often everything was dropped."""
@@ -78,11 +83,12 @@ class _Contents:
 
     def read(self, file: str) -> bytes | None:
         if file not in self._held:
-            try:
-                with open(open_regular(inside(self._root, self._root / file)), "rb") as opened:  # noqa: PTH123
-                    found: bytes | None = opened.read(MOST_BYTES + 1)  # `parse` refuses one that has more.
-            except (OSError, ValueError):  # A name with a null byte is a ValueError.
-                found = None
+            found: bytes | None = None
+            # Most names that are asked for are of no file. Then following all links on the way is not needed.
+            with suppress(OSError, ValueError):  # A name with a null byte is a ValueError.
+                os.lstat(place := f"{self._root}/{file}")
+                with open(open_regular(inside(self._root, place)), "rb") as opened:  # noqa: PTH123
+                    found = opened.read(MOST_BYTES + 1)  # `parse` refuses one that has more.
             cost = 100 + len(found or b"")
             # Everything is dropped at once. Which file is asked for next is not known, and reading one again costs
             # little.
@@ -193,6 +199,11 @@ class Project:
             known.size = 0
             known.generation += 1
 
+    def keep(self) -> None:
+        """Have what was read of the files kept for later commands."""
+        if self._known.kept is not None:
+            self._known.kept.keep()
+
     def _stay_current(self) -> None:
         """Drop what was dropped in `known`, which another project may share."""
         if self._generation != self._known.generation:
@@ -240,45 +251,58 @@ class Project:
             self._siblings[folder] = {name: f"{prefix}{name}".replace("/", ".") for name in names}
         return self._siblings[folder]
 
-    def _parsed(self, file: str, content: bytes) -> ast.Module:
-        """The syntax of a file. Raises UnreadableError."""
-        return _with_siblings(parse(content), self._siblings_of(file))
+    def _syntax(self, file: str, content: bytes) -> ast.Module | UnreadableError:
+        try:
+            return _with_siblings(parse(content), self._siblings_of(file))
+        except UnreadableError as error:
+            return error
 
-    def _key(self, file: str, content: bytes) -> tuple[str, int]:
-        siblings = self._siblings_of(file)
-        return (file, hash((content, *sorted(siblings))) if siblings else hash(content))
+    def _key(self, file: str, content: bytes) -> bytes:
+        """What tells a text in a file from all others, in this process and in later ones."""
+        digest = blake2b(content, digest_size=20)
+        digest.update(repr((file, sorted(self._siblings_of(file)))).encode(errors="replace"))
+        return digest.digest()
 
     def _read(self, file: str, content: bytes) -> FileFacts:
-        key = self._key(file, content)
-        if key not in self._known.facts:
-            self._known.size += 500 + len(content)
-            try:
-                tree = self._parsed(file, content)
-            except UnreadableError as error:
-                self._known.facts[key] = unreadable(file, error)
-            else:
-                self._known.facts[key] = read_syntax(tree, content, file, uses=self._concerns(content))
-                self._keep_summary(key, tree)
-        return self._known.facts[key]
+        known, concerns = self._known, self._concerns(content)
+        text = self._key(file, content)
+        key = text + (b"uses" if concerns else b"names")
+        if key not in known.facts:
+            known.size += 500 + len(content)
+            found = known.kept.get(key, FileFacts) if known.kept is not None else None
+            if found is None:
+                tree = self._syntax(file, content)
+                if isinstance(tree, UnreadableError):
+                    found = unreadable(file, tree)
+                else:
+                    found = read_syntax(tree, content, file, uses=concerns)
+                if text not in known.summaries:
+                    self._keep_summary(text, file, tree)
+                if known.kept is not None:
+                    known.kept.put(key, found)
+            known.facts[key] = found
+        return known.facts[key]
 
     def _summarized(self, file: str, content: bytes) -> FileSummary:
-        key = self._key(file, content)
-        if key not in self._known.summaries:
-            self._known.size += 500 + len(content)
-            try:
-                tree = self._parsed(file, content)
-            except UnreadableError:
-                tree = ast.Module(body=[], type_ignores=[])
-            self._keep_summary(key, tree)
-        return self._known.summaries[key]
+        known, key = self._known, self._key(file, content)
+        if key not in known.summaries:
+            known.size += 500 + len(content)
+            found = known.kept.get(key, FileSummary) if known.kept is not None else None
+            if found is not None:
+                known.summaries[key] = found
+            else:
+                self._keep_summary(key, file, self._syntax(file, content))
+        return known.summaries[key]
 
-    def _keep_summary(self, key: tuple[str, int], tree: ast.Module) -> None:
-        if key not in self._known.summaries:
-            try:
-                summary = summarize(tree, key[0])
-            except RecursionError:
-                summary = summarize(ast.Module(body=[], type_ignores=[]), key[0])
-            self._known.summaries[key] = summary
+    def _keep_summary(self, key: bytes, file: str, tree: ast.Module | UnreadableError) -> None:
+        empty = ast.Module(body=[], type_ignores=[])
+        try:
+            found = summarize(empty if isinstance(tree, UnreadableError) else tree, file)
+        except RecursionError:
+            found = summarize(empty, file)
+        self._known.summaries[key] = found
+        if self._known.kept is not None:
+            self._known.kept.put(key, found)
 
     def _concerns(self, content: bytes) -> bool:
         """Whether a text may have uses of a package in question."""
@@ -304,7 +328,7 @@ class Project:
         return (
             self.content(f"{path}.py") is not None
             or self.content(f"{path}/__init__.py") is not None
-            or (self.root / path).is_dir()
+            or os.path.isdir(f"{self.root}/{path}")  # noqa: PTH112  # Asked thousands of times.
         )
 
 

@@ -46,9 +46,9 @@ class Import:
         return self.module if self.local != self.module.partition(".")[0] else self.local
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Assigned:
-    """One way in which a name gets its value."""
+    """One way in which a name gets its value. Not frozen, nor is `Block`: a tree has 40,000 of both."""
 
     value: Expression | Import | None
     """None: something that is not followed, such as a loop's variable."""
@@ -64,7 +64,7 @@ class Ordering:
     line: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Block:
     """What a stretch of a body imports and mentions, all under the same conditions; each mention once."""
 

@@ -78,9 +78,12 @@ class Opaque:
 Value: TypeAlias = Named | Member | Result | Instance | Subtype | Element | Super | Union | Opaque
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class When:
-    """Runs only if `test` is truthy (`holds`) or falsy (not `holds`)."""
+    """Runs only if `test` is truthy (`holds`) or falsy (not `holds`).
+
+    Not frozen, nor is `Bound`: a tree has 20,000 of them, and a frozen one takes twice the time to make.
+    """
 
     test: Expression
     holds: bool
@@ -245,7 +248,7 @@ class Use:
     context: Context = Context()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Bound:
     """One way in which a name gets its value, and under which conditions."""
 

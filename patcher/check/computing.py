@@ -47,6 +47,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     report = check_pair(project, target, verl=verl, baseline=baseline, further=further, tell=_tell)
     progress("")
     repaired = repair(session, project, target, report, baseline)
+    project.keep()
     unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
     in_baseline: tuple[Finding, ...] = ()

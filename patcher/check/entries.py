@@ -13,6 +13,7 @@ from typing import Any
 
 from patcher.analysis.conditions.job import ENTRIES
 from patcher.analysis.configuration import load
+from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.project import Entry, Project, ReadingCache, Scope
 from patcher.analysis.syntax import module_name
 from patcher.check.rules.config_keys import hydra_main
@@ -43,6 +44,7 @@ def open_project(
     """
     around = beside(root)
     scope = Scope.of(around.python, without=against)
+    known = known if known is not None else ReadingCache(kept=KeptReadings([root]))
     project = Project(root, known=known, top=package_of(root), words=words, scope=scope)
     project.scope = replace(scope, entries=entries_of(project, around.scripts))
     return project, around

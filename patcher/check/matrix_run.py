@@ -17,6 +17,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
@@ -163,7 +164,9 @@ class _Share:
     them."""
 
     def __init__(self, inputs: MatrixInputs) -> None:
-        known = ReadingCache(most=None)
+        roots = [path.parent for path in inputs.verl.values() if isinstance(path, Path)]
+        self._readings = KeptReadings(roots)
+        known = ReadingCache(most=None, kept=self._readings)
         packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
         against = {path.name: "" for path in packages if isinstance(path, Path)}
         words = Target(against, {}).words
@@ -183,7 +186,9 @@ class _Share:
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
         self._last = Symbols(path, self._last)
         target = Target(against, {path.name: self._last, **self.beside}, versions)
-        return [self._cell(verl, project, release, target) for verl, project in self.projects.items()]
+        cells = [self._cell(verl, project, release, target) for verl, project in self.projects.items()]
+        self._readings.keep()
+        return cells
 
     def _cell(self, verl: str, project: Project, release: str, target: Target) -> Cell:
         as_is, after = check_with_records(project, target, self.inputs.records, verl)

@@ -27,7 +27,7 @@ def tree_digest(root: Path) -> str | None:
         for name in sorted(names):
             if name.endswith(_HASHED):
                 place = f"{folder}/{name}"
-                content = _link(place) if Path(place).is_symlink() else _content(place)
+                content = _link(place) if os.path.islink(place) else _content(place)  # noqa: PTH114  # Faster than a Path.
                 found.update(f"{place}\0{len(content)}\0".encode(errors="surrogateescape"))
                 found.update(content)
     return found.hexdigest()

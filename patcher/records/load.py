@@ -117,7 +117,7 @@ def kept_as_shipped(kind: str, compute: Callable[[], dict[str, Any] | None]) -> 
 
     package = Path(__file__).parents[1]
     code = (stamps(package / room) for room in ("records", "rewrite", "tables", "logs"))
-    kept = Kept(kind, [__version__, sys.version_info, stamps(shipped(kind), "*.toml"), *code], 4)
+    kept = Kept(kind, [__version__, sys.version_info, stamps(shipped(kind), ".toml"), *code], 4)
     values = kept.read()
     if values is None and (values := compute()) is not None:
         kept.keep(values)

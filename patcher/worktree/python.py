@@ -11,7 +11,8 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 MOST_BYTES = 4 << 20
 """The most that a Python file may hold. The largest of 10,000 has 0.76 MB."""
@@ -20,6 +21,12 @@ DEEPEST = 150
 all but two have 41 or fewer."""
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_WITHOUT_BLOCKS = frozenset(
+    (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.Raise)
+)
+_WORD = bytes({*b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *range(0x80, 0x100)})
+_WITHOUT_SIGNS = 8
+"""A guess above the levels that a statement and the arguments of a function have by themselves."""
 _CHAIN_BYTES = 1 << 14
 """A text that is shorter cannot nest so deeply that a parser crashes."""
 _LONGEST_CHAIN = 5000
@@ -118,18 +125,28 @@ def _too_deep(line: int) -> UnreadableError:
 def _require_shallow(tree: ast.AST, source: bytes | str) -> None:
     """Raises UnreadableError where syntax nests deeper than `DEEPEST`, without a call for each level itself.
 
-    Most statements are too short to do that: only the others are looked into, as it takes as long as parsing them.
+    Most statements have too few signs to do that: only the others are looked into, as it takes as long as parsing them.
     """
-    widest = max(map(len, source.splitlines()), default=0)
+    signs = _signs(_bytes(source))
     waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
         if depth > DEEPEST:
             raise _too_deep(getattr(node, "lineno", 1))
-        inner = [one for name in _BLOCKS for one in _block(node, name)]
-        waiting.extend((one, depth + 1) for one in inner)
-        if _may_be_deep(node, inner[0] if inner else None, widest, DEEPEST - depth):
+        inner: list[ast.AST] = []
+        if type(node) not in _WITHOUT_BLOCKS:
+            inner = [one for name in _BLOCKS if name in node._fields for one in _block(node, name)]
+            waiting += [(one, depth + 1) for one in inner]
+        if _may_be_deep(node, inner[0] if inner else None, signs, DEEPEST - depth):
             _require_shallow_below(node, depth)
+
+
+def _signs(source: bytes) -> list[int]:
+    """How many characters that are no part of a word stand before each line and on it: of line n, at n."""
+    lines = source.splitlines()
+    # With `# coding: utf-7` a word may stand for anything.
+    words = b"" if any(b"coding" in line for line in lines[:2]) else _WORD
+    return [0, *accumulate(len(line.strip().translate(None, words)) for line in lines)]
 
 
 def _block(node: ast.AST, name: str) -> list[ast.AST]:
@@ -137,17 +154,21 @@ def _block(node: ast.AST, name: str) -> list[ast.AST]:
     return found if isinstance(found, list) else []
 
 
-def _may_be_deep(node: ast.AST, first: ast.AST | None, widest: int, room: int) -> bool:
-    """Whether what a statement has before its block may have more than so many levels, each of which takes a byte."""
+def _may_be_deep(node: ast.AST, first: ast.AST | None, signs: Sequence[int], room: int) -> bool:
+    """Whether what a statement has before its block may have more than so many levels.
+
+    Each level takes a sign, `f(a=-b.c)`, but for few at the beginning: `with a` is three levels.
+    """
     begin = getattr(node, "lineno", None)
     if begin is None:
         return not isinstance(node, ast.Module)
-    marks = getattr(node, "decorator_list", None)
-    begin = min(begin, marks[0].lineno) if marks else begin
     end = getattr(first, "lineno", None) or getattr(node, "end_lineno", None) or begin
-    if end == begin and first is None:
-        return bool(node.end_col_offset - node.col_offset > room)  # type: ignore[attr-defined]
-    return bool((end - begin + 1) * widest > room)
+    marks = getattr(node, "decorator_list", None) if first is not None else None
+    begin = min(begin, marks[0].lineno) if marks else begin
+    last = len(signs) - 1
+    if signs[min(end, last)] - signs[min(begin, last) - 1] + _WITHOUT_SIGNS <= room:
+        return False
+    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))  # A docstring is no level.
 
 
 def _require_shallow_below(node: ast.AST, depth: int) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from patcher.analysis.symbols.scope import for_type_checkers, replaces_module
-from patcher.analysis.syntax import last_name
+from patcher.analysis.syntax import below, last_name, parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def puts_submodules(tree: ast.Module, module: str) -> bool:
         and isinstance(node.value, ast.Attribute)
         and node.value.attr == "modules"
         and _begins_with(node.slice, module)
-        for node in ast.walk(tree)
+        for node in below(tree)
     )
 
 
@@ -95,7 +95,7 @@ def _begins_with(key: ast.expr, module: str) -> bool:
 
 def _named(tree: ast.Module) -> Iterator[str]:
     """Names that functions bind by `global name` or are given, and those that the body binds by `name := value`."""
-    for node in ast.walk(tree):
+    for node in below(tree):
         match node:
             case ast.Global(names=names):
                 yield from names
@@ -107,7 +107,7 @@ def _named(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.NamedExpr):
             yield node.target.id
         # What a function binds that way is its own.
-        waiting += [one for one in ast.iter_child_nodes(node) if not isinstance(one, _OWN_SCOPE)]
+        waiting += [one for one in parts(node) if not isinstance(one, _OWN_SCOPE)]
 
 
 def _stores_anything(tree: ast.Module, module: str) -> bool:
@@ -132,14 +132,16 @@ def _stores_anything(tree: ast.Module, module: str) -> bool:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(tree):
-        match node:
-            case ast.FunctionDef(name="__getattr__" | "__dir__"):
-                continue  # What these store they also return, and whoever resolves names follows them.
-            case ast.If(test=test, orelse=orelse) if for_type_checkers(test) and replaces_module(orelse):
-                continue  # The module that takes this one's place serves what type checkers are shown, and no more.
-        yield node
-        yield from _nodes(node)
+    waiting = [tree]
+    while waiting:
+        for node in parts(waiting.pop()):
+            match node:
+                case ast.FunctionDef(name="__getattr__" | "__dir__"):
+                    continue  # What these store they also return, and whoever resolves names follows them.
+                case ast.If(test=test, orelse=orelse) if for_type_checkers(test) and replaces_module(orelse):
+                    continue  # The module that takes this one's place serves what type checkers are shown, and no more.
+            yield node
+            waiting.append(node)
 
 
 def _stores(node: ast.AST, aliases: Iterable[str]) -> bool:
@@ -209,7 +211,7 @@ def _is_itself(node: ast.AST, aliases: Iterable[str]) -> bool:
 
 def body_computes_names(owner: ast.ClassDef) -> bool:
     """Whether a class's body itself stores by a computed name: `vars()[name] = value` in a loop."""
-    return any(_stores(inner, ()) for node in _body(owner.body) for inner in ast.walk(node))
+    return any(_stores(inner, ()) for node in _body(owner.body) for inner in below(node))
 
 
 def _body(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -220,7 +222,7 @@ def set_by_computed_names(tree: ast.Module) -> frozenset[str]:
     """The names on whose values the module sets attributes by computed names: `setattr(Tensor, name, method)`."""
     return frozenset(
         node.args[0].id
-        for node in ast.walk(tree)
+        for node in below(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "setattr"

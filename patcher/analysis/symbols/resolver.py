@@ -205,13 +205,14 @@ class Symbols:
     def sets_by_computed_name(self, owner: Class) -> bool:
         """Whether the module of a class sets attributes on it by computed names."""
         home = self.modules.find(owner.module)
-        tree = self.modules.tree(home) if isinstance(home, Module) else None
-        return isinstance(tree, ast.Module) and owner.qualname in self._set_by_computed_names(owner.module, tree)
+        return isinstance(home, Module) and owner.qualname in self._set_by_computed_names(home)
 
-    def _set_by_computed_names(self, module: str, tree: ast.Module) -> frozenset[str]:
-        if module not in self._open_classes:
-            self._open_classes[module] = set_by_computed_names(tree)
-        return self._open_classes[module]
+    def _set_by_computed_names(self, module: Module) -> frozenset[str]:
+        if module.name not in self._open_classes:
+            tree = self.modules.tree(module) if b"setattr(" in self.modules.text(module) else None
+            found = set_by_computed_names(tree) if isinstance(tree, ast.Module) else frozenset()
+            self._open_classes[module.name] = found
+        return self._open_classes[module.name]
 
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
         found = self.signature(definition)

@@ -53,6 +53,10 @@ class Modules:
             self._trees[module.name] = _parse(module)
         return self._trees[module.name]
 
+    def text(self, module: Module) -> bytes:
+        """The module's source; empty for one without a file."""
+        return b"" if module.path is None else files.read(module.path, files.SOURCE_BYTES, follow=True)
+
     def scope(self, module: Module) -> Scope | Unknown:
         """What the module's body binds."""
         if module.name not in self._scopes:
@@ -70,7 +74,7 @@ class Modules:
         tree = self.tree(module)
         if isinstance(tree, Unknown) or module.path is None:
             return ComputedNames()
-        found = read_computed_names(tree, files.read(module.path, files.SOURCE_BYTES, follow=True), module.name)
+        found = read_computed_names(tree, self.text(module), module.name)
         stub = module.path.with_suffix(".pyi")
         # A stub beside a module, as torch/_VF.pyi, is written where statements do not show what the module has. What
         # the stub does not mention either is not there.
@@ -135,8 +139,7 @@ class Modules:
     def _puts_submodules(self, module: Module) -> bool:
         """Whether the module makes others known as modules below it, by names that it computes."""
         if module.name not in self._puts:
-            text = b"" if module.path is None else files.read(module.path, files.SOURCE_BYTES, follow=True)
-            tree = self.tree(module) if may_put_submodules(text) else None
+            tree = self.tree(module) if may_put_submodules(self.text(module)) else None
             self._puts[module.name] = isinstance(tree, ast.Module) and puts_submodules(tree, module.name)
         return self._puts[module.name]
 
