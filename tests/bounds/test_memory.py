@@ -55,8 +55,8 @@ def test_a_variant_lets_go_too(tmp_path: Path, vllm: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.network
-def test_memory_of_a_large_tree_is_that_of_one_a_quarter_as_large() -> None:
-    """Of 32,000 files with UKY_PATCH_ALL_CASES=1."""
+def test_memory_of_a_large_tree_is_that_of_one_half_as_large() -> None:
+    """Of 32,000 files with UKY_PATCH_ALL_CASES=1. Of less than 8,000, which are 10 MB, all that was read is held."""
     most = 32_000 if ALL_CASES else 16_000
-    small, large = wide.measured(most // 4), wide.measured(most)
+    small, large = wide.measured(most // 2), wide.measured(most)
     assert large.megabytes < 1.3 * small.megabytes
