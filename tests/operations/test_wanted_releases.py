@@ -63,5 +63,5 @@ def test_more_than_one_that_varies_is_refused(items: tuple[str, ...]) -> None:
         parse_against(items)
 
 
-def test_the_records_speak_of_verl_from_0_5_on() -> None:
-    assert known_to_records(load()) == ">=0.5"
+def test_the_records_speak_of_verl_from_0_4_on() -> None:
+    assert known_to_records(load()) == ">=0.4"
