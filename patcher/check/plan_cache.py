@@ -19,7 +19,7 @@ from patcher.packages.agent.installed import Installed
 from patcher.packages.environment import is_release, stamp_of
 from patcher.packages.releases.cache import sources_folder, stamps, whole
 from patcher.packages.releases.kept import Kept
-from patcher.plan.inputs import PlanInputs, Request
+from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Plan
 from patcher.records.load import digest
 from patcher.session.session import Session
@@ -31,46 +31,47 @@ _KEPT = 32
 
 
 class PlanCache:
-    """The place of one plan."""
+    """The places of a session's plans: a migration makes one for the host and one for here, of the same tree."""
 
-    def __init__(self, session: Session, request: Request, inputs: PlanInputs, *, elsewhere: bool) -> None:
-        self._session, self._request, self._inputs, self._elsewhere = session, request, inputs, elsewhere
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.request = session.request()
         self._tree = tree_digest(session.tree.root) if session.given_lookup is None else None
+        # The order in which a set is shown is another one in each process.
+        wanted = [sorted(getattr(self.request, one.name)) for one in fields(self.request)]
+        code = stamps(Path(__file__).parents[1]), stamps(shipped("docs"), "matrix.md")
+        self._shared = (__version__, sys.version_info, *code, digest(session.record_files), session.config, wanted)
 
-    def read(self) -> Plan | None:
+    def read(self, inputs: PlanInputs, *, elsewhere: bool) -> Plan | None:
         """The plan that was kept; None where there is none, or nothing that this user has written."""
-        plan = (self._place(self._tree).read() or {}).get("plan") if self._tree is not None else None
+        plan = (self._place(inputs, elsewhere).read() or {}).get("plan") if self._tree is not None else None
         return plan if isinstance(plan, Plan) else None
 
-    def keep(self, plan: Plan) -> None:
+    def keep(self, plan: Plan, inputs: PlanInputs, *, elsewhere: bool) -> None:
         """Keep a plan, unless the tree was changed while it was made, or a package may change while its version stays.
 
         What was asked for symbols while it was made must stay true as well, which the caller knows.
         """
-        if self._tree is None or not all(map(is_release, self._checked())):
+        if self._tree is None or not all(map(is_release, _checked(inputs))):
             return
-        if any(folder.is_dir() and not whole(folder) for folder in self._sources()):
+        if any(folder.is_dir() and not whole(folder) for folder in _sources(inputs)):
             return  # Damaged, so that it did not count; the next one may find it mended.
-        if tree_digest(self._session.tree.root) == self._tree:
-            self._place(self._tree).keep({"plan": plan})
+        if tree_digest(self.session.tree.root) == self._tree:
+            self._place(inputs, elsewhere).keep({"plan": plan})
 
-    def _checked(self) -> list[Installed]:
-        packages = self._inputs.environment.packages
-        return [packages[name] for name in CHECKED if name in packages]
-
-    def _sources(self) -> list[Path]:
-        """Where the cache would have the sources that `Causes` reads, which fetches none."""
-        return [sources_folder(item.name, item.version.partition("+")[0]) for item in self._checked()]
-
-    def _place(self, tree: str) -> Kept:
-        session, inputs = self._session, self._inputs
-        code = stamps(Path(__file__).parents[1]), stamps(shipped("docs"), "matrix.md")
-        texts = sorted(inputs.files.items())
-        # The order in which a set is shown is another one in each process.
-        wanted = [sorted(getattr(self._request, one.name)) for one in fields(self._request)]
-        at_hand: list[object] = [folder.is_dir() for folder in self._sources()]
-        if not self._elsewhere:
+    def _place(self, inputs: PlanInputs, elsewhere: bool) -> Kept:
+        at_hand: list[object] = [folder.is_dir() for folder in _sources(inputs)]
+        if not elsewhere:
             at_hand += [stamp_of(item) for item in inputs.environment.packages.values()]
-        asked = (wanted, self._elsewhere, session.config, inputs.environment, inputs.applied, at_hand)
-        basis = [__version__, sys.version_info, *code, tree, digest(session.record_files), texts, *asked]
-        return Kept("plans", basis, _KEPT)
+        asked = (sorted(inputs.files.items()), inputs.environment, inputs.applied, elsewhere, at_hand)
+        return Kept("plans", [*self._shared, self._tree, *asked], _KEPT)
+
+
+def _checked(inputs: PlanInputs) -> list[Installed]:
+    packages = inputs.environment.packages
+    return [packages[name] for name in CHECKED if name in packages]
+
+
+def _sources(inputs: PlanInputs) -> list[Path]:
+    """Where the cache would have the sources that `Causes` reads, which fetches none."""
+    return [sources_folder(item.name, item.version.partition("+")[0]) for item in _checked(inputs)]

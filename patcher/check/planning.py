@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from patcher.check.plan_cache import PlanCache
 from patcher.check.tried import newest_tried
 from patcher.plan.planning import plan_apply
 
@@ -14,23 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from patcher.check.causes import Causes
+    from patcher.check.plan_cache import PlanCache
     from patcher.plan.inputs import PlanInputs, Request
     from patcher.plan.outcome import Plan
     from patcher.session.session import Session
 
 
-def kept_plan(session: Session, inputs: PlanInputs, lasting: Callable[[], bool], *, elsewhere: bool) -> Plan:
+def kept_plan(cache: PlanCache, inputs: PlanInputs, lasting: Callable[[], bool], *, elsewhere: bool) -> Plan:
     """The plan for the tree as `plan_on_tree` makes it, from the user's cache where it is the same as before.
 
     `lasting` tells whether what the inputs' lookup has answered stays true as long as the versions do.
     """
-    request = session.request()
-    cache = PlanCache(session, request, inputs, elsewhere=elsewhere)
-    plan = cache.read()
+    plan = cache.read(inputs, elsewhere=elsewhere)
     if plan is None:
-        plan = plan_on_tree(session, request, inputs, elsewhere=elsewhere)
+        plan = plan_on_tree(cache.session, cache.request, inputs, elsewhere=elsewhere)
         if lasting():
-            cache.keep(plan)
+            cache.keep(plan, inputs, elsewhere=elsewhere)
     return plan
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patcher import __version__
+from patcher.check.plan_cache import PlanCache
 from patcher.check.planning import kept_plan
 from patcher.errors import TreeError
 from patcher.git.checkout import checkout
@@ -103,11 +104,12 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
 
     def work(ledger: Ledger) -> Payload:
         found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
-        planned = kept_plan(session, found.situation, lambda: lookup.lasting, elsewhere=True)
+        plans = PlanCache(session)
+        planned = kept_plan(plans, found.situation, lambda: lookup.lasting, elsewhere=True)
         kinds: dict[str, str] = {}
         if own.known:  # Where nobody knows what trains here, there is nothing to compare with.
             local = replace(found.situation, environment=own, lookup=lookup_here)
-            here = kept_plan(session, local, lambda: lookup_here.lasting, elsewhere=False)
+            here = kept_plan(plans, local, lambda: lookup_here.lasting, elsewhere=False)
             kinds = {outcome.id: outcome.kind for outcome in here.outcomes}
         done = apply_result(planned, found, changes(planned, found))
         items: Mapping[str, Item] = listing.items

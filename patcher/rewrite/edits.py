@@ -48,6 +48,11 @@ class Place:
         names = (getattr(self, name, None) for name in ("old", "new"))
         return tuple(name.rpartition(".")[2] for name in names if name is not None)
 
+    @property
+    def taken_out(self) -> str | None:
+        """The pattern of what it takes out and puts nothing for: only as a comment can its effect be there."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveImport(Place):
@@ -99,6 +104,10 @@ class Replace(Place):
     @property
     def about(self) -> tuple[str, ...]:
         return self.pattern, self.replacement
+
+    @property
+    def taken_out(self) -> str | None:
+        return None if self.replacement.strip() else self.pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

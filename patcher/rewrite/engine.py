@@ -23,7 +23,7 @@ from patcher.rewrite.matching import find
 from patcher.rewrite.nearest import nearest
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Outcome, Rewritten, Unparseable
 from patcher.rewrite.pattern import pattern
-from patcher.rewrite.removed import commented_out, removed_by
+from patcher.rewrite.removed import commented_out
 from patcher.rewrite.sites import Sites, settle
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import Scope
@@ -71,8 +71,8 @@ def _outcome(
             tuple(code.lines(node)[0] for node in sites.effects),
             any(markers_of_effect(code, node, edit, mark.word) for node in sites.effects),
         )
-    if found == 0 and (taken := removed_by(edit)) is not None:
-        spans = commented_out(code, scopes, taken, marker_pattern(mark.word))
+    if found == 0 and edit.taken_out is not None:
+        spans = commented_out(code, scopes, pattern(edit.taken_out), marker_pattern(mark.word))
         if len(spans) >= edit.count:
             inside = [code.line(number) for first, last in spans for number in range(first, last + 1)]
             return AlreadyDone(

@@ -37,7 +37,7 @@ from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.pattern import pattern
-from patcher.rewrite.removed import commented_out, removed_by
+from patcher.rewrite.removed import commented_out
 from patcher.rewrite.sites import settle
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import HANDLERS, IMPORTS, TRIES, statements, walk
@@ -67,8 +67,8 @@ def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     # The empty id is no record's, so what any record has made counts like a hand's work.
     for node in settle(code, locate(code, scopes, edit, Mark("", word))).effects:
         lines |= markers_of_place(code, node, names, word, edit)
-    if (taken := removed_by(edit)) is not None:
-        for first, last in commented_out(code, scopes, taken, marker_pattern(word)):
+    if edit.taken_out is not None:
+        for first, last in commented_out(code, scopes, pattern(edit.taken_out), marker_pattern(word)):
             lines |= {*range(first, last + 1), *_above(code, first, last, names, word)}
     return frozenset(line for line in lines if line_markers(code.line(line), word))
 

@@ -6,45 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from patcher.rewrite.edits import (
-    AddArgument,
-    Insert,
-    MoveImport,
-    RemoveArgument,
-    RenameArgument,
-    RenameAttribute,
-    Replace,
-    ReplaceFunction,
-    SetBase,
-    SetDecorator,
-    SetDefault,
-    SetEntry,
-    SetParameter,
-    SyntaxEdit,
-)
 from patcher.rewrite.matching import find
-from patcher.rewrite.pattern import Pattern
-from patcher.rewrite.pattern import pattern as read
 from patcher.rewrite.source import Source, parse
 
 if TYPE_CHECKING:
+    from patcher.rewrite.pattern import Pattern
     from patcher.rewrite.syntax import Scope
 
 _COMMENT = re.compile(r"^([ \t]*)# ?(.*)$")
 _LONGEST = 40
 """The most comment lines that are read together as one statement. A guess: calls in verl have up to some 30 lines."""
-
-
-def removed_by(edit: SyntaxEdit) -> Pattern | None:
-    """What an edit takes out and puts nothing in its place: that alone can be there as a comment; None of another."""
-    match edit:
-        case Replace(pattern=wanted, replacement=replacement):
-            return None if replacement.strip() else read(wanted)
-        case (
-            MoveImport() | RenameArgument() | RemoveArgument() | AddArgument() | RenameAttribute() | Insert()
-            | SetDefault() | SetParameter() | SetDecorator() | SetBase() | SetEntry() | ReplaceFunction()
-        ):  # fmt: skip
-            return None
 
 
 def commented_out(
@@ -77,7 +48,7 @@ def _matching(source: Source, first: int, pattern: Pattern, markers: re.Pattern[
         base = base if lines else len(comment[1])
         lines.append(indent[base:] + markers.sub("", comment[2]).rstrip())
         text = "\n".join(lines)
-        code = parse(text) if all(name in text for name in pattern.names) else None
-        if isinstance(code, Source) and find(code, (code.module,), pattern):
+        read = parse(text) if all(name in text for name in pattern.names) else None
+        if isinstance(read, Source) and find(read, (read.module,), pattern):
             return number - first + 1
     return 0
