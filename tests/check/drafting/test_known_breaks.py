@@ -10,6 +10,7 @@ from patcher.analysis.target import Target
 from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel
+from patcher.plan.inputs import belongs
 from patcher.records.load import load
 from patcher.rewrite.edits import Edit
 
@@ -49,7 +50,8 @@ def changes(edits: tuple[Edit, ...]) -> set[tuple[str, ...]]:
 )
 def test_a_draft_makes_the_edits_of_the_shipped_record(drafts: dict[str, Draft], draft: str, shipped: str) -> None:
     known = {record.id: record for record in load()}[shipped]
-    assert changes(drafts[draft].record.edits) == changes(known.edits)
+    mine = tuple(edit for edit in known.edits if belongs("0.6.1")(edit))
+    assert changes(drafts[draft].record.edits) == changes(mine)
     assert drafts[draft].record.when.versions["vllm"].removesuffix(".0") == known.when.versions["vllm"]
 
 
