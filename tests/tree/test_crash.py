@@ -131,18 +131,22 @@ def test_an_interrupt_from_the_keyboard_is_taken_back_at_once(tmp_path):
 def test_runs_killed_at_a_random_moment(tmp_path, runs):
     chance = random.Random(7)
     tree = start(tmp_path, apply)
+    ready, begun = os.pipe()  # A busy machine may not let the child begin within the sleep below.
 
     def loop() -> None:
+        os.write(begun, b".")
         while True:
             apply(tree)
             revert(tree)
 
-    recovered = 0
-    for _ in range(runs):
+    struck = recovered = 0
+    while struck < runs or (not recovered and struck < 10 * runs):
         child = fork(loop)
-        time.sleep(chance.uniform(0.002, 0.03))
+        os.read(ready, 1)
+        time.sleep(chance.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         assert wait_for(child) == -signal.SIGKILL
+        struck += 1
         assert_whole(tree)
         with tree.reading() as reading:
             recovered += reading.recovered is not None
