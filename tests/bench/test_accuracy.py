@@ -139,9 +139,9 @@ def test_check_is_accurate_on_a_sample(verl: str, version: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["vllm", "transformers"])
 def test_check_is_accurate_on_the_labels_of_many_releases(package: str) -> None:
-    """Of each eighth release; of all with UKY_PATCH_ALL_CASES=1, and in `make bench-accuracy`."""
+    """Of each sixteenth release; of all with UKY_PATCH_ALL_CASES=1, and in `make bench-accuracy`."""
     checker = Checker()
-    chosen = releases(package)[:: 1 if ALL_CASES else 8]
+    chosen = releases(package)[:: 1 if ALL_CASES else 16]
     found = (pair for pair in pairs([package]) if pair[2] in chosen)
     accurate(scores(each for pair in found for each in checker.judged(*pair))["total"])
 
