@@ -152,6 +152,8 @@ def test_runs_killed_at_a_random_moment(tmp_path, runs):
             recovered += reading.recovered is not None
         idle(tree)
         assert_settled(tree)
+    os.close(ready)
+    os.close(begun)
     assert recovered, "no run was hit between journal and end"
 
 
