@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from patcher.errors import TreeError
 from patcher.i18n import phrase
+from patcher.worktree.hashing import ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,11 @@ class Source:
     content: bytes
     sha256: str
     mode: int
+
+
+def sha256_of(source: Source | None) -> str:
+    """The digest of a file as it was read; ABSENT where there was none."""
+    return ABSENT if source is None else source.sha256
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from patcher.i18n import phrase
 from patcher.i18n.codec import decode
 from patcher.messages import Refusal
 from patcher.tree.errors import tree_error, tree_errors
-from patcher.tree.source import Source
+from patcher.tree.source import Source, sha256_of
 from patcher.worktree import backup, disk, transaction, verl_tree
-from patcher.worktree.hashing import digest_of
-from patcher.worktree.ledger import Ledger
+from patcher.worktree.hashing import ABSENT, digest_of
+from patcher.worktree.ledger import Ledger, PatchedFile
 from patcher.worktree.path_guard import parts, resolve
 from patcher.worktree.storage import Storage, account
 from patcher.worktree.transaction import Reading, Transaction
@@ -126,6 +126,14 @@ class Tree:
         with tree_errors():
             return self.storage.pre_image(sha256)
 
+    def original(self, entry: PatchedFile) -> bytes | None:
+        """What a file of the ledger was before the first record, as `pre_image`; None where it was not there.
+
+        Raises:
+            TreeError: missing or damaged.
+        """
+        return None if entry.original == ABSENT else self.pre_image(entry.original)
+
     def keep(self, path: str, content: bytes) -> str:
         """Lay by what a file holds now, before it is replaced; see `patcher.worktree.backup`. Returns where.
 
@@ -158,12 +166,13 @@ class Tree:
         states: dict[str, State] = {}
         for path, entry in ledger.files.items():
             source = self.read(path)
-            if source is None:
-                states[path] = "missing"
-            elif source.sha256 == entry.patched:
+            there = sha256_of(source)
+            if there == entry.patched:
                 states[path] = "as-applied"
+            elif there == entry.original:
+                states[path] = "original"
             else:
-                states[path] = "original" if source.sha256 == entry.original else "tampered"
+                states[path] = "missing" if source is None else "tampered"
         return states
 
     @contextlib.contextmanager

@@ -17,7 +17,7 @@ from patcher.worktree.files import SOURCE_BYTES, IrregularFileError, inherit_own
 
 Place = Union[str, "os.PathLike[str]"]
 
-ABSENT = (errno.ENOENT, errno.ENOTDIR)
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 _ENDS_A_COPY = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 """Where a link is refused for one of these, a copy would be refused too."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -30,7 +30,7 @@ def status(path: Place) -> os.stat_result | None:
     try:
         return os.lstat(path)
     except OSError as error:
-        if error.errno in ABSENT:
+        if error.errno in _NOT_THERE:
             return None
         raise
 
@@ -261,7 +261,7 @@ def remove_folder(path: Place) -> bool:
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False
-        if error.errno not in ABSENT:
+        if error.errno not in _NOT_THERE:
             raise
     return True
 
@@ -300,7 +300,7 @@ def names(folder: Place) -> list[str]:
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        if error.errno in (*ABSENT, errno.ELOOP):
+        if error.errno in (*_NOT_THERE, errno.ELOOP):
             return []
         raise
     try:
@@ -314,7 +314,7 @@ def files_below(folder: str, below: str = "") -> Iterator[str]:
     try:
         found = list(os.scandir(os.path.join(folder, below) if below else folder))
     except OSError as error:
-        if error.errno in ABSENT:
+        if error.errno in _NOT_THERE:
             return
         raise
     for entry in found:
@@ -330,7 +330,7 @@ def folders(folder: str) -> list[str]:
     try:
         return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
     except OSError as error:
-        if error.errno in ABSENT:
+        if error.errno in _NOT_THERE:
             return []
         raise
 

@@ -11,6 +11,8 @@ from typing import Iterable, NamedTuple
 
 from patcher.worktree import files
 
+ABSENT = "0" * 64
+"""Stands for the digest of a file that is not there; no content is known that has it."""
 _PIECE = 1 << 20
 _SAMPLE = 16
 _QUICK = 0.0003

@@ -3,6 +3,13 @@
 Once the journal is there, every new file lies whole in `staged/<n>.new` and every old one in `staged/<n>.old`; a file
 is replaced by renaming. So each step can be repeated, and each can be taken back. Pre-images come before the files are
 replaced and go after, to `staged`, and only those that the journal names: nothing else ever removes one.
+
+A file that is not there on one side has the digest ABSENT there, and nothing is staged for that side: it is removed.
+The folders that it needs are made with it. Those that the journal names go where they are empty on the side reached:
+
+    verl/flags/log.py made, in a folder of its own      folders: verl/flags
+    forwards                                            it holds a file, and stays
+    backwards                                           it is empty, and goes
 """
 
 from __future__ import annotations
@@ -17,22 +24,22 @@ from typing import Iterable, Literal
 from patcher import __version__
 from patcher.messages import Refusal, message_of, phrase
 from patcher.worktree import disk, files
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.json_text import parse_json
 from patcher.worktree.ledger import NOTE, is_digest
 from patcher.worktree.os_errors import refused
 from patcher.worktree.path_guard import FOLDER, resolve
 from patcher.worktree.storage import Storage
 
-FORMAT = 2
-"""1, which named no pre-images, is read too."""
+FORMAT = 3
+"""1, which named no pre-images, and 2, which made and removed no files, are read too."""
 Direction = Literal["finished", "rolled-back"]
 Side = Literal["old", "new"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One file to replace: its digest before and after."""
+    """One file to replace, make or remove: its digest before and after."""
 
     path: str
     old: str
@@ -53,6 +60,8 @@ class Journal:
     """Digests of the pre-images that were not there before; they go if the change is taken back."""
     dropped: tuple[str, ...] = ()
     """Digests of the pre-images that are not needed once the change is done."""
+    folders: tuple[str, ...] = ()
+    """Folders of files that are made or removed: they go where they are empty in the end."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ def read(storage: Storage) -> Journal | None:
         raise refused(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
     try:
         data = parse_json(content)
-        if data["format"] not in (1, FORMAT):
+        if data["format"] not in (1, 2, FORMAT):
             raise Refusal(
                 "journal",
                 phrase(
@@ -112,7 +121,7 @@ def read(storage: Storage) -> Journal | None:
             steps,
             data["ledger_old"],
             data["ledger_new"],
-            *(tuple(str(name) for name in data.get(key, ())) for key in ("placed", "fresh", "dropped")),
+            *(tuple(str(name) for name in data.get(key, ())) for key in ("placed", "fresh", "dropped", "folders")),
         )
         if data["format"] == 1 and journal.ledger_new is None:
             journal = replace(journal, dropped=tuple(step.new for step in steps))
@@ -148,13 +157,16 @@ def carry_out(
         ChangedMeanwhileError: a file is on neither side, and `strict` is set.
         OSError: a step could not be taken; it can be tried again.
     """
-    kept, folders = [], {storage.folder}
+    kept, folders = [], {storage.folder, *(resolve(storage.root, folder).parent for folder in journal.folders)}
     _move(journal.placed if side == "new" else _with_notes(journal.dropped), storage.staged, storage.originals)
     for number, step in enumerate(journal.steps):
         place = resolve(storage.root, step.path)
         wanted, other = (step.new, step.old) if side == "new" else (step.old, step.new)
         current = _digest_at(place)
-        if current == other:
+        if current == other and wanted == ABSENT:
+            disk.remove(place)
+        elif current == other:
+            _make_folders(place.parent)
             disk.replace(storage.staged / f"{number}.{side}", place)
         elif current != wanted:
             if strict:
@@ -164,8 +176,9 @@ def carry_out(
         with contextlib.suppress(PermissionError):  # It does no harm but in the second in which it was made.
             disk.remove_bytecode(place)
         folders.add(place.parent)
+    _remove_empty(resolve(storage.root, folder) for folder in journal.folders)
     _carry_out_ledger(storage, journal, side)
-    for folder in folders:
+    for folder in {_nearest_folder(folder) for folder in folders}:
         disk.sync(folder)
     left = [step for step in journal.steps if step.path in kept and step.path != untouched]
     needed = {sha256 for step in left for sha256 in (step.old, step.new)}
@@ -217,8 +230,10 @@ def _try(storage: Storage, journal: Journal, side: Side) -> Recovery | OSError |
 def _possible(storage: Storage, journal: Journal, side: Side) -> bool:
     for number, step in enumerate(journal.steps):
         wanted, other = (step.new, step.old) if side == "new" else (step.old, step.new)
-        if _digest_at(resolve(storage.root, step.path)) == other and (
-            _digest_at(storage.staged / f"{number}.{side}") != wanted
+        if (
+            wanted != ABSENT
+            and _digest_at(resolve(storage.root, step.path)) == other
+            and (_digest_at(storage.staged / f"{number}.{side}") != wanted)
         ):
             return False
     if side == "new" and not all(_is_placed(storage, name) for name in journal.placed if is_digest(name)):
@@ -261,10 +276,32 @@ def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
         files.replace(storage.ledger, content, draft=storage.staged / "ledger")
 
 
+def _make_folders(folder: Path) -> None:
+    """Make a folder and those above it, as far as they are missing."""
+    if disk.status(folder) is None:
+        _make_folders(folder.parent)
+        disk.make_folder(folder)
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Remove those of the folders that are empty, from the innermost; what Python has compiled in them is nothing."""
+    for folder in sorted(folders, reverse=True):
+        disk.remove_folder_if_allowed(folder / "__pycache__")
+        disk.remove_folder(folder)
+
+
+def _nearest_folder(folder: Path) -> Path:
+    """The folder itself, or the first above it that is there."""
+    return folder if disk.status(folder) is not None else _nearest_folder(folder.parent)
+
+
 def _digest_at(place: Path) -> str | None:
+    """The digest of the file that is there; None where something else is, or a symlink."""
     try:
         return digest_of(disk.read(place)[0])
-    except (FileNotFoundError, NotADirectoryError, files.IrregularFileError):
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except files.IrregularFileError:
         return None
     except OSError as error:
         if error.errno == errno.ELOOP:

@@ -3,7 +3,8 @@
 A note, `.uky-patch/originals/<sha256>.json`, is the part of the ledger that is about its pre-image: the paths, the
 mode, the release, what the file was made into, and the records that did so. So the ledger can be made again from the
 pre-images alone. A note holds that part as it is after a change and as it was before, for it is there before the change
-is made, and stays if it is taken back.
+is made, and stays if it is taken back. All files that records have made share one note, of the pre-image ABSENT, which
+is no file.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any, Collection, Mapping
+from typing import Any, Collection, Iterable, Mapping
 
 from patcher import __version__
 from patcher.messages import Refusal, message_of, phrase
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
@@ -25,7 +26,10 @@ NOTE = ".json"
 
 @dataclass(frozen=True)
 class PatchedFile:
-    """A file's digest before the first record and after the last, and the records in between, in order."""
+    """A file's digest before the first record and after the last, and the records in between, in order.
+
+    `original` is ABSENT of a file that a record has made.
+    """
 
     original: str
     patched: str
@@ -34,6 +38,8 @@ class PatchedFile:
     """The permission bits of the original."""
     release: str = ""
     """The verl version that the original is of; "" where that is not known."""
+    folders: tuple[str, ...] = ()
+    """The folders that were made for it, from the outermost; without the file they go where they are empty."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +122,8 @@ def unpack(data: Mapping[str, Any]) -> Ledger:
 
 
 def _packed(file: PatchedFile) -> dict[str, Any]:
-    known = {"mode": file.mode, "release": file.release}
-    given = {name: value for name, value in known.items() if value not in (None, "")}
+    known = {"mode": file.mode, "release": file.release, "folders": list(file.folders)}
+    given = {name: value for name, value in known.items() if value not in (None, "", [])}
     return {"original": file.original, "patched": file.patched, "records": list(file.records), **given}
 
 
@@ -183,6 +189,30 @@ def _paths(ledger: Ledger, sha256: str) -> frozenset[str]:
     return frozenset(path for path, file in ledger.files.items() if file.original == sha256)
 
 
+def folders_above(path: str) -> list[str]:
+    """The folders of a path, from the outermost: `a` and `a/b` of `a/b/c.py`."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def folders_of_made(ledger: Ledger, there: Iterable[str]) -> set[str]:
+    """The folders in which there are only files that records have made; `there` are the paths of all files."""
+    made = {path for path, file in ledger.files.items() if file.original == ABSENT}
+    others = {folder for path in there if path not in made for folder in folders_above(path)}
+    return {folder for path in made for folder in folders_above(path)} - others
+
+
+def with_folders(ledger: Ledger, made: Collection[str]) -> Ledger:
+    """The ledger with those of some folders that the files which records have made lie in."""
+    files = {
+        path: replace(file, folders=tuple(folder for folder in folders_above(path) if folder in made))
+        if file.original == ABSENT
+        else file
+        for path, file in ledger.files.items()
+    }
+    return replace(ledger, files=files)
+
+
 def is_digest(value: object) -> bool:
     """Whether `value` can be the SHA-256 of a file."""
     return isinstance(value, str) and len(value) == 64 and not set(value) - set("0123456789abcdef")
@@ -195,7 +225,8 @@ def _file(entry: Mapping[str, Any]) -> PatchedFile:
     mode = entry.get("mode")
     if mode is not None and type(mode) is not int:
         raise TypeError(phrase("{value} is no mode", value=repr(mode)))
-    return PatchedFile(entry["original"], entry["patched"], records, mode, _text(entry.get("release", "")))
+    folders = tuple(_text(folder) for folder in entry.get("folders", ()))
+    return PatchedFile(entry["original"], entry["patched"], records, mode, _text(entry.get("release", "")), folders)
 
 
 def _record(id_: str, entry: Mapping[str, Any]) -> AppliedRecord:

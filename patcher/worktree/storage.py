@@ -17,7 +17,7 @@ from typing import Iterable, Mapping
 
 from patcher.messages import Message, Refusal, phrase
 from patcher.worktree import backup, disk, files
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import (
     NOTE,
     AppliedRecord,
@@ -230,7 +230,9 @@ def account(storage: Storage) -> Account:
         Refusal: the ledger is of a newer format, or may not be read; or it is lost, and pre-images are there of
             which no note says what they are.
     """
-    names = {name for name in disk.names(storage.originals) if is_digest(name)}
+    found_names = disk.names(storage.originals)
+    names = {name for name in found_names if is_digest(name)}
+    names |= {ABSENT} if ABSENT + NOTE in found_names else set()
     try:
         ledger, damage = storage.read_ledger(), None
         if not ledger and names:
@@ -300,12 +302,14 @@ def _with(ledger: Ledger, restored: Mapping[str, Ledger]) -> Ledger:
 def _digest(storage: Storage, path: str) -> str | None:
     try:
         return digest_of(disk.read(resolve(storage.root, path))[0])
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
     except (OSError, Refusal):
         return None
 
 
 def _missing(ledger: Ledger, names: set[str]) -> tuple[str, ...]:
-    return tuple(path for path, file in ledger.files.items() if file.original not in names)
+    return tuple(path for path, file in ledger.files.items() if file.original not in {ABSENT, *names})
 
 
 def _lost(damage: Message, unknown: tuple[str, ...]) -> Refusal:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.messages import Message, Refusal, message_of, phrase
 from patcher.worktree import disk, journal, tree_lock
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.journal import ChangedMeanwhileError, Journal, Recovery, Step
-from patcher.worktree.ledger import NOTE, Ledger, dump, dump_note
+from patcher.worktree.ledger import NOTE, Ledger, dump, dump_note, folders_above, folders_of_made, with_folders
 from patcher.worktree.locks import Lock
 from patcher.worktree.os_errors import cause_and_advice, refused
 from patcher.worktree.path_guard import FOLDER, resolve
@@ -26,20 +27,27 @@ _MARGIN = 1 << 20
 
 
 class Change(NamedTuple):
-    """New content for a file that is there now with the digest `expect_sha`."""
+    """New content for a file that is there now with the digest `expect_sha`; ABSENT: it is not there yet."""
 
     path: str
     expect_sha: str
-    content: bytes
+    content: bytes | None
+    """None: the file is removed."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the new content; ABSENT where the file is removed."""
+        return ABSENT if self.content is None else digest_of(self.content)
 
 
 @dataclass(frozen=True)
 class _Target:
     change: Change
     place: Path
-    content: bytes
-    found: os.stat_result
-    new: str
+    there: tuple[bytes, os.stat_result] | None
+    """What is at the place now."""
+    missing: tuple[str, ...] = ()
+    """The folders that are to be made for it, from the outermost, as paths below the root."""
 
 
 @dataclass
@@ -61,6 +69,8 @@ class Transaction:
     ) -> tuple[str, ...]:
         """Make all changes and put `ledger` in the ledger's place, or do nothing at all.
 
+        The ledger's entries of files that are made get the folders that are made with them.
+
         An empty ledger says that every file is as it was: the tool's folder then goes at the transaction's end.
         `originals` holds, by digest, pre-images that are in no file of the tree. Returns the files written.
 
@@ -71,7 +81,8 @@ class Transaction:
         targets = [_check(storage, change) for change in changes]
         _refuse_doubles(targets)
         _refuse_lies(targets, ledger)
-        work = [target for target in targets if target.new != target.change.expect_sha]
+        work = [target for target in targets if target.change.sha256 != target.change.expect_sha]
+        ledger = _with_folders(storage, ledger, self.ledger, work)
         before = None if self.account.damage is not None else storage.ledger_content()
         after = dump(ledger) if ledger else None
         if not work and before == after and not self.account.behind:
@@ -82,7 +93,7 @@ class Transaction:
                 storage.set_ledger_aside()
             pre_images = _pre_images(storage, targets, ledger, originals or {})
             plan = self._stage(work, pre_images, _notes(storage, ledger, self.ledger), (before, after))
-            plan = replace(plan, dropped=_dropped(self.ledger, ledger))
+            plan = replace(plan, dropped=_dropped(self.ledger, ledger), folders=_folders(self.ledger, ledger, work))
             journal.write(storage, plan)
             journal.carry_out(storage, plan, "new", strict=True)
         except BaseException as error:
@@ -108,14 +119,17 @@ class Transaction:
         named = {**notes, "ledger.old": before, "ledger.new": after}
         made: dict[str, _Origin] = {name: (content, None) for name, content in named.items() if content is not None}
         made.update(pre_images)
-        contents = [*(target.change.content for target in work), *(content for content, _ in made.values())]
+        contents = [*(target.change.content or b"" for target in work), *(content for content, _ in made.values())]
         _require_space(storage, sum(map(len, contents)))
         for number, target in enumerate(work):
-            new = storage.staged / f"{number}.new"
-            disk.create(new, target.change.content, like=target.found)
-            disk.copy_attributes(target.place, new)
-            disk.link(target.place, storage.staged / f"{number}.old")
-            fresh.append(new)
+            if target.change.content is not None:
+                new = storage.staged / f"{number}.new"
+                disk.create(new, target.change.content, like=target.there[1] if target.there is not None else None)
+                if target.there is not None:
+                    disk.copy_attributes(target.place, new)
+                fresh.append(new)
+            if target.there is not None:
+                disk.link(target.place, storage.staged / f"{number}.old")
         for name, (content, like) in made.items():
             disk.create(storage.staged / name, content, like=like)
             fresh.append(storage.staged / name)
@@ -124,11 +138,11 @@ class Transaction:
         disk.sync(storage.root)
         return Journal(
             self.purpose,
-            tuple(Step(target.change.path, target.change.expect_sha, target.new) for target in work),
+            tuple(Step(target.change.path, target.change.expect_sha, target.change.sha256) for target in work),
             None if before is None else digest_of(before),
             None if after is None else digest_of(after),
             (*notes, *pre_images),
-            tuple(sha256 for sha256 in pre_images if disk.status(storage.originals / sha256) is None),
+            tuple(_fresh(storage, pre_images, notes)),
         )
 
     def _take_back(self, error: BaseException) -> None:
@@ -288,6 +302,39 @@ def _notes(storage: Storage, after: Ledger, before: Ledger) -> dict[str, bytes]:
     return found
 
 
+def _fresh(storage: Storage, pre_images: Iterable[str], notes: Iterable[str]) -> Iterator[str]:
+    """The digests whose pre-image is new there; of ABSENT, which has none, the note."""
+    for sha256 in pre_images:
+        if disk.status(storage.originals / sha256) is None:
+            yield sha256
+    if ABSENT + NOTE in notes and disk.status(storage.originals / (ABSENT + NOTE)) is None:
+        yield ABSENT
+
+
+def _with_folders(storage: Storage, after: Ledger, before: Ledger, work: Iterable[_Target]) -> Ledger:
+    """The ledger with the folders of each file that a record has made: those made for it, now or before.
+
+    A file that comes into a folder that was made for another one needs it as well, whichever of the two goes first.
+    Of a file that a hand has made, and a record takes over, they are those with nothing else in them.
+    """
+    made = {folder for file in before.files.values() for folder in file.folders}
+    made.update(folder for target in work for folder in target.missing)
+    taken_over = {path for path, file in after.files.items() if file.original == ABSENT and path not in before.files}
+    if taken_over - {target.change.path for target in work if target.there is None}:
+        tops = {path.split("/")[0] for path in taken_over if "/" in path}
+        found = (path for top in tops for path in disk.files_below(str(storage.root), top))
+        there = {path for path in found if "__pycache__/" not in path}
+        made.update(folders_of_made(after, there))
+    return with_folders(after, made)
+
+
+def _folders(before: Ledger, after: Ledger, work: Iterable[_Target]) -> tuple[str, ...]:
+    """The folders that this change makes, and those made for files that it removes."""
+    gone = (file for path, file in before.files.items() if path not in after.files)
+    found = {folder for file in gone for folder in file.folders}
+    return tuple(sorted(found.union(*(target.missing for target in work))))
+
+
 def _dropped(before: Ledger, after: Ledger) -> tuple[str, ...]:
     needed = {file.original for file in after.files.values()}
     return tuple({file.original: None for file in before.files.values() if file.original not in needed})
@@ -295,6 +342,8 @@ def _dropped(before: Ledger, after: Ledger) -> tuple[str, ...]:
 
 def _check(storage: Storage, change: Change) -> _Target:
     place = resolve(storage.root, change.path)
+    if change.expect_sha == ABSENT:
+        return _check_absent(storage, change, place)
     try:
         content, found = disk.read(place)
     except OSError as error:
@@ -308,7 +357,23 @@ def _check(storage: Storage, change: Change) -> _Target:
     if found.st_uid != os.geteuid() and not disk.may_write(place):
         cause = phrase("it belongs to user {owner}, and this is user {user}", owner=found.st_uid, user=os.geteuid())
         raise _not_allowed(change.path, cause)
-    return _Target(change, place, content, found, digest_of(change.content))
+    return _Target(change, place, (content, found))
+
+
+def _check_absent(storage: Storage, change: Change, place: Path) -> _Target:
+    if disk.status(place) is not None:
+        raise _changed(change.path)
+    missing = [folder for folder in folders_above(change.path) if disk.status(resolve(storage.root, folder)) is None]
+    folder = place.parent
+    while (found := disk.status(folder)) is None:
+        folder = folder.parent
+    if not stat.S_ISDIR(found.st_mode):
+        title = phrase("{path}: cannot be made, so nothing was changed", path=change.path)
+        advice = phrase("Move it away, or correct the path in the record.")
+        raise Refusal("path", title, phrase("{folder} is no folder", folder=folder), advice)
+    if not disk.may_write(folder):
+        raise _not_allowed(change.path, phrase("this user may not write to the folder {folder}", folder=folder))
+    return _Target(change, place, None, tuple(missing))
 
 
 def _refuse_doubles(targets: list[_Target]) -> None:
@@ -327,7 +392,7 @@ def _refuse_doubles(targets: list[_Target]) -> None:
 def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
     for target in targets:
         entry = ledger.files.get(target.change.path)
-        if entry is not None and entry.patched != target.new:
+        if entry is not None and entry.patched != target.change.sha256:
             raise ValueError(f"the ledger gives {target.change.path} another digest than its new content has")
 
 
@@ -339,11 +404,15 @@ def _pre_images(
     storage: Storage, targets: list[_Target], ledger: Ledger, given: Mapping[str, bytes]
 ) -> dict[str, _Origin]:
     """The originals that the ledger needs and the folder lacks, by digest: given, or of the target that has it."""
-    at_hand: dict[str, _Origin] = {target.change.expect_sha: (target.content, target.found) for target in targets}
+    at_hand: dict[str, _Origin] = {
+        target.change.expect_sha: target.there for target in targets if target.there is not None
+    }
     for sha256, content in given.items():
         at_hand.setdefault(sha256, (content, None))
     missing = {}
     for file in ledger.files.values():
+        if file.original == ABSENT:
+            continue
         if file.original in at_hand and not storage.has_original(file.original):
             missing[file.original] = at_hand[file.original]
         elif file.original not in at_hand:

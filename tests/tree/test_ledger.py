@@ -7,7 +7,7 @@ import pytest
 from patcher.errors import TreeError
 from patcher.messages import phrase
 from patcher.worktree.ledger import AppliedRecord, Ledger, PatchedFile, dump, parse
-from tests.tree.toys import FILES, TARGETS, apply, contents, revert
+from tests.tree.toys import FILES, NEW, TARGETS, apply, contents, revert
 
 LEDGER = Ledger(
     {"verl/a.py": PatchedFile("a" * 64, "b" * 64, ("one", "two"))},
@@ -125,4 +125,6 @@ def test_each_state_of_a_file(tree):
     (tree.root / "verl/part1/module.py").write_bytes(b"theirs")
     original = tree.pre_image(tree.ledger().files["verl/part2/module.py"].original)
     (tree.root / "verl/part2/module.py").write_bytes(original)
-    assert list(tree.state(tree.ledger()).values()) == ["missing", "tampered", "original", "as-applied"]
+    (tree.root / NEW).unlink()
+    states = ["missing", "tampered", "original", "as-applied", "original"]
+    assert list(tree.state(tree.ledger()).values()) == states

@@ -17,7 +17,19 @@ from patcher.worktree import disk, files, locks
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import PatchedFile
 from tests.tree.faults import faults, fork, wait_for
-from tests.tree.toys import FILES, MARK, TARGETS, apply, assert_settled, contents, edit, everything, plant, revert
+from tests.tree.toys import (
+    FILES,
+    MARK,
+    REPLACED,
+    TARGETS,
+    apply,
+    assert_settled,
+    contents,
+    edit,
+    everything,
+    plant,
+    revert,
+)
 
 ONE = TARGETS[0]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount, chattr and setuid")
@@ -228,7 +240,7 @@ def test_every_file_is_synced_before_the_journal_names_it(tree, monkeypatch):
     first = next(number for number, entry in enumerate(log) if entry[0] == "replace" and "/verl/" in entry[1])
     assert ("fsync", str(own)) in log[written:first]
     placed = [number for number, entry in enumerate(log) if entry[0] == "replace" and "/originals/" in entry[1]]
-    assert len(placed) == 2 * len(TARGETS), "a pre-image and its note for each file"
+    assert len(placed) == 2 * len(REPLACED) + 1, "a pre-image and its note for each file, and the note of files made"
     assert written < placed[0] < placed[-1] < log.index(("fsync", str(own / "originals"))) < first
     rest = {path for action, path in log[first:] if action == "fsync"}
     assert {str(place(tree, path).parent) for path in TARGETS} | {str(own)} <= rest
@@ -248,7 +260,7 @@ def refused(tree: Tree, match: str) -> TreeError:
 
 @needs_root
 def test_an_immutable_file_stops_everything(tree):
-    inodes = {path: place(tree, path).stat().st_ino for path in TARGETS}
+    inodes = {path: place(tree, path).stat().st_ino for path in REPLACED}
     if subprocess.run(["chattr", "+i", place(tree, TARGETS[2])], capture_output=True).returncode:
         pytest.skip("this file system has no immutable flag")
     try:
@@ -257,8 +269,8 @@ def test_an_immutable_file_stops_everything(tree):
         subprocess.run(["chattr", "-i", place(tree, TARGETS[2])], check=True)
     assert "part2/module.py" in str(failure)
     assert "chattr -i" in str(failure)
-    assert {path: place(tree, path).stat().st_ino for path in TARGETS} == inodes
-    assert {place(tree, path).stat().st_nlink for path in TARGETS} == {1}
+    assert {path: place(tree, path).stat().st_ino for path in REPLACED} == inodes
+    assert {place(tree, path).stat().st_nlink for path in REPLACED} == {1}
 
 
 def as_nobody(tree: Tree, match: str) -> None:

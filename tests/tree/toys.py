@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from patcher.tree import Change, Ledger, Tree
-from patcher.worktree.hashing import digest_of
+from patcher.tree.source import sha256_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, now
 
 MARK = b"# Uky[toy]\n"
@@ -14,8 +15,11 @@ FILES = {
     **{f"verl/part{number}/module.py": f"VALUE = {number}\n".encode() * (20 + 90 * number) for number in range(4)},
 }
 """The toy edit appends a line to the modules; `verl/__init__.py` it leaves alone."""
-PATCHED = {path: content + (MARK if "module" in path else b"") for path, content in FILES.items()}
-TARGETS = tuple(path for path in FILES if "module" in path)
+NEW = "verl/tools/deeper/module.py"
+"""It makes this file, which needs two folders of its own."""
+PATCHED = {**{path: content + (MARK if "module" in path else b"") for path, content in FILES.items()}, NEW: MARK}
+TARGETS = tuple(path for path in PATCHED if "module" in path)
+REPLACED = tuple(path for path in TARGETS if path in FILES)
 
 
 def plant(root: Path) -> Tree:
@@ -43,10 +47,9 @@ def edit(tree: Tree, *paths: str, record: str = "toy") -> tuple[tuple[Change, ..
     changes, files = [], {}
     for path in paths:
         source = tree.read(path)
-        assert source is not None
-        new = source.content + MARK
-        changes.append(Change(path, source.sha256, new))
-        files[path] = PatchedFile(source.sha256, digest_of(new), (record,))
+        new = (source.content if source is not None else b"") + MARK
+        changes.append(Change(path, sha256_of(source), new))
+        files[path] = PatchedFile(sha256_of(source), digest_of(new), (record,))
     return tuple(changes), Ledger(files, {record: AppliedRecord(f'id = "{record}"\n', {"verl": "0"}, now())})
 
 
@@ -62,8 +65,7 @@ def revert(tree: Tree, *, wait: float = 30.0) -> tuple[str, ...]:
     """Put every pre-image back."""
     with tree.transaction("revert", wait=wait) as transaction:
         changes = tuple(
-            Change(path, entry.patched, tree.pre_image(entry.original))
-            for path, entry in transaction.ledger.files.items()
+            Change(path, entry.patched, tree.original(entry)) for path, entry in transaction.ledger.files.items()
         )
         return transaction.commit(changes, Ledger())
 
@@ -71,7 +73,7 @@ def revert(tree: Tree, *, wait: float = 30.0) -> tuple[str, ...]:
 def assert_whole(tree: Tree) -> None:
     """Every file is, to the byte, the old one or the new one."""
     for path, content in contents(tree).items():
-        assert content in (FILES[path], PATCHED[path]), f"{path} is neither old nor new"
+        assert content in (FILES.get(path), PATCHED[path]), f"{path} is neither old nor new"
 
 
 def assert_settled(tree: Tree) -> str:
@@ -79,14 +81,18 @@ def assert_settled(tree: Tree) -> str:
     found = contents(tree)
     if found == FILES:
         assert everything(tree) == sorted(FILES), "something is left behind"
+        assert not (tree.root / "verl/tools").exists(), "a folder is left behind"
         return "old"
     assert found == PATCHED
     ledger = tree.ledger()
     assert set(ledger.files) == set(TARGETS)
     assert tree.state(ledger) == dict.fromkeys(TARGETS, "as-applied")
-    assert [tree.pre_image(entry.original) for entry in ledger.files.values()] == [FILES[path] for path in TARGETS]
+    assert [tree.original(entry) for entry in ledger.files.values()] == [FILES.get(path) for path in TARGETS]
+    assert ledger.files[NEW].folders == ("verl/tools", "verl/tools/deeper")
     kept = {path for path in everything(tree) if path.startswith(".uky-patch/")}
-    needed = {f".uky-patch/originals/{digest_of(FILES[path])}{part}" for path in TARGETS for part in ("", ".json")}
+    before = {digest_of(FILES[path]) for path in TARGETS if path in FILES}
+    needed = {f".uky-patch/originals/{sha}{part}" for sha in before for part in ("", ".json")}
+    needed.add(f".uky-patch/originals/{ABSENT}.json")
     own = {".uky-patch/.gitignore", ".uky-patch/ledger.json", ".uky-patch/lock", ".uky-patch/originals"}
     assert kept == needed | own, "something is left behind"
     return "new"
