@@ -222,15 +222,20 @@ class Source:
 def parse(text: str) -> Source | Unparseable:
     """Read a text, from memory where it was read or made before. Its byte order mark is left out."""
     text = text.removeprefix("\ufeff")
-    found = _known.get(text)
+    found = _known.pop(text, None)
     if found is None:
         found = _parsed(text)
-        remember(text, found)
+    remember(text, found)
     return found
 
 
 def remember(text: str, source: Source | Unparseable) -> None:
-    """Keep what a text was read as, so that the next edit of the same file need not read it."""
+    """Keep what a text was read as, so that the next edit of the same file need not read it.
+
+    The text that was asked for least lately goes for it. A file's first text is asked for with each of its changes, and
+    the nodes that are found in its tree must be those of one and the same tree throughout.
+    """
+    _known.pop(text, None)
     if len(_known) >= _KEPT:
         del _known[next(iter(_known))]
     _known[text] = source
