@@ -65,6 +65,7 @@ RECORD_KEYS = {
     "edit.anchor": "the statement before or after which the code is put",
     "edit.code": "the statements that are put there",
     "edit.hunk": "one hunk of a unified diff without its @@ line",
+    "edit.content": "the whole text of the file that is made",
     "resolved": "code that says upstream has its fix: the record makes no edit in a file with it",
     "resolved.pattern": "a pattern, or a list of which any one matches",
     "example": "a piece of code before and after; it runs as a test",

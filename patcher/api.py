@@ -79,7 +79,7 @@ class RecordStatus:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that changes: its path below the tree's root, and its text before and after."""
+    """A file that changes: its path below the tree's root, and its text before and after; "" where it is not there."""
 
     path: str
     before: str
@@ -292,7 +292,7 @@ def _paths(folders: Iterable[str | Path]) -> tuple[Path, ...]:
 
 
 def _changes(session: Session, done: ApplyResult, notices: list[str]) -> Changes:
-    files = tuple(FileChange(path, done.before[path], done.plan.files[path].text) for path in done.would_change)
+    files = tuple(FileChange(path, done.before[path], done.plan.files[path].text or "") for path in done.would_change)
     return Changes(
         root=session.tree.root,
         versions=MappingProxyType(dict(session.versions)),

@@ -65,8 +65,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     if request.drafts is not None:
         from patcher.check.drafts.drafting import draft
 
-        patched_texts = {path: file.text for path, file in repaired.plan.files.items()}
-        drafted = draft(before, located, history, session, request.drafts, patched_texts)
+        drafted = draft(before, located, history, session, request.drafts, repaired.plan.texts)
     # Uses are there to be judged on other releases, which nobody does with what is told or kept.
     before, after = replace(before, broken=()), replace(after, broken=())
     repaired = replace(repaired, repairs=replace(repaired.repairs, before=before, after=after))

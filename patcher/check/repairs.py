@@ -214,7 +214,7 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
     quick_recheck = _rechecker(project, target, report.verl, baseline, severity_in_place)
     request = session.request()
     plan, now, base = planned(session, target, request)
-    repairs = attribute(report, now, base, plan.steps, _texts(plan), recheck, quick_recheck)
+    repairs = attribute(report, now, base, plan.steps, plan.texts, recheck, quick_recheck)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
     # Records that are off by default and edit a file with an unrepaired finding: would they repair it? Then the report
     # names them, and the user may enable them.
@@ -226,7 +226,7 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
     if not others:
         return Repaired(repairs, plan, base=base, steps=plan.steps)
     wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
-    more = attribute(report, now, base, wider.steps, _texts(wider), recheck, quick_recheck).before.findings
+    more = attribute(report, now, base, wider.steps, wider.texts, recheck, quick_recheck).before.findings
     named = tuple(
         replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
         for one, other in zip(repairs.before.findings, more, strict=True)
@@ -292,10 +292,6 @@ def _rechecker(
         return check_pair(project.with_texts(texts), target, verl=verl, baseline=baseline, files=files, weigh=weigh)
 
     return recheck
-
-
-def _texts(plan: Plan) -> dict[str, str]:
-    return {path: file.text for path, file in plan.files.items()}
 
 
 def _lookup(target: Target, other: SymbolLookup) -> SymbolLookup:

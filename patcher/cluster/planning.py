@@ -246,10 +246,11 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
         _, ledger = as_written(session, order, done.plan, found)
         release = (dump(found.forgotten).decode(), found.replaced.before) if found.forgotten else None
         commit = {
-            "changes": [(each.path, each.expect_sha, _as_text(each.content)) for each in changes(done.plan, found)],
-            "planned_on": {
-                path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files
-            },
+            "changes": [
+                (each.path, each.expect_sha, None if each.content is None else _as_text(each.content))
+                for each in changes(done.plan, found)
+            ],
+            "planned_on": {path: found.sha256(path) for path in found.situation.files},
             "ledger_before": digest_of(dump(session.tree.ledger())),
             "ledger": dump(ledger).decode(),
             "originals": {sha: _as_text(content) for sha, content in found.originals.items()},

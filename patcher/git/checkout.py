@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from patcher.errors import TreeError
 from patcher.git.head import Head, Repository, head, repository
 from patcher.i18n import phrase
+from patcher.tree.source import sha256_of
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ class Checkout:
         """
         foreign = []
         for path in self.changed_files(paths) if paths else ():
-            source, entry = read(path), ledger.files.get(path)
-            if source is None or entry is None or source.sha256 not in (entry.patched, entry.original):
+            entry = ledger.files.get(path)
+            if entry is None or sha256_of(read(path)) not in (entry.patched, entry.original):
                 foreign.append(path)
         return tuple(foreign)
 

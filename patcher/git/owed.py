@@ -15,7 +15,7 @@ from pathlib import Path
 
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout
-from patcher.git.series import Stored
+from patcher.git.series import REMOVED, Stored
 from patcher.i18n import phrase
 from patcher.tree.errors import tree_error
 from patcher.worktree import files
@@ -88,6 +88,6 @@ def _place(checkout: Checkout) -> Path:
 
 def _blobs(entry: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:
     found = {str(path): (mode, blob) for path, (mode, blob) in entry.items()}
-    if not all(mode in _MODES and _BLOB.fullmatch(blob) for mode, blob in found.values()):
+    if not all(entry == REMOVED or (entry[0] in _MODES and _BLOB.fullmatch(entry[1])) for entry in found.values()):
         raise ValueError
     return found

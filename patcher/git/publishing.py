@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, listed, names
+from patcher.git.series import REMOVED
 from patcher.i18n import Phrase, phrase
 from patcher.tree.errors import tree_error
 from patcher.worktree import files
@@ -64,7 +65,8 @@ class Publication:
             return
         self._stage([f"{mode} {blob}\t{path}" for path, (mode, blob) in self._series.blobs.items()])
         with contextlib.suppress(TreeError):  # It spares the next `git status` a look into the files.
-            self._checkout.git.run("add", "--refresh", "--", *self._series.blobs)
+            there = [path for path, entry in self._series.blobs.items() if entry != REMOVED]
+            self._checkout.git.run("add", "--refresh", "--", *there)
         self._branch.converse("commit", "commit: ok")
 
     def is_published(self) -> bool:

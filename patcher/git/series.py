@@ -22,18 +22,24 @@ from patcher.i18n import phrase
 from patcher.tree import Tree
 from patcher.worktree import files
 
+REMOVED = ("0", "0" * 40)
+"""Mode and blob by which git's index takes a file out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One commit: its message, and the bytes that its files have from it on."""
+    """One commit: its message, and the bytes that its files have from it on; None of one that it removes."""
 
     message: str
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A step whose files are among git's objects: mode and name of the blob, by path below the checkout's top."""
+    """A step whose files are among git's objects: mode and name of the blob, by path below the checkout's top.
+
+    Of a file that it removes, REMOVED.
+    """
 
     message: str
     blobs: Mapping[str, tuple[str, str]]
@@ -64,10 +70,12 @@ def store(checkout: Checkout, steps: Sequence[Step]) -> tuple[Stored, ...]:
             _copy_attributes(checkout.head.top, folder, place)
         for step in steps:
             for path, content in step.files.items():
-                _write(folder / places[path], content, checkout.head.top / places[path])
-            wanted = [places[path] for path in step.files]
+                if content is not None:
+                    _write(folder / places[path], content, checkout.head.top / places[path])
+            wanted = [places[path] for path, content in step.files.items() if content is not None]
             checkout.git.run("update-index", "--add", "-z", "--stdin", given=listed(wanted), env=env)
-            stored.append(Stored(step.message, _blobs(checkout, wanted, env)))
+            gone = {places[path]: REMOVED for path, content in step.files.items() if content is None}
+            stored.append(Stored(step.message, _blobs(checkout, wanted, env) | gone))
     return tuple(stored)
 
 
@@ -119,7 +127,7 @@ def below_top(checkout: Checkout, path: str) -> str:
 
 
 def _blobs(checkout: Checkout, paths: Sequence[str], env: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    entries = names(checkout.git.run("ls-files", "--stage", "-z", "--", *paths, env=env))
+    entries = names(checkout.git.run("ls-files", "--stage", "-z", "--", *paths, env=env)) if paths else []
     return {place: (words[0], words[1]) for place, words in map(_entry, entries)}
 
 
@@ -141,7 +149,7 @@ def _write(place: Path, content: bytes, like: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)  # Git tells a new file from an old one of the same size by its inode.
     place.write_bytes(content)
-    place.chmod(0o755 if like.stat().st_mode & 0o100 else 0o644)
+    place.chmod(0o755 if like.exists() and like.stat().st_mode & 0o100 else 0o644)
 
 
 def _copy_attributes(top: Path, folder: Path, place: str) -> None:

@@ -29,7 +29,16 @@ from patcher.session.session import PlanTarget, Session
 from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import read_consistently
 from patcher.worktree.hashing import digest_of
-from patcher.worktree.ledger import NOTE, AppliedRecord, Ledger, dump, dump_note, now
+from patcher.worktree.ledger import (
+    NOTE,
+    AppliedRecord,
+    Ledger,
+    dump,
+    dump_note,
+    folders_of_made,
+    now,
+    with_folders,
+)
 from patcher.worktree.manifest import Entry as ManifestEntry
 from patcher.worktree.manifest import Manifest
 from patcher.worktree.path_guard import FOLDER
@@ -210,20 +219,21 @@ def _with_plan(
     for path in planned.files:
         content = planned_bytes(path, planned, found)
         place = link_target(path, items)
-        if content != found.sources[path].content:
-            items[place] = _item_of(place, content, items[place].mode)
+        if content is None:
+            items.pop(place, None)
+        elif content != found.content(path):
+            items[place] = _item_of(place, content, items[place].mode if place in items else 0o644)
     versions = {name: item.version for name, item in there.packages.items()}
     ledger = next_ledger(planned, found, {record.id: record for record in session.records}, versions)
     if not ledger:
         return items
     ledger = replace(ledger, records=_entries(ledger, versions, applied), basis={})
+    ledger = with_folders(ledger, folders_of_made(ledger, items))
     own = {f"{FOLDER}/.gitignore": b"*\n", f"{FOLDER}/ledger.json": dump(ledger)}
     for path, file in ledger.files.items():
-        source = found.sources[path]
-        at_hand = source.sha256 == file.original
-        own[f"{FOLDER}/originals/{file.original}"] = (
-            source.content if at_hand else session.tree.pre_image(file.original)
-        )
+        original = found.content(path) if found.sha256(path) == file.original else session.tree.original(file)
+        if original is not None:
+            own[f"{FOLDER}/originals/{file.original}"] = original
         own[f"{FOLDER}/originals/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())
     return items | {path: _item_of(path, content, 0o644) for path, content in own.items()}
 

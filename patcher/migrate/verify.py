@@ -74,8 +74,8 @@ def verify_payload(connection: Connection, payload: Payload, *, stamps: bool = F
 
 def marks_of(payload: Payload) -> dict[str, dict[str, int]]:
     """How many lines carry each record's mark, in each file that records changed."""
-    files = payload.result.plan.files
-    return {path: marked_lines(file.text, payload.marker) for path, file in files.items() if file.records}
+    plan = payload.result.plan
+    return {path: marked_lines(text, payload.marker) for path, text in plan.texts.items() if plan.files[path].records}
 
 
 def _checks(

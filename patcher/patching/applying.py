@@ -31,7 +31,7 @@ from patcher.session.pre_images import PreImages
 from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, now
 from patcher.worktree.storage import Account
 
@@ -52,8 +52,8 @@ class Order:
     """Take changes over that people made in patched files since."""
     remember: bool = False
     """Leave out what is skipped from now on."""
-    pre_images: Mapping[str, bytes] = field(default_factory=dict)
-    """For `adopt`: what files would be without the edits that a hand has made, by path."""
+    pre_images: Mapping[str, bytes | None] = field(default_factory=dict)
+    """For `adopt`: what files would be without the edits that a hand has made, by path; None: they would not be."""
 
     @property
     def tampering(self) -> Tampering:
@@ -114,7 +114,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
             steps = steps_of(session, planned, found, {change.path for change in todo})
-            back = tuple(Change(each.path, digest_of(each.content), found.sources[each.path].content) for each in todo)
+            back = tuple(Change(each.path, each.sha256, found.content(each.path)) for each in todo)
             effect = Effect(todo, ledger, found.originals)
             commits += commit_steps(place, transaction, steps, effect, Effect(back, transaction.ledger))
     written = tuple(change.path for change in todo)
@@ -126,14 +126,13 @@ def changes(plan: Plan, snapshot: TreeSnapshot) -> tuple[Change, ...]:
     found = []
     for path in plan.files:
         content = planned_bytes(path, plan, snapshot)
-        source = snapshot.sources[path]
-        if content != source.content:
-            found.append(Change(path, source.sha256, content))
+        if content != snapshot.content(path):
+            found.append(Change(path, snapshot.sha256(path), content))
     return tuple(found)
 
 
-def planned_bytes(path: str, plan: Plan, snapshot: TreeSnapshot) -> bytes:
-    """The file as planned; byte for byte the pre-image where no record is left in it."""
+def planned_bytes(path: str, plan: Plan, snapshot: TreeSnapshot) -> bytes | None:
+    """The file as planned; byte for byte the pre-image where no record is left in it. None: it is not to be there."""
     return snapshot.encode(path, plan.files[path].text)
 
 
@@ -157,10 +156,11 @@ def next_ledger(
         if not planned.records:
             files.pop(path, None)
             continue
-        known, source = files.get(path), snapshot.sources[path]
+        known, source = files.get(path), snapshot.sources.get(path)
         original = _original_of(path, snapshot)
-        patched = digest_of(planned_bytes(path, plan, snapshot))
-        mode = known.mode if known is not None and known.mode is not None else source.mode
+        patched = Change(path, original, planned_bytes(path, plan, snapshot)).sha256
+        mode = known.mode if known is not None and known.mode is not None else source.mode if source else None
+        mode = None if original == ABSENT else mode
         release = snapshot.release or (known.release if known is not None else "")
         files[path] = PatchedFile(original, patched, planned.records, mode, release)
     entries = {}
@@ -177,9 +177,9 @@ def next_ledger(
 def _original_of(path: str, snapshot: TreeSnapshot) -> str:
     """The digest of what the file is without any record."""
     if path in snapshot.merged:
-        return digest_of(snapshot.merged[path])
-    known, source = snapshot.ledger.files.get(path), snapshot.sources[path]
-    return known.original if known is not None and known.patched == source.sha256 else source.sha256
+        return Change(path, "", snapshot.merged[path]).sha256
+    known, there = snapshot.ledger.files.get(path), snapshot.sha256(path)
+    return known.original if known is not None and known.patched == there else there
 
 
 def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
@@ -226,9 +226,8 @@ def apply_result(
 def _texts_after(plan: Plan, found: TreeSnapshot) -> dict[str, str]:
     """The files that records name, as they are once `plan` is written."""
     current = {path: state.current for path, state in found.situation.files.items() if state.current is not None}
-    return current | {path: file.text for path, file in plan.files.items()}
+    return {path: text for path, text in current.items() if path not in plan.files} | plan.texts
 
 
 def _shas_after(found: TreeSnapshot, todo: tuple[Change, ...]) -> dict[str, str]:
-    shas = {path: found.sources[path].sha256 if path in found.sources else "" for path in found.situation.files}
-    return shas | {change.path: digest_of(change.content) for change in todo}
+    return {path: found.sha256(path) for path in found.situation.files} | {each.path: each.sha256 for each in todo}

@@ -12,11 +12,11 @@ from patcher.git import owed
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.owed import Owed
 from patcher.git.publishing import Publication, require_ready
-from patcher.git.series import Step, Stored, below_top, committed, require_stored, series, store
+from patcher.git.series import REMOVED, Step, Stored, below_top, committed, require_stored, series, store
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.session.tree_access import lock_timeout, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
-from patcher.worktree.hashing import digest_of
+from patcher.tree.source import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -66,7 +66,7 @@ def commit_steps(
             made = series(place, stored)
             publication = held.enter_context(Publication(place, made))
         if made.commits:
-            owed.write(place, Owed(stored, {each.path: digest_of(each.content) for each in forth.changes}))
+            owed.write(place, Owed(stored, {each.path: each.sha256 for each in forth.changes}))
         before = transaction.ledger
         try:
             transaction.commit(forth.changes, forth.ledger, originals=forth.originals)
@@ -131,9 +131,9 @@ def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[Stored, 
     for path, sha in note.shas.items():
         source = session.tree.read(path)
         below = below_top(place, path)
-        if source is not None and source.sha256 == sha and below in last and there.get(below) != last[below]:
+        if sha256_of(source) == sha and below in last and there.get(below, REMOVED) != last[below]:
             wanted.add(below)
-    require_stored(place, [blob for path, (_, blob) in last.items() if path in wanted])
+    require_stored(place, [entry[1] for path, entry in last.items() if path in wanted and entry != REMOVED])
     steps = []
     for step in note.steps:
         blobs = {path: blob for path, blob in step.blobs.items() if path in wanted}

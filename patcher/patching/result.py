@@ -19,7 +19,7 @@ class ApplyResult:
 
     plan: Plan
     before: Mapping[str, str]
-    """The text of each file that changes, as it was."""
+    """The text of each file that changes, as it was; "" of one that was not there."""
     would_change: tuple[str, ...]
     written: tuple[str, ...] = ()
     seconds: float = 0.0

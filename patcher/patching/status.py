@@ -18,13 +18,14 @@ from patcher.session.pre_images import PreImages
 from patcher.session.session import Session
 from patcher.session.tree_access import read_consistently
 from patcher.tree import Ledger
+from patcher.tree.source import sha256_of
 
 if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session.snapshot import TreeSnapshot
     from patcher.worktree.storage import Account
 
-_FORM = 3
+_FORM = 4
 """The form of the note besides its outcomes; one of another form is not read."""
 _HOLDS: frozenset[Kind] = frozenset({"adopted", "applied", "pending", "resolved"})
 """Outcomes of records that may account for a marker without an id: some of their places were edited by hand."""
@@ -105,8 +106,7 @@ def _from_note(session: Session, ledger: Ledger) -> RecordsStatus | None:
     if not basis or _may_change_unseen(session) or basis.get("key") != _key(session):
         return None
     for path, sha in basis["files"].items():
-        source = session.tree.read(path)
-        if (source.sha256 if source is not None else "") != sha:
+        if sha256_of(session.tree.read(path)) != sha:
             return None
     try:
         outcomes = tuple(RecordOutcome.unpacked(item) for item in basis["outcomes"])

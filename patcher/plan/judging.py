@@ -17,6 +17,7 @@ from patcher.rewrite.outcome import (
     AnchorAmbiguous,
     AnchorMissing,
     Candidate,
+    OtherFile,
     Overlap,
     Rewritten,
     Unparseable,
@@ -122,6 +123,14 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
                 other=other,
             )
             spots = (Spot(file, line),)
+        case OtherFile(line):
+            detail = phrase(
+                "{file} is here with other content, from line {line} on, and is not replaced: "
+                "give one of the two another name, or take the file away",
+                file=file,
+                line=line,
+            )
+            spots = (Spot(file, line),)
         case Unparseable(line, message):
             detail = phrase("{file}:{line}: {message}", file=file, line=line, message=message)
             spots = (Spot(file, line),)
@@ -145,7 +154,7 @@ def _kind(result: EditResult) -> Kind:
             return "missing-file"
         case AnchorAmbiguous():
             return "ambiguous"
-        case Overlap():
+        case Overlap() | OtherFile():
             return "conflict"
         case Unparseable():
             return "unparseable"

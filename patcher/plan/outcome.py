@@ -107,7 +107,7 @@ class FileState:
 
     path: str
     base: str | None
-    """None where the file is missing or, with a `problem`, no text."""
+    """None where the file is missing, a record has made it or, with a `problem`, it is no text."""
     current: str | None
     tampered: bool = False
     """The ledger knows the file, and it is not as the ledger left it."""
@@ -129,7 +129,8 @@ class FilePlan:
     """A file's text as it should be, and the ids of the records whose edits are in it, in order."""
 
     path: str
-    text: str
+    text: str | None
+    """None: the file is not to be there."""
     records: tuple[str, ...]
 
 
@@ -142,6 +143,11 @@ class Plan:
     """Every file that a planned record edits or a withdrawn one edited, changed or not."""
     steps: tuple[tuple[str, Mapping[str, str]], ...] = ()
     """The planned records in order, each with its files' texts right after it."""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The planned texts, by path, of the files that are to be there."""
+        return {path: file.text for path, file in self.files.items() if file.text is not None}
 
     @property
     def failed(self) -> tuple[RecordOutcome, ...]:

@@ -66,6 +66,18 @@ def _absent(node: ast.AST, fails: Callable[[str], bool], lines: Container[int]) 
         yield from _absent(inner, fails, lines)
 
 
+def own_imports(text: str, lines: Iterable[int], package: str = "verl") -> list[str]:
+    """The dotted names that the imports on some lines of `text`, from 1, take from the tree's own package."""
+    wanted = set(lines)
+    try:
+        tree = python.parse(text)
+    except python.UnreadableError:
+        return []
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    found = (name for node in imports if node.lineno in wanted for name in _imported(node))
+    return [name for name in found if name.partition(".")[0] == package]
+
+
 def module_files(name: str) -> tuple[str, str]:
     """Where the module of a dotted name may lie: `verl/utils/device.py` or `verl/utils/device/__init__.py`."""
     folder = name.rpartition(".")[0].replace(".", "/")

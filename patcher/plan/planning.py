@@ -57,11 +57,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
         outcome = judge(record, done, needed, inputs, known)
         skipped = [one.id for one in outcomes if one.skipped and one.id in earlier[record.id]]
         outcomes.append(_after_skipped(outcome, skipped) if skipped else outcome)
-    plans = {
-        file: FilePlan(file, workspace.texts[file], tuple(workspace.order.get(file, ())))
-        for file in dict.fromkeys((*workspace.order, *sorted(withdrawn)))
-        if file in workspace.texts
-    }
+    plans = _file_plans(workspace, (*workspace.order, *sorted(withdrawn)))
     titled = [_titled(outcome, record) for outcome, record in zip(outcomes, records, strict=True)]
     return Plan(_settle(titled, plans, inputs), plans, tuple(workspace.steps))
 
@@ -93,12 +89,17 @@ def plan_revert(ids: frozenset[str], inputs: PlanInputs) -> Plan:
         if state.tampered or state.problem is not None:
             names = tuple(outcome.id for outcome in outcomes if file in outcome.files)
             outcomes = [tampered_outcome(outcome, file) if outcome.id in names else outcome for outcome in outcomes]
-    plans = {
-        file: FilePlan(file, workspace.texts[file], tuple(workspace.order.get(file, ())))
-        for file in touched
-        if file in workspace.texts
-    }
+    plans = _file_plans(workspace, touched)
     return Plan(tuple(outcomes), plans)
+
+
+def _file_plans(workspace: Workspace, files: Iterable[str]) -> dict[str, FilePlan]:
+    """What the workspace has made of some files; nothing of those that cannot be read."""
+    return {
+        file: FilePlan(file, workspace.texts.get(file), tuple(workspace.order.get(file, ())))
+        for file in dict.fromkeys(files)
+        if file not in workspace.problems
+    }
 
 
 def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
@@ -176,7 +177,7 @@ def _placed(outcome: RecordOutcome, applied: bool, plans: Mapping[str, FilePlan]
     spots = marked_spots(outcome, plans, inputs.word)
     if not applied:
         texts = {path: inputs.files[path].current or "" for path in plans}
-        spots = tuple(Spot(s.file, on_other(s.line, plans[s.file].text, texts[s.file])) for s in spots)
+        spots = tuple(Spot(s.file, on_other(s.line, plans[s.file].text or "", texts[s.file])) for s in spots)
     return replace(outcome, kind="applied" if applied else "pending", spots=spots or outcome.spots)
 
 
@@ -186,7 +187,7 @@ def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: st
         Spot(file, number)
         for file in outcome.files
         if file in plans
-        for number, line in _own_lines(outcome.id, plans[file].text, word)
+        for number, line in _own_lines(outcome.id, plans[file].text or "", word)
         if not line.lstrip().startswith("#")
     )
 
@@ -199,13 +200,21 @@ def hand_made_spots(record: Record, texts: Mapping[str, str], verl: str, word: s
 
 
 def _unchanged(name: str, planned: Iterable[FilePlan], inputs: PlanInputs) -> bool:
-    """Whether the record's lines are in the files as they are in the plan, wherever others have moved them."""
+    """Whether the record's lines are in the files as they are in the plan, wherever others have moved them.
+
+    Of a file that it has made itself, and no other record has changed, all lines are the record's.
+    """
 
     def lines(text: str) -> list[str]:
         return [line for _, line in _own_lines(name, text, inputs.word)]
 
-    currents = ((file.text, inputs.files[file.path].current or "") for file in planned)
-    return all(text == current or lines(text) == lines(current) for text, current in currents)
+    def same(file: FilePlan) -> bool:
+        state, text = inputs.files[file.path], file.text or ""
+        whole = state.current is None or (state.base is None and file.records == (name,))
+        current = state.current or ""
+        return file.text == state.current or (not whole and lines(text) == lines(current))
+
+    return all(map(same, planned))
 
 
 def _own_lines(name: str, text: str, word: str) -> list[tuple[int, str]]:

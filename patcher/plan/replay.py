@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, module_files
 from patcher.records.model import Record
-from patcher.rewrite import markers, matches, rewrite
-from patcher.rewrite.edits import Edit, Mark, MarkStyle
+from patcher.rewrite import create_file, markers, matches, rewrite
+from patcher.rewrite.edits import CreateFile, Edit, Mark, MarkStyle
 from patcher.rewrite.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
     AnchorMissing,
+    OtherFile,
     Outcome,
     Overlap,
     Rewritten,
@@ -126,7 +127,7 @@ class Workspace:
             if not more:
                 break
             absent |= more
-            self.texts.update(before)
+            self._put_back(before, record.files)
         kept = tuple(self._judged_by_use(result, before, record.files) for result in kept)
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
@@ -135,8 +136,14 @@ class Workspace:
                 self.order.setdefault(file, []).append(record.id)
             self.steps.append((record.id, {file: self.texts[file] for file in files}))
         else:
-            self.texts.update(before)
+            self._put_back(before, record.files)
         return Replayed(kept, made)
+
+    def _put_back(self, before: Mapping[str, str], files: Iterable[str]) -> None:
+        """Take out what a record made in some files."""
+        for file in files:
+            self.texts.pop(file, None)
+        self.texts.update(before)
 
     def _judged_by_use(self, result: EditResult, texts: Mapping[str, str], files: Iterable[str]) -> EditResult:
         text = texts.get(result.edit.file)
@@ -147,6 +154,12 @@ class Workspace:
 
     def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
+        if source is None and isinstance(edit, CreateFile):
+            if edit.file in self.problems:  # Something is there: a file of another encoding, or no text.
+                return OtherFile(1)
+            made = create_file(edit, mark)
+            self.texts[edit.file] = made.source
+            return made
         if source is None:
             return self.problems.get(edit.file, Missing())
         outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
@@ -169,14 +182,21 @@ class Workspace:
             if known is not False:
                 return known
             texts = (self.texts[file] for file in module_files(name) if file in made)
-            return any(binds(text, name.rpartition(".")[2]) for text in texts)
+            # `from verl.flags import log` may be about a module of that package.
+            inner = any(file in made for file in module_files(f"{name}."))
+            return inner or any(binds(text, name.rpartition(".")[2]) for text in texts)
 
-        found = ((edit, absent_import(outcome.source, outcome.lines, has)) for edit, outcome in landed)
+        found = ((edit, absent_import(outcome.source, _new_lines(edit, outcome), has)) for edit, outcome in landed)
         return {edit: absent for edit, absent in found if absent is not None}
 
     def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
         """The outcome with its lines as lines of the file that is there."""
         return on_base(outcome, self.shown.get(file, text), text)
+
+
+def _new_lines(edit: Edit, outcome: Rewritten) -> Iterable[int]:
+    """The lines that an edit has written; `lines` of a file that was made is where it begins."""
+    return range(1, len(outcome.source.splitlines()) + 1) if isinstance(edit, CreateFile) else outcome.lines
 
 
 _matches = lru_cache(maxsize=1024)(matches)
@@ -221,7 +241,7 @@ def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:
             return AnchorAmbiguous(expected, _mapped(lines, base, changed))
         case AnchorMissing(_, _, nearest) if nearest is not None:
             return replace(outcome, nearest=replace(nearest, line=_mapped((nearest.line,), base, changed)[0]))
-        case Overlap(line, _) | Unparseable(line, _):
+        case Overlap(line=line) | OtherFile(line=line) | Unparseable(line=line):
             return replace(outcome, line=_mapped((line,), base, changed)[0])
         case AnchorMissing() | Rewritten():
             return outcome

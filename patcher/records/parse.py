@@ -26,6 +26,7 @@ from patcher.records.rules import (
 from patcher.rewrite import check_code, check_hunk, check_pattern, check_value, metavariables
 from patcher.rewrite.edits import (
     AddArgument,
+    CreateFile,
     Edit,
     Insert,
     MoveImport,
@@ -226,6 +227,10 @@ EDIT = OneOf(
         "diff": Shape(
             ReplaceLines,
             {**_TEXT_PLACE, "hunk": text(check_hunk)},
+        ),
+        "create-file": Shape(
+            CreateFile,
+            {**_TEXT_PLACE, "content": text(blank=True)},
         ),
     },
 )

@@ -84,7 +84,7 @@ def _text(
     if diff and not done.failed:
         for path in done.would_change:
             yield Lines("")
-            yield Diff(unified(path, done.before[path], done.plan.files[path].text))
+            yield Diff(unified(path, done.before[path], done.plan.files[path].text or ""))
     for commit in done.commits:
         yield Lines(f"  {show('committed', tongue)} {commit}")
     if done.failed:

@@ -63,7 +63,7 @@ def preview_report(migration: Migration) -> Iterator[Part]:
     done = payload.result
     for path in done.would_change:
         yield Lines("")
-        yield Diff(unified(path, done.before[path], done.plan.files[path].text))
+        yield Diff(unified(path, done.before[path], done.plan.files[path].text or ""))
     for put in migration.findings.rendered:
         if put.rendered is not None and put.outcome != "unchanged":
             yield Lines("")

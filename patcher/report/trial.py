@@ -11,6 +11,7 @@ from patcher.rewrite.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
     AnchorMissing,
+    OtherFile,
     Outcome,
     Overlap,
     Rewritten,
@@ -51,6 +52,8 @@ def _json(outcome: Outcome) -> dict[str, Any]:
             return {"outcome": "missing", "lines": [nearest.line] if nearest is not None else []}
         case Overlap(line=line):
             return {"outcome": "conflict", "lines": [line]}
+        case OtherFile(line=line):
+            return {"outcome": "other-file", "lines": [line]}
         case Unparseable(line=line):
             return {"outcome": "unparseable", "lines": [line]}
 
@@ -72,6 +75,8 @@ def _said(outcome: Outcome) -> Phrase:
             return phrase(text, expected=expected, found=found, line=nearest.line, text=nearest.text)
         case Overlap(line, other):
             return phrase("line {line} is of {record}", line=line, record=other)
+        case OtherFile(line):
+            return phrase("the file is another one, from line {line} on", line=line)
         case Unparseable(line, message):
             return phrase("line {line}: {why}", line=line, why=message)
 

@@ -13,8 +13,8 @@ from patcher.rewrite.marker import Marker, markers
 from patcher.rewrite.pattern import check_code, check_pattern, check_value, metavariables
 
 if TYPE_CHECKING:
-    from patcher.rewrite.edits import Edit, Mark
-    from patcher.rewrite.outcome import Outcome
+    from patcher.rewrite.edits import CreateFile, Edit, Mark
+    from patcher.rewrite.outcome import Outcome, Rewritten
 
 
 def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
@@ -25,6 +25,13 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
     from patcher.rewrite.engine import rewrite
 
     return rewrite(source, edit, mark, may_touch=may_touch)
+
+
+def create_file(edit: CreateFile, mark: Mark) -> Rewritten:
+    """The outcome of an edit that makes a file, on a tree that has none of its name."""
+    from patcher.rewrite.created import create_file
+
+    return create_file(edit, mark)
 
 
 def matches(source: str, pattern: str) -> tuple[int, ...]:
@@ -61,6 +68,7 @@ __all__ = [
     "check_hunk",
     "check_pattern",
     "check_value",
+    "create_file",
     "forget",
     "markers",
     "markers_of_edit",

@@ -233,7 +233,15 @@ class ReplaceLines(Place):
         return (self.hunk,)
 
 
-TextEdit: TypeAlias = ReplaceLines | SetValue | SetRequirement
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFile(Place):
+    """Make a file that is not there."""
+
+    content: str
+    """The whole text, without a marker; its lines end in a newline alone."""
+
+
+TextEdit: TypeAlias = ReplaceLines | SetValue | SetRequirement | CreateFile
 """Edits of a text of any kind, for which no Python is read."""
 SyntaxEdit: TypeAlias = (
     MoveImport
@@ -274,5 +282,5 @@ def same_change(edit: Edit) -> tuple[str | None, ...] | None:
             return "requirement", name_of(new or old or "")
         case SetDecorator(old=old, new=new) | SetBase(old=old, new=new) | SetParameter(old=old, new=new):
             return type(edit).__name__, old, new
-        case Insert() | ReplaceLines() | ReplaceFunction() | SetEntry():
+        case Insert() | ReplaceLines() | ReplaceFunction() | SetEntry() | CreateFile():
             return None

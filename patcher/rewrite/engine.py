@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from patcher.rewrite.changes import make
+from patcher.rewrite.created import recognise_file
 from patcher.rewrite.edits import (
+    CreateFile,
     Edit,
     Mark,
     ReplaceLines,
@@ -37,6 +39,8 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
 
     `may_touch` names the records whose marked lines may be edited.
     """
+    if isinstance(edit, CreateFile):
+        return recognise_file(source, edit, mark.word)
     if isinstance(edit, ReplaceLines):
         return rewrite_hunk(source, edit, mark, may_touch)
     if isinstance(edit, (SetValue, SetRequirement)):

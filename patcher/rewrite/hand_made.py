@@ -21,7 +21,9 @@ from difflib import SequenceMatcher
 import libcst as cst
 
 from patcher.rewrite.blocks import place
+from patcher.rewrite.created import markers_of_file
 from patcher.rewrite.edits import (
+    CreateFile,
     Edit,
     Insert,
     Mark,
@@ -55,6 +57,8 @@ _ANYWHERE = frozenset({*keyword.kwlist, "self", "cls", "args", "kwargs", "config
 
 def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
+    if isinstance(edit, CreateFile):
+        return markers_of_file(source, edit, word)
     if isinstance(edit, ReplaceLines):
         return markers_of_hunk(source, edit, word)
     if isinstance(edit, (SetValue, SetRequirement)):

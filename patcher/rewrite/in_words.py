@@ -5,6 +5,7 @@ from __future__ import annotations
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import (
     AddArgument,
+    CreateFile,
     Edit,
     Insert,
     MoveImport,
@@ -54,6 +55,8 @@ def _what(edit: Edit) -> Phrase:
             return phrase("put {new} in place of {pattern}", **_codes(new=replacement, pattern=pattern))
         case Insert():
             return _inserted(edit)
+        case CreateFile(content=content):
+            return phrase("make this file, of {count} {count:line|lines}", count=len(content.splitlines()))
         case ReplaceLines(hunk=hunk):
             return _of_lines(hunk)
         case ReplaceFunction(within=name):

@@ -11,6 +11,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.i18n.codec import decode
 from patcher.messages import english
 from patcher.packages.environment import verl_tree
+from patcher.tree.source import sha256_of
 from patcher.worktree.path_guard import FOLDER
 from patcher.worktree.storage import Account
 
@@ -88,7 +89,7 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     odd = {
         path: source
         for path, source in there.items()
-        if source is None or source.sha256 not in (ledger.files[path].patched, ledger.files[path].original)
+        if sha256_of(source) not in (ledger.files[path].patched, ledger.files[path].original)
     }
     if not odd:
         return Replaced()

@@ -26,8 +26,8 @@ from patcher.rewrite.outcome import Unparseable
 from patcher.session.pre_images import Replaced, find_replaced, release_of
 from patcher.session.session import PlanTarget, Session
 from patcher.tree import Ledger, Source
-from patcher.tree.source import Codec, Undecodable, decode, encode
-from patcher.worktree.hashing import digest_of
+from patcher.tree.source import Codec, Undecodable, decode, encode, sha256_of
+from patcher.worktree.hashing import ABSENT, digest_of
 
 Tampering = Literal["refuse", "restore", "merge"]
 
@@ -42,8 +42,8 @@ class TreeSnapshot:
     codecs: Mapping[str, Codec]
     tampered: tuple[str, ...] = ()
     """Files of the ledger that were changed since it was written."""
-    merged: Mapping[str, bytes] = field(default_factory=dict)
-    """For those, in `merge`, what they would be had they never been patched."""
+    merged: Mapping[str, bytes | None] = field(default_factory=dict)
+    """For those, in `merge`, what they would be had they never been patched; None: they would not be there."""
     gone: tuple[str, ...] = ()
     """Files of the ledger that are not there any more, in `merge`."""
     replaced: Replaced = field(default_factory=Replaced)
@@ -56,10 +56,20 @@ class TreeSnapshot:
     @property
     def originals(self) -> dict[str, bytes]:
         """The merged contents by digest: they become pre-images."""
-        return {digest_of(content): content for content in self.merged.values()}
+        return {digest_of(content): content for content in self.merged.values() if content is not None}
 
-    def encode(self, path: str, text: str) -> bytes:
-        return encode(text, self.codecs[path], path)
+    def encode(self, path: str, text: str | None) -> bytes | None:
+        """The bytes of a text, as the file has them; of one that is made, in UTF-8. None stays None: no file."""
+        return None if text is None else encode(text, self.codecs.get(path, Codec()), path)
+
+    def content(self, path: str) -> bytes | None:
+        """The file's bytes as they were read; None where there was none."""
+        source = self.sources.get(path)
+        return None if source is None else source.content
+
+    def sha256(self, path: str) -> str:
+        """The file's digest as it was read; ABSENT where there was none."""
+        return sha256_of(self.sources.get(path))
 
 
 def read_snapshot(
@@ -69,11 +79,12 @@ def read_snapshot(
     *,
     tampering: Tampering = "refuse",
     target: PlanTarget | None = None,
-    pre_images: Mapping[str, bytes] = MappingProxyType({}),
+    pre_images: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> TreeSnapshot:
     """Read `files` and the ledger's files, for a plan for `target` (None: this machine).
 
-    `pre_images` are what files would be without the edits that a hand has made and records are to take over.
+    `pre_images` are what files would be without the edits that a hand has made and records are to take over; None: they
+    would not be there.
 
     An unreadable file becomes a state that says so. What becomes of a file that was changed since it was patched:
     "refuse" says so in its state; "restore" takes its pre-image for a base all the same; "merge" takes the change over
@@ -88,36 +99,37 @@ def read_snapshot(
     gone: list[str] = []
     other = find_replaced(session, ledger)
     whole, ledger = ledger, ledger.without(other.anew)
-    merged = dict(pre_images)
+    merged: dict[str, bytes | None] = dict(pre_images)
     if tampering == "merge":
         merged |= merge_without_records(session, whole, _changed(session, ledger), replaced=other.mixed)
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
+        known = ledger.files.get(path)
         if source is None:
-            lost = path in ledger.files
+            lost = known is not None and known.original != ABSENT
             gone += [path] if lost and tampering == "merge" else []
             states[path] = FileState(path, None, None, lost and tampering != "merge")
             continue
         sources[path] = source
-        known = ledger.files.get(path)
         ours = known is not None and source.sha256 == known.patched
         changed = known is not None and source.sha256 not in (known.patched, known.original)
         if changed:
             tampered.append(path)
         refused = changed and (tampering == "refuse" or (tampering == "restore" and path in other.mixed))
-        base = source
+        original: bytes | None = source.content
         if path in merged:
-            base = replace(source, content=merged[path])
+            original = merged[path]
         elif known is not None and (ours or (changed and tampering == "restore")):
-            base = replace(source, content=session.tree.pre_image(known.original), sha256=known.original)
-        before, now = decode(base), decode(source)
+            original = session.tree.original(known)
+        now = decode(source)
+        before = decode(replace(source, content=original)) if original is not None else None
         if isinstance(before, Undecodable) or isinstance(now, Undecodable):
             bad = now if isinstance(now, Undecodable) else before
             assert isinstance(bad, Undecodable)
             states[path] = FileState(path, None, None, refused, Unparseable(bad.line, bad.message))
             continue
-        codecs[path] = before[1]
-        states[path] = FileState(path, before[0], now[0], refused)
+        codecs[path] = before[1] if before is not None else Codec()
+        states[path] = FileState(path, before[0] if before is not None else None, now[0], refused)
     applied = {
         name: Applied(name, entry.source, entry.versions.get("verl", ""), _files_of(name, ledger))
         for name, entry in ledger.records.items()
@@ -191,13 +203,24 @@ def merge_without_records(
     for path in paths:
         source = session.tree.read(path)
         known = ledger.files[path]
+        original = session.tree.original(known)
+        if original is None:
+            raise TreeError(
+                phrase("{file}: cannot be merged; nothing was written", file=path),
+                cause=phrase(
+                    "{names} has made the whole file, and it was changed since", names=", ".join(known.records)
+                ),
+                advice=phrase(
+                    "Put the change into that record's content, and the file back with uky-patch revert --force."
+                ),
+            )
         if source is None or digest_of(patched.get(path, b"")) != known.patched:
             raise TreeError(
                 phrase("{file}: cannot be merged; nothing was written", file=path),
                 cause=phrase("what the records made of it cannot be made again from its pre-image"),
                 advice=_merge_advice(path in replaced),
             )
-        contents = (source.content, patched[path], session.tree.pre_image(known.original))
+        contents = (source.content, patched[path], original)
         merged[path] = _merge_file(session.tree.root, path, contents, _merge_advice(path in replaced))
     return merged
 
@@ -207,15 +230,16 @@ def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
     texts: dict[str, str] = {}
     codecs: dict[str, Codec] = {}
     for path, known in ledger.files.items():
-        read = decode(Source(path, session.tree.pre_image(known.original), known.original, 0))
-        if not isinstance(read, Undecodable):
+        original = session.tree.original(known)
+        read = decode(Source(path, original, known.original, 0)) if original is not None else None
+        if read is not None and not isinstance(read, Undecodable):
             texts[path], codecs[path] = read
     records = in_order(as_applied(name, entry.source) for name, entry in ledger.records.items())
     workspace = Workspace.of(texts, {}, session.config.marker, session.config.style)
     earlier = predecessors(records)
     for record in records:
         workspace.replay(record, belongs(ledger.records[record.id].versions.get("verl", "")), earlier[record.id])
-    return {path: encode(text, codecs[path], path) for path, text in workspace.texts.items()}
+    return {path: encode(text, codecs.get(path, Codec()), path) for path, text in workspace.texts.items()}
 
 
 def _merge_advice(replaced: bool) -> Phrase:

@@ -21,13 +21,15 @@ from patcher.i18n.codec import decode
 from patcher.remote.agent import frames
 from patcher.remote.agent_program import BOOTSTRAP, files_of, program_of, sources_of
 from patcher.tree import Ledger, Tree
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, dump
 from tests.cluster import made
 from tests.cluster.conftest import bytes_of, plain_tree
 from tests.cluster.processes import marked, wait_for
 
 SERVER = b"# as planned  # Uky[one]\n"
+LOG = "verl/flags/log.py"
+FLAGS = b"# Uky[one]\nx = 1\n"
 PROGRAMS = {name for name in sources_of(files_of(SENT_TO_NODES)) if ".preflight.agent.programs." in name}
 """These run in the Python that trains, and import what they check."""
 
@@ -57,12 +59,19 @@ def look(root: Path | None, *files: str) -> tuple[str, dict[str, Any]]:
 
 
 def commit(root: Path, planned_on: bytes, wait: float = 1.0) -> tuple[str, dict[str, Any]]:
-    """Write SERVER into a tree, as planned on these bytes."""
-    path, before, after = "verl/server.py", digest_of(planned_on), digest_of(SERVER)
-    ledger = Ledger({path: PatchedFile(before, after, ("one",))}, {"one": AppliedRecord("text", {}, "now")})
+    """Write SERVER into a tree, as planned on these bytes, and make LOG."""
+    path, before = "verl/server.py", digest_of(planned_on)
+    files = {
+        path: PatchedFile(before, digest_of(SERVER), ("one",)),
+        LOG: PatchedFile(ABSENT, digest_of(FLAGS), ("one",)),
+    }
+    ledger = Ledger(files, {"one": AppliedRecord("text", {}, "now")})
     args = {
-        "changes": [(path, before, base64.b64encode(SERVER).decode())],
-        "planned_on": {path: before, "verl/none.py": ""},
+        "changes": [
+            (path, before, base64.b64encode(SERVER).decode()),
+            (LOG, ABSENT, base64.b64encode(FLAGS).decode()),
+        ],
+        "planned_on": {path: before, LOG: ABSENT, "verl/none.py": ABSENT},
         "ledger_before": digest_of(dump(Ledger())),
         "ledger": dump(ledger).decode(),
         "originals": {},
@@ -126,8 +135,10 @@ def test_the_texts_of_files_come_in_their_order_and_one_that_is_gone_is_told(the
 def test_a_commit_writes_the_files_the_ledger_and_the_pre_images(there: Path) -> None:
     before = (there / "verl/server.py").read_bytes()
     (message,) = replies(commit(there, before))
-    assert message["result"] == {"written": ["verl/server.py"]}
+    assert message["result"] == {"written": ["verl/server.py", LOG]}
     assert (there / "verl/server.py").read_bytes() == SERVER
+    assert (there / LOG).read_bytes() == FLAGS
+    assert Tree.open(there).ledger().files[LOG].folders == ("verl/flags",)
     assert (there / ".uky-patch/originals" / digest_of(before)).read_bytes() == before
     assert set(Tree.open(there).ledger().records) == {"one"}
 
@@ -148,7 +159,27 @@ def test_a_second_commit_of_one_plan_finds_another_ledger(there: Path) -> None:
     """Two nodes that were not known to share their tree."""
     planned = commit(there, (there / "verl/server.py").read_bytes())
     _, second = replies(planned, planned)
-    assert second["result"] == {"changed": ["verl/server.py", ".uky-patch/ledger.json"]}
+    assert second["result"] == {"changed": ["verl/server.py", LOG, ".uky-patch/ledger.json"]}
+
+
+def test_a_commit_takes_a_file_out_that_a_record_has_made(there: Path) -> None:
+    before = (there / "verl/server.py").read_bytes()
+    replies(commit(there, before))
+    known = dump(Tree.open(there).ledger())
+    args = {
+        "changes": [
+            ("verl/server.py", digest_of(SERVER), base64.b64encode(before).decode()),
+            (LOG, digest_of(FLAGS), None),
+        ],
+        "planned_on": {LOG: digest_of(FLAGS)},
+        "ledger_before": digest_of(known),
+        "ledger": dump(Ledger()).decode(),
+    }
+    verb, others = commit(there, before)
+    (message,) = replies((verb, {**others, **args}))
+    assert message["result"] == {"written": ["verl/server.py", LOG]}
+    assert not (there / "verl/flags").exists()
+    assert (there / "verl/server.py").read_bytes() == before
 
 
 def test_a_tree_that_another_run_holds_or_somebody_works_on_is_refused(there: Path) -> None:

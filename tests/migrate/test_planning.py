@@ -153,6 +153,50 @@ def test_status_and_revert_work_on_what_arrived(toy: Fork, monkeypatch: pytest.M
     assert (toy.target / TOY).read_text() == BEFORE
 
 
+FLAGS = "verl/flags/log.py"
+
+
+def making(fork: Fork, name: str, when: str) -> None:
+    """A record that makes a file."""
+    text = record(name, when).partition("[[edit]]")[0]
+    edit = f'[[edit]]\nfile = "{FLAGS}"\nkind = "create-file"\ncontent = "x = 1\\n"\n'
+    (fork.patches / f"{name}.toml").write_text(text + edit)
+
+
+def test_a_file_that_a_record_makes_arrives_and_a_revert_there_takes_it_out(
+    toy: Fork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making(toy, "toy-new-there", 'numpy = ">=2"')
+    cargo = toy.move()
+    assert kinds(cargo)["toy-new-there"] == "applied"
+    assert not (toy.root / FLAGS).exists()
+    assert (toy.target / FLAGS).read_text() == "# Uky[toy-new-there]\nx = 1\n"
+    monkeypatch.setenv("VIRTUAL_ENV", str(toy.there.prefix))
+    there = toy.session(toy.target)
+    assert {one.id: one.kind for one in records_status(there).outcomes}["toy-new-there"] == "applied"
+    revert(there, frozenset(), dry_run=False)
+    assert not (toy.target / "verl/flags").exists()
+    assert (toy.target / TOY).read_text() == BEFORE
+
+
+def test_a_file_that_a_record_has_made_for_here_alone_is_not_sent(toy: Fork) -> None:
+    making(toy, "toy-new-here", 'numpy = "<2"')
+    apply(toy.session(), Order(toy.session().request()))
+    assert (toy.root / FLAGS).exists()
+    cargo = toy.move()
+    assert kinds(cargo)["toy-new-here"] == "not-needed"
+    assert FLAGS not in cargo.items
+    assert not (toy.target / FLAGS).exists()
+
+
+def test_a_file_that_a_record_has_made_here_and_git_ignores_arrives_too(toy: Fork) -> None:
+    making(toy, "toy-new-both", 'numpy = ">=1"')
+    write(toy.root, {".gitignore": "flags/\n"})
+    apply(toy.session(), Order(toy.session().request(), allow_dirty=True))
+    toy.move()
+    assert (toy.target / FLAGS).read_text() == (toy.root / FLAGS).read_text()
+
+
 def test_a_second_run_has_the_same_cargo_to_the_byte(toy: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
     toy.move()
     monkeypatch.setattr("patcher.migrate.payload.now", lambda: "2030-01-01T00:00:00+00:00")

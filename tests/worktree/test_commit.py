@@ -11,7 +11,7 @@ import pytest
 
 from patcher.messages import Refusal
 from patcher.remote import agent_program
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, Ledger, PatchedFile, dump
 from patcher.worktree.storage import Storage, account
 from patcher.worktree.transaction import Change, commit
@@ -63,19 +63,77 @@ def test_nothing_is_written_where_a_file_or_the_ledger_is_not_what_was_planned_o
     assert contents(root) == [NEW, NEW]
 
 
+MADE = "verl/added/deeper/three.py"
+
+
+def making(content: bytes) -> tuple[Change, PatchedFile]:
+    change = Change(MADE, ABSENT, content)
+    return change, PatchedFile(ABSENT, change.sha256, ("toy",))
+
+
+def test_a_file_is_made_and_removed_with_its_folders(root: Path) -> None:
+    change, entry = making(NEW)
+    ledger = Ledger({**LEDGER.files, MADE: entry}, LEDGER.records)
+    assert commit(str(root), "apply", [*CHANGES, change], ledger, expect_ledger=None) == (*PATHS, MADE)
+    assert (root / MADE).read_bytes() == NEW
+    found = account(Storage(root)).ledger
+    assert found.files[MADE].folders == ("verl/added", "verl/added/deeper")
+    (root / "verl/added/__pycache__").mkdir()
+    gone = Change(MADE, digest_of(NEW), None)
+    commit(str(root), "revert", [gone], found.without([MADE]), expect_ledger=digest_of(dump(found)))
+    assert not (root / "verl/added").exists()
+    assert contents(root) == [NEW, NEW]
+
+
+def test_a_folder_that_was_there_or_has_something_else_in_it_stays(root: Path) -> None:
+    (root / "verl/added").mkdir()
+    change, entry = making(NEW)
+    ledger = Ledger({MADE: entry}, LEDGER.records)
+    commit(str(root), "apply", [change], ledger, expect_ledger=None)
+    (root / "verl/added/deeper/theirs.py").write_bytes(b"theirs\n")
+    found = account(Storage(root)).ledger
+    gone = [Change(MADE, digest_of(NEW), None)]
+    commit(str(root), "revert", gone, Ledger(), expect_ledger=digest_of(dump(found)))
+    assert [path.name for path in (root / "verl/added/deeper").iterdir()] == ["theirs.py"]
+    (root / "verl/added/deeper/theirs.py").unlink()
+    (root / "verl/added/deeper").rmdir()
+    commit(str(root), "apply", [change], ledger, expect_ledger=None)
+    found = account(Storage(root)).ledger
+    commit(str(root), "revert", gone, Ledger(), expect_ledger=digest_of(dump(found)))
+    assert [*(root / "verl/added").iterdir()] == []
+
+
+def test_a_file_that_came_meanwhile_or_a_file_in_the_place_of_a_folder_is_not_replaced(root: Path) -> None:
+    change, entry = making(NEW)
+    ledger = Ledger({MADE: entry}, LEDGER.records)
+    (root / MADE).parent.mkdir(parents=True)
+    (root / MADE).write_bytes(b"theirs\n")
+    with pytest.raises(Refusal) as caught:
+        commit(str(root), "apply", [change], ledger, expect_ledger=None)
+    assert caught.value.kind == "changed"
+    (root / MADE).unlink()
+    (root / MADE).parent.rmdir()
+    (root / MADE).parent.write_bytes(b"a file\n")
+    with pytest.raises(Refusal) as caught:
+        commit(str(root), "apply", [change], ledger, expect_ledger=None)
+    assert (caught.value.kind, (root / MADE).parent.read_bytes()) == ("path", b"a file\n")
+    assert not (root / ".uky-patch").exists()
+
+
 PROGRAM = """
 import json, sys
 from importlib.machinery import ModuleSpec
 SOURCES, PACKAGES = json.load(open(sys.argv[1]))
 {finder}
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, Ledger, PatchedFile, dump
 from patcher.worktree.transaction import Change, commit
-files = {{"verl/one.py": PatchedFile(digest_of(b"1"), digest_of(b"2"), ("toy",))}}
+made = PatchedFile(ABSENT, digest_of(b"3"), ("toy",), folders=("verl/new",))
+files = {{"verl/one.py": PatchedFile(digest_of(b"1"), digest_of(b"2"), ("toy",)), "verl/new/two.py": made}}
 ledger = Ledger(files, {{"toy": AppliedRecord("t")}})
-change = [Change("verl/one.py", digest_of(b"1"), b"2")]
+change = [Change("verl/one.py", digest_of(b"1"), b"2"), Change("verl/new/two.py", ABSENT, b"3")]
 print(commit(sys.argv[2], "apply", change, ledger, expect_ledger=None))
-back = [Change("verl/one.py", digest_of(b"2"), b"1")]
+back = [Change("verl/one.py", digest_of(b"2"), b"1"), Change("verl/new/two.py", digest_of(b"3"), None)]
 print(commit(sys.argv[2], "revert", back, Ledger(), expect_ledger=digest_of(dump(ledger))))
 """
 
@@ -98,5 +156,6 @@ def test_it_runs_from_the_sources_that_are_sent_to_a_host(root: Path, other_pyth
         str(root),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("('verl/one.py',)\n" * 2, "")
+    assert (done.stdout, done.stderr) == ("('verl/one.py', 'verl/new/two.py')\n" * 2, "")
     assert (root / PATHS[0]).read_bytes() == b"1"
+    assert not (root / "verl/new").exists()

@@ -32,7 +32,7 @@ from patcher.remote.agent.serving import Request, Server
 from patcher.remote.agent.variables import shown
 from patcher.worktree import disk, verl_tree
 from patcher.worktree.files import lies_in
-from patcher.worktree.hashing import digest_of, digests
+from patcher.worktree.hashing import ABSENT, digest_of, digests
 from patcher.worktree.ledger import Ledger, dump, parse
 from patcher.worktree.os_errors import refused
 from patcher.worktree.path_guard import FOLDER, resolve
@@ -190,7 +190,7 @@ def _odd(root: Path, ledger: Ledger) -> dict[str, Content]:
     return {
         path: source
         for path, source in found.items()
-        if source is None or digest_of(source[0]) not in (ledger.files[path].patched, ledger.files[path].original)
+        if _digest_of(source) not in (ledger.files[path].patched, ledger.files[path].original)
     }
 
 
@@ -232,18 +232,21 @@ def _text(root: Path, path: str) -> bytes | None:
 def commit(request: Request, refuse_foreign: RefuseForeign) -> dict[str, Any]:
     """Write what was planned for the tree at `root`, in one transaction under its lock: all of it or nothing.
 
-    `planned_on` holds the digest of each file that the plan was made from ("" where there was none), `ledger_before`
-    that of the ledger. Answers `changed` with the names of what is another now, and has written nothing then; else
-    `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and `originals` are. `release` is a ledger,
-    and the release that its pre-images are of, to be kept before.
+    `planned_on` holds the digest of each file that the plan was made from (ABSENT where there was none),
+    `ledger_before` that of the ledger. Answers `changed` with the names of what is another now, and has written nothing
+    then; else `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and `originals` are. `release` is
+    a ledger, and the release that its pre-images are of, to be kept before.
     """
     args = request.args
     root = verl_tree.root_of(Path(args["root"]))
     _search_only_outside(root)
     storage = Storage(root)
-    changes = [Change(path, expected, base64.b64decode(content)) for path, expected, content in args["changes"]]
+    changes = [
+        Change(path, expected, None if content is None else base64.b64decode(content))
+        for path, expected, content in args["changes"]
+    ]
     with transaction(storage, "apply", wait=args["wait"], on_wait=lambda _: None) as under_way:
-        changed = [path for path, expected in args["planned_on"].items() if _digest(root, path) != expected]
+        changed = [path for path, expected in args["planned_on"].items() if _digest_of(_read(root, path)) != expected]
         if digest_of(dump(under_way.ledger)) != args["ledger_before"]:
             changed.append(f"{FOLDER}/ledger.json")
         if changed:
@@ -266,9 +269,8 @@ def _search_only_outside(root: Path) -> None:
     os.environ["PATH"] = os.pathsep.join(kept)
 
 
-def _digest(root: Path, path: str) -> str:
-    source = _read(root, path)
-    return digest_of(source[0]) if source is not None else ""
+def _digest_of(source: Content) -> str:
+    return digest_of(source[0]) if source is not None else ABSENT
 
 
 def _read(root: Path, path: str) -> Content:
