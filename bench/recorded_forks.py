@@ -1,7 +1,7 @@
 """What `record` makes of public forks, each against the commit at which it left upstream: a table of docs/recording.md.
 
-`again`: of the files that records are for, those that `apply` of all records makes the fork's again in a clone of the
-base that has the fork's own new modules. Where a change of the file was refused, it cannot.
+`again`: of the files that records are for, the fork's own new ones among them, those that `apply` of all records makes
+the fork's again in a clone of the base. Where a change of the file was refused, it cannot.
 
     python -m bench.recorded_forks UPSTREAM FORK…
 
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.trees import UKY_PATCH
-from patcher.recording.texts import same, without_ids, without_markers
+from patcher.recording.texts import same, without_ids
+from patcher.rewrite.marker import without_markers
 
 _INTO = "uky-records"
 _ASSUMED = ("--assume", "vllm==0.12.0")
@@ -41,9 +42,9 @@ def row(name: str, base: str, date: str, answer: dict[str, Any]) -> str:
     edits = sum(one["edits"] for one in answer["records"])
     lines = sum(one["lines"] for one in answer["records"])
     comments = sum(one["lines"] for one in answer["records"] if "comments alone" in one["why"])
-    new = sum("own" in one["why"] for one in answer["left"])
-    cells = (name, base[:9], date, answer["files"], len(answer["records"]), edits - lines, lines, comments)
-    return "| " + " | ".join(str(cell) for cell in (*cells, len(answer["left"]) - new, new)) + " |"
+    new = sum(len(one["created"]) for one in answer["records"])
+    cells = (name, base[:9], date, answer["files"], len(answer["records"]), edits - lines - new, lines, comments)
+    return "| " + " | ".join(str(cell) for cell in (*cells, len(answer["left"]), new)) + " |"
 
 
 def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
@@ -53,19 +54,21 @@ def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
         tree = Path(folder) / "base"
         _git(clone, "clone", "--quiet", str(clone), str(tree))
         _git(tree, "checkout", "--quiet", base)
-        for new in _git(clone, "diff", "--name-only", "--diff-filter=A", base, "HEAD", "--", "*.py"):
-            (tree / new).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(clone / new, tree / new)
         shutil.copytree(clone / _INTO, tree / _INTO)
         (tree / "uky-patch.toml").write_text(f'patches = ["{_INTO}"]\nstyle = "clean"\n')
         names = [one["id"] for one in answer["records"]]
         command = [UKY_PATCH, "--root", str(tree), *_ASSUMED, "apply", "--allow-dirty", *names]
         subprocess.run(command, check=False, capture_output=True)
-        texts = {file: (without_ids((tree / file).read_text(), "Uky"), (clone / file).read_text()) for file in files}
+        texts = {file: (without_ids(_text(tree / file), "Uky"), _text(clone / file)) for file in files}
     equal = sum(
         same(made, without_markers(text, "Uky"), is_python=file.endswith(".py")) for file, (made, text) in texts.items()
     )
     return f"{equal} of {len(files)}"
+
+
+def _text(place: Path) -> str:
+    """A file's text; "" where a record has not made it."""
+    return place.read_text(encoding="utf-8") if place.exists() else ""
 
 
 def main() -> None:
@@ -77,7 +80,7 @@ def main() -> None:
         if base is None or not _git(clone, "diff", "--name-only", base, "HEAD"):
             continue
         arguments = ["--root", str(clone), *_ASSUMED, "--format", "json"]
-        command = [UKY_PATCH, *arguments, "record", "--from", base, "--yes", "--into", _INTO]
+        command = [UKY_PATCH, *arguments, "record", "--new", "--from", base, "--yes", "--into", _INTO]
         start = time.perf_counter()
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         took = time.perf_counter() - start

@@ -9,7 +9,7 @@ import click
 from patcher.cli.completing import host_names
 from patcher.cli.help import Command
 from patcher.cli.hosts import near_options, ordered_host
-from patcher.cli.options import with_session
+from patcher.cli.options import NEW_THERE, new_files, with_session
 from patcher.errors import ExitCode
 from patcher.session.session import Session
 
@@ -18,7 +18,7 @@ from patcher.session.session import Session
 @click.argument("name", metavar="HOST", shell_complete=host_names)
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @near_options
-@click.option("--new", is_flag=True, help="Also files that are new there and that git does not ignore here.")
+@new_files(NEW_THERE)
 @with_session
 def command(session: Session, /, name: str, paths: tuple[str, ...], new: bool, **given: Any) -> int:
     """Show what was edited in the tree on HOST since a migration brought it there. Reads only.

@@ -15,6 +15,7 @@ from patcher.session.session import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class GivenPath(click.Path):
@@ -70,6 +71,15 @@ def with_session(function: Callable[Concatenate[Session, P], T]) -> Callable[P, 
         return function(session, *args, **values)
 
     return shared(inner)
+
+
+def new_files(text: str) -> Callable[[F], F]:
+    """The option by which files count that were added; `text` says which these are."""
+    return click.option("--new", is_flag=True, help=text)
+
+
+NEW_THERE = "Also files that are new there and that git does not ignore here."
+"""Of a command about a host."""
 
 
 def _name(param: click.Parameter | None) -> str:

@@ -11,7 +11,7 @@ import click
 from patcher.cli.completing import host_names
 from patcher.cli.help import Command
 from patcher.cli.hosts import near_options, ordered_host
-from patcher.cli.options import GivenPath, with_session
+from patcher.cli.options import NEW_THERE, GivenPath, new_files, with_session
 from patcher.errors import ExitCode, UsageError
 from patcher.i18n import phrase
 from patcher.session.session import Session
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="HOST", shell_complete=host_names)
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @near_options
-@click.option("--new", is_flag=True, help="Also files that are new there and that git does not ignore here.")
+@new_files(NEW_THERE)
 @click.option("--diff", "show", is_flag=True, help="Show what would change here, and write nothing.")
 @click.option(
     "--into", metavar="DIR", type=GivenPath(file_okay=False), help="Write the host's versions into DIR instead."

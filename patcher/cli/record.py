@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from patcher.cli.help import Command
-from patcher.cli.options import GivenPath, with_session
+from patcher.cli.options import GivenPath, new_files, with_session
 from patcher.errors import ExitCode, UsageError
 from patcher.i18n import language, phrase, show
 from patcher.session.session import Session
@@ -47,6 +47,7 @@ def writing_options(command: F) -> F:
     metavar="PKG==VERSION",
     help="A release that check is asked about: what each edit repairs, and since when, goes into its record.",
 )
+@new_files("Also the files that the fork has added and git does not ignore: a record makes each of them.")
 @writing_options
 @with_session
 def command(
@@ -54,6 +55,7 @@ def command(
     files: tuple[str, ...],
     base: str,
     against: tuple[str, ...],
+    new: bool,
     into: Path | None,
     dry_run: bool,
     diff: bool,
@@ -78,7 +80,7 @@ def command(
     def tell(done: int, total: int) -> None:
         progress(phrase("comparing: {done} of {total} {total:file|files}", done=done, total=total))
 
-    found = propose(session, find_base(session, base), only=only, against=against, tell=tell)
+    found = propose(session, find_base(session, base, new=new), only=only, against=against, new=new, tell=tell)
     progress("")
     if not dry_run and not yes and is_asked(session):
         found = asked(session, found)

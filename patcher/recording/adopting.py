@@ -18,8 +18,9 @@ from patcher.patching.result import ApplyResult
 from patcher.patching.status import records_status
 from patcher.recording.base import UPSTREAM, Base, find_base
 from patcher.recording.known import with_all
-from patcher.recording.texts import same, split_whole, with_blank_lines_of, without_markers
+from patcher.recording.texts import same, with_blank_lines_of
 from patcher.records.model import Record
+from patcher.rewrite.marker import split_whole, without_markers
 from patcher.rewrite.merging import three_way
 from patcher.tree.source import Codec, Source, Undecodable, decode, encode
 
@@ -100,18 +101,22 @@ def _base(session: Session, named: str | None, files: Collection[str]) -> Base:
 def _texts(
     session: Session, base: Base, files: Collection[str]
 ) -> tuple[dict[str, str], dict[str, str], dict[str, Codec]]:
-    """The files before the edits and now, without markers, and how they are encoded."""
+    """The files before the edits and now, without markers, and how they are encoded.
+
+    One that was not there before the edits is among those that are there now alone.
+    """
     before: dict[str, str] = {}
     after: dict[str, str] = {}
     codecs: dict[str, Codec] = {}
     word = session.config.marker
     for path in sorted(files & base.after.keys()):
         old, new = base.before[path], base.after[path]
-        if old is None or new is None:
+        if new is None:
             continue
-        one, two = decode(Source(path, old, "", 0)), decode(Source(path, new, "", 0))
+        one, two = decode(Source(path, old or b"", "", 0)), decode(Source(path, new, "", 0))
         if not isinstance(one, Undecodable) and not isinstance(two, Undecodable):
-            before[path], after[path] = (without_markers(found[0], word) for found in (one, two))
+            before |= {path: without_markers(one[0], word)} if old is not None else {}
+            after[path] = without_markers(two[0], word)
             codecs[path] = two[1]
     return before, after, codecs
 
@@ -125,11 +130,11 @@ def _separable(
     texts = dict(before)
     for record in records:
         made = with_all([record], texts, base.verl)
-        changed = [file for file in made if made[file] != texts[file]]
+        changed = [file for file in made if made[file] != texts.get(file)]
         if not changed:
             why = phrase("compared with {base} its files are the same, or it finds no place there", base=base.name)
             refused.append((record.id, why))
-        elif any(_merged(made[file], after[file], texts[file]) is None for file in changed):
+        elif not all(_is_apart(made[file], after.get(file), texts.get(file)) for file in changed):
             refused.append(
                 (record.id, phrase("its lines stand there in another form, or changed together with others"))
             )
@@ -145,11 +150,12 @@ def _pre_images(
     after: Mapping[str, str],
     codecs: Mapping[str, Codec],
     base: Base,
-) -> dict[str, bytes]:
-    """What the files would be without the records' edits.
+) -> dict[str, bytes | None]:
+    """What the files would be without the records' edits; None of one that would not be there.
 
     Raises TreeError where the records do not make of it what is there now."""
     made = with_all(records, before, base.verl)
+    contents: dict[str, bytes | None] = dict.fromkeys(made.keys() - before.keys())
     found: dict[str, str] = {}
     for file in before:
         if made[file] != before[file]:
@@ -164,12 +170,18 @@ def _pre_images(
                 cause=phrase("what the records make of it is not what is there"),
                 advice=phrase("Record what differs first: uky-patch record."),
             )
-    contents: dict[str, bytes] = {}
     for file, text in found.items():
         original = base.before[file]
         whole = text == before[file] and original is not None
         contents[file] = original if whole and original is not None else encode(text, codecs[file], file)
     return contents
+
+
+def _is_apart(made: str, after: str | None, before: str | None) -> bool:
+    """Whether what a record made can be taken out of the fork's file. A file that it has made goes as a whole."""
+    if after is None or before is None:
+        return after is not None and same(made, after, is_python=False)
+    return _merged(made, after, before) is not None
 
 
 def _merged(made: str, after: str, before: str) -> str | None:

@@ -9,6 +9,7 @@ this tree's files     ─┘         └▶ told, where it finds no place
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,10 +25,10 @@ from patcher.git.checkout import Checkout, checkout
 from patcher.git.history import changed_files, commit_of, contents
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.recording.base import Base, Fix, content_without_records
-from patcher.recording.porting import Ported, bound, port
+from patcher.recording.porting import Ported, bound, missing, port
 from patcher.recording.proposal import Left, Proposal
 from patcher.recording.recording import propose
-from patcher.recording.texts import split
+from patcher.rewrite.marker import split
 from patcher.session.pre_images import release_of
 from patcher.tree.source import Source, Undecodable, decode
 from patcher.worktree import verl_tree
@@ -81,13 +82,13 @@ def backport(session: Session, named: Sequence[str], clone: Path | None, against
             step.ported = step.all_there()
             continue
         # A name that it brings to another module counts as there at first, and then only if it was brought here.
-        hoped, _ = step.carried(tree, texts, {path: after for path, (_, after) in step.both.items()})
+        hoped, _ = step.carried(tree, texts, step.texts_after)
         texts, step.ported = step.carried(tree, texts, texts | hoped)
     last = steps[-1]
     base = Base(
         phrase("{commit}", commit=last.until[:9]),
         verl,
-        {path: (tree.text(path) or "").encode() for path in texts},
+        {path: _bytes(tree.text(path)) for path in texts},
         {path: text.encode() for path, text in texts.items()},
         last.subject,
         last.fix,
@@ -95,12 +96,13 @@ def backport(session: Session, named: Sequence[str], clone: Path | None, against
     vllm = session.versions.get("vllm")
     unjudged: Phrase | Phrases | str | None = None
     try:
-        proposal = propose(session, base, against=against or ((f"vllm=={vllm}",) if vllm is not None else ()))
+        asked = against or ((f"vllm=={vllm}",) if vllm is not None else ())
+        proposal = propose(session, base, against=asked, new=True)
     except ReleaseError as error:
         if against:
             raise
         unjudged = message_of(error)
-        proposal = propose(session, base)
+        proposal = propose(session, base, new=True)
     left = [one for step in steps for one in step.left(tree)]
     return Backport(
         replace(proposal, left=(*left, *proposal.left)),
@@ -150,6 +152,11 @@ class _Step:
         """How many commits it has below it: fewer than any that builds on it."""
         self.subject = _NUMBER.sub("", subjects[0]) if subjects else ""
 
+    @property
+    def texts_after(self) -> Mapping[str, str]:
+        """Upstream's texts of the files that it changes or adds."""
+        return {path: text for path, text in self._after.items() if path in self.both or self._wanted[path] == "A"}
+
     def all_there(self) -> dict[str, tuple[Ported, ...]]:
         """Of one that the tree's history has: later commits may have written it anew, so no lines are compared."""
         return {path: (Ported(1, "there", path),) for path in self.both}
@@ -165,6 +172,8 @@ class _Step:
         ported: dict[str, tuple[Ported, ...]] = {}
         for path, (before, after) in self.both.items():
             here = {place: current.get(place, text) for place, text in tree.places(path, before).items()}
+            if not here and path in current:  # A commit before this one has added it.
+                here = {path: current[path]}
             if not here:
                 ported[path] = (Ported(1, "left", path, phrase("this tree has no such file")),)
                 continue
@@ -172,15 +181,27 @@ class _Step:
             ported[path] = tuple(changes)
             if any(one.fate == "carried" for one in changes):
                 current[file] = text
+        for path in self._added(tree):
+            lacking = missing("", self._after[path], offers) if path.endswith(".py") else set[str]()
+            if lacking:
+                why = phrase("it uses {name}, which is not here", name=", ".join(sorted(lacking)))
+                ported[path] = (Ported(1, "left", path, why),)
+            else:
+                current[path] = self._after[path]
+                ported[path] = (Ported(1, "carried", path),)
         return current, ported
+
+    def _added(self, tree: _TreeTexts) -> list[str]:
+        """The files that it adds and this tree does not have."""
+        new = (path for path, status in self._wanted.items() if status == "A" and path in self._after)
+        return [path for path in new if not tree.has(path)]
 
     def left(self, tree: _TreeTexts) -> Iterator[Left]:
         """What of it is not here now."""
         for path, status in self._wanted.items():
-            if status == "A" and tree.text(path) is None:
-                why = phrase("a new file, which no record can say: copy it from {name}", name=self.until[:9])
-                yield Left(path, 0, why)
-            elif status == "A" and tree.text(path) != self._after.get(path):
+            if status == "A" and path not in self._after:
+                yield Left(path, 0, phrase("a new file that is no text: copy it from {name}", name=self.until[:9]))
+            elif status == "A" and tree.has(path) and tree.text(path) != self._after[path]:
                 yield Left(path, 0, phrase("a new file there, and here another one has its name"))
             elif status == "D" and tree.text(path) is not None:
                 yield Left(path, 0, phrase("verl has taken this file away"))
@@ -245,6 +266,10 @@ class _TreeTexts:
             self._texts[path] = _texts({path: content}).get(path) if content is not None else None
         return self._texts[path]
 
+    def has(self, path: str) -> bool:
+        """Whether there is a file of that path, a text or not."""
+        return self.text(path) is not None or os.path.lexists(self._session.tree.root / path)
+
     def places(self, path: str, before: str) -> dict[str, str]:
         """The file of that path, or else those of its name that bind most of the names that it binds."""
         text = self.text(path)
@@ -262,12 +287,18 @@ class _TreeTexts:
         """Whether a module of verl's has a name; of other packages check knows it."""
         if module.split(".")[0] != self._package:
             return True
+        if f"{module}.{name}" in made:
+            return True
         path = module.replace(".", "/")
         inner = f"{path}/{name}"
         if any(other.startswith((f"{inner}.py", f"{inner}/")) for other in self._paths):
             return True
         texts = [made.get(module), self.text(f"{path}.py"), self.text(f"{path}/__init__.py")]
         return any({name, "*", "__getattr__"} & bound(text) for text in texts if text is not None)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
 
 
 def _module(path: str) -> str:

@@ -15,6 +15,7 @@ from patcher.git.history import changed_files, commit_of, contents, upstream_com
 from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import versions, wheel
 from patcher.packages.releases.fetch import nearest_versions
+from patcher.patching import change_record
 from patcher.session.pre_images import release_of
 from patcher.session.snapshot import merge_without_records
 from patcher.terminal.progress import progress
@@ -61,8 +62,10 @@ class Base:
     """Why files cannot be read: a symlink that leads out of the tree, a folder in the place of a file."""
 
 
-def find_base(session: Session, named: str) -> Base:
+def find_base(session: Session, named: str, *, new: bool = False) -> Base:
     """`named`: a commit, a range `A..B`, `verl==VERSION`, or `upstream`, which is found.
+
+    `new`: the fork's own new files count whatever they are called; else only code, scripts and settings do.
 
     Raises:
         UsageError: there is no such commit or release, or no checkout to find it in.
@@ -71,12 +74,13 @@ def find_base(session: Session, named: str) -> Base:
     """
     place = checkout(session.tree.root)
     if named.startswith("verl=="):
-        return _of_release(session, named.removeprefix("verl=="))
+        return _of_release(session, named.removeprefix("verl=="), new=new)
     if named == UPSTREAM:
         found = upstream_commit(place) if place is not None else None
         if place is None or found is None:
-            return _of_release(session, closest_release(session))
-        return _of_commit(session, place, found[0], phrase("{name} ({commit})", name=found[1], commit=found[0][:9]))
+            return _of_release(session, closest_release(session), new=new)
+        name = phrase("{name} ({commit})", name=found[1], commit=found[0][:9])
+        return _of_commit(session, place, found[0], name, new=new)
     if place is None:
         raise UsageError(
             phrase("{root} is no git checkout, so that it has no commit to compare with", root=session.tree.root),
@@ -84,20 +88,20 @@ def find_base(session: Session, named: str) -> Base:
         )
     first, separator, last = named.partition("..")
     if separator:
-        return _of_range(session, place, first, last.removeprefix(".") or "HEAD")
+        return _of_range(session, place, first, last.removeprefix(".") or "HEAD", new=new)
     commit = commit_of(place, named)
-    return _of_commit(session, place, commit, phrase("{name} ({commit})", name=named, commit=commit[:9]))
+    return _of_commit(session, place, commit, phrase("{name} ({commit})", name=named, commit=commit[:9]), new=new)
 
 
-def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase) -> Base:
-    paths = {path: status for path, status in changed_files(place, commit).items() if _is_wanted(path, session)}
+def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase, *, new: bool) -> Base:
+    paths = _wanted(changed_files(place, commit), session, new=new)
     before = contents(place, commit, (path for path, status in paths.items() if status != "A"))
     return _without_records(session, name, {path: before.get(path) for path in paths})
 
 
-def _of_range(session: Session, place: Checkout, first: str, last: str) -> Base:
+def _of_range(session: Session, place: Checkout, first: str, last: str, *, new: bool) -> Base:
     since, until = commit_of(place, first), commit_of(place, last)
-    paths = {path: status for path, status in changed_files(place, since, until).items() if _is_wanted(path, session)}
+    paths = _wanted(changed_files(place, since, until), session, new=new)
     before, after = contents(place, since, paths), contents(place, until, paths)
     log = place.git.run("log", "--format=%s", "--no-show-signature", f"{since}..{until}").decode("utf-8", "replace")
     subjects = log.splitlines()
@@ -110,15 +114,15 @@ def _of_range(session: Session, place: Checkout, first: str, last: str) -> Base:
     )
 
 
-def _of_release(session: Session, version: str) -> Base:
+def _of_release(session: Session, version: str, *, new: bool) -> Base:
     """Against a release of verl: the package alone is in it, and nothing that lies beside it."""
     folder = wheel("verl", version, progress=progress)
     root = session.tree.root
     before: dict[str, bytes | None] = {}
     for path in sorted({*package_files(root), *package_files(folder)}):
-        if not _is_wanted(path, session):
-            continue
         there = _content(folder, path)
+        if not _is_wanted(path, session, any_name=new and there is None):
+            continue
         with suppress(OSError, ValueError):  # Then the file is told as one that cannot be read.
             if _content(root, path) == there:
                 continue
@@ -161,7 +165,7 @@ def _without_records(session: Session, name: Phrase, before: Mapping[str, bytes 
             continue
         known = ledger.files.get(path)
         if known is not None and found is not None and content is not None and digest_of(content) == known.patched:
-            content = session.tree.pre_image(known.original)
+            content = session.tree.original(known)
         if found != content:
             kept[path], after[path] = content, found
     return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)
@@ -170,23 +174,38 @@ def _without_records(session: Session, name: Phrase, before: Mapping[str, bytes 
 def content_without_records(session: Session, ledger: Ledger, path: str) -> bytes | None:
     """A file as it would be had uky-patch made nothing in it; None where there is none.
 
-    Raises OSError, or ValueError for a path that leads out of the tree.
+    Raises OSError, or ValueError for a path that leads out of the tree, and for a file that a record has made and a
+    hand has changed since.
     """
     found = _content(session.tree.root, path)
     known = ledger.files.get(path)
     if known is None or found is None or digest_of(found) == known.original:
         return found
+    original = session.tree.original(known)
     if digest_of(found) == known.patched:
-        return session.tree.pre_image(known.original)
+        return original
+    if original is None:
+        text = "the record {id} has made it, and it was changed since: put the change into that record"
+        raise ValueError(phrase(text, id=known.records[0]))
     return merge_without_records(session, ledger, (path,))[path]
 
 
-def _is_wanted(path: str, session: Session) -> bool:
-    """Whether a path is one of code, a script or settings, and none of the tool's own, such as a record."""
+def _wanted(paths: Mapping[str, str], session: Session, *, new: bool) -> dict[str, str]:
+    """The files that are compared, of those that differ; `A` is one that was added."""
+    return {path: status for path, status in paths.items() if _is_wanted(path, session, any_name=new and status == "A")}
+
+
+def _is_wanted(path: str, session: Session, *, any_name: bool) -> bool:
+    """Whether a path is one of code, a script or settings, and none of the tool's own, such as a record.
+
+    `any_name`: what the file is called does not count.
+    """
     own = [folder.relative_to(session.tree.root).as_posix() for folder in session.config.patches]
+    if any_name and path in change_record.NAMES:
+        return False
     if path.startswith((".uky-patch", "uky-patch.toml", *(f"{folder}/" for folder in own))):
         return False
-    return path.endswith(verl_tree.TEXT)
+    return any_name or path.endswith(verl_tree.TEXT)
 
 
 def package_files(root: Path) -> Iterable[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.recording.base import Fix
 from patcher.recording.grouping import Piece
 from patcher.rewrite.edits import (
     AddArgument,
+    CreateFile,
     Edit,
     Insert,
     MoveImport,
@@ -32,6 +34,8 @@ def identifier(group: Sequence[Piece], subject: str, taken: Collection[str]) -> 
     first = group[0]
     if subject:
         words = [subject]
+    elif isinstance(first.made.edits[0], CreateFile):
+        words = ["fork", *PurePosixPath(first.file).with_suffix("").parts[-2:]]
     elif first.made.comments_alone:
         words = ["fork", _stem(first.file), "comments"]
     else:
@@ -110,6 +114,8 @@ def _of_edit(edit: Edit) -> Phrase | None:
             return phrase("Let {name} of {scope} be {new} by default", name=name, scope=scope, new=new)
         case SetValue(key=key, new=str() as new, file=file):
             return phrase("Set {key} to {new} in {file}", key=key, new=new, file=file.rpartition("/")[2])
+        case CreateFile(file=file):
+            return phrase("Add the file {file}", file=file)
         case SetRequirement(new=str() as new, file=file):
             return phrase("Require {new} in {file}", new=new, file=file.rpartition("/")[2])
         case _:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from patcher.plan.own_imports import module_files, own_imports
 from patcher.recording.proof import Made
-from patcher.recording.texts import split
-from patcher.rewrite.edits import same_change
+from patcher.rewrite.edits import CreateFile, same_change
+from patcher.rewrite.marker import split
 
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _MOST = 8
@@ -26,15 +28,45 @@ class Piece:
 
 
 def pieces(made: Mapping[str, Sequence[Made]], before: Mapping[str, str], after: Mapping[str, str]) -> list[Piece]:
-    """The changes with the names that no file had before."""
+    """The changes with the names that no file had before.
+
+    Of a file that was added, those that are imported between it and others: its other names, such as `main`, say
+    nothing of what it is for.
+    """
     old = {word for text in before.values() for word in _WORD.findall(text)}
+    imported = _imported({file: after[file] for file in made}, {f for f, c in made.items() if any(map(_is_new, c))})
     found = []
     for file, changes in made.items():
         lines = split(after[file])
         for one in changes:
+            if _is_new(one):
+                found.append(Piece(file, one, frozenset(_WORD.findall(" ".join(imported.get(file, ())))) - old))
+                continue
             code = "\n".join(line.partition("#")[0] for line in lines[slice(*one.hunk.new)])
             found.append(Piece(file, one, frozenset(_WORD.findall(code)) - old))
     return found
+
+
+def _is_new(one: Made) -> bool:
+    return any(isinstance(edit, CreateFile) for edit in one.edits)
+
+
+def _imported(texts: Mapping[str, str], new: AbstractSet[str]) -> dict[str, set[str]]:
+    """Of each added file the names that others import from it, and that it imports from other added files."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for file, text in texts.items():
+        for name in own_imports(text, range(1, len(text.splitlines()) + 1)) if new and file.endswith(".py") else ():
+            for other in _run_by(name) & new - {file}:
+                for one in (other, file):
+                    names[one].add(name.rpartition(".")[2])
+    return names
+
+
+def _run_by(name: str) -> set[str]:
+    """The files that an import of a name runs: its module, and the `__init__.py` of each package that it is in."""
+    parts = name.split(".")
+    packages = ("/".join(parts[:count]) for count in range(1, len(parts)))
+    return {*module_files(name), *module_files(f"{name}."), *(f"{package}/__init__.py" for package in packages)}
 
 
 def groups(found: Sequence[Piece]) -> list[list[Piece]]:

@@ -21,7 +21,7 @@ from difflib import SequenceMatcher
 import libcst as cst
 from libcst import CSTNode
 
-from patcher.recording.texts import split
+from patcher.rewrite.marker import split
 from patcher.rewrite.merging import differing
 from patcher.rewrite.source import Source
 from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENTS, equal

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from patcher.recording.hunks import Hunk
-from patcher.recording.texts import split
 from patcher.rewrite import words
 from patcher.rewrite.edits import Edit, SetRequirement, SetValue
 from patcher.rewrite.keyed import TOML, YAML, Form, UnreadableValueError
+from patcher.rewrite.marker import split
 from patcher.rewrite.outcome import EOL
 from patcher.rewrite.values import form_of
 

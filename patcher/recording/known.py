@@ -10,8 +10,8 @@ from patcher.patching.status import records_status
 from patcher.plan.inputs import belongs
 from patcher.recording.hunks import line_hunks
 from patcher.recording.proof import applied
-from patcher.recording.texts import split
 from patcher.rewrite.edits import Edit, Insert, Replace
+from patcher.rewrite.marker import split
 
 if TYPE_CHECKING:
     from patcher.records.model import Record
@@ -24,9 +24,11 @@ _TELLING = re.compile(r"""["'](/[\w.-]+(?:/[\w.-]+){2,})["']""")
 def known_records(session: Session, before: Mapping[str, str], after: Mapping[str, str], verl: str) -> list[Record]:
     """The records that the fork has by hand, in the order in which they are made.
 
+    `before` lacks the files that the fork has added.
+
     Of a record that is not needed for the versions at hand, the fork's edit is its own. Where no versions are known,
     every record counts."""
-    candidates = [record for record in session.records if any(file in before for file in record.files)]
+    candidates = [record for record in session.records if any(file in after for file in record.files)]
     if candidates and session.unknown_environment is None:
         by_hand = {outcome.id for outcome in records_status(session).outcomes if outcome.kind == "adopted"}
         candidates = [record for record in candidates if record.id in by_hand]
@@ -34,7 +36,7 @@ def known_records(session: Session, before: Mapping[str, str], after: Mapping[st
     found: list[Record] = []
     for record in candidates:
         made = texts_with(record, texts, verl)
-        if made and all(_lies_between(texts[file], made[file], after[file]) for file in made):
+        if made and all(file in after and _lies_between(texts.get(file), made[file], after[file]) for file in made):
             texts |= made
             found.append(record)
     return found
@@ -67,8 +69,7 @@ def texts_with(record: Record, texts: Mapping[str, str], verl: str) -> dict[str,
         certain = decide(edit)
         if certain is False:
             continue
-        text = found.get(edit.file, texts.get(edit.file))
-        made = applied(text, (edit,)) if text is not None else None
+        made = applied(found.get(edit.file, texts.get(edit.file)), (edit,))
         if made is not None:
             found[edit.file] = made
         elif certain:
@@ -84,8 +85,10 @@ def with_all(records: Iterable[Record], texts: Mapping[str, str], verl: str) -> 
     return found
 
 
-def _lies_between(before: str, made: str, after: str) -> bool:
+def _lies_between(before: str | None, made: str, after: str) -> bool:
     """Whether all that an edit changes is in the fork to the letter: then it leaves just so much less to be done."""
+    if before is None:
+        return _differing(made, after) == 0
     return _differing(before, made) > 0 and _differing(made, after) == _differing(before, after) - _differing(
         before, made
     )

@@ -28,7 +28,7 @@ from libcst.metadata import GlobalScope, ImportAssignment, MetadataWrapper, Scop
 from patcher.i18n import Phrase, phrase
 from patcher.recording.hunks import Change, Hunk
 from patcher.recording.proof import applied, changes_of, proven_edits, with_hunks
-from patcher.recording.texts import split, split_whole
+from patcher.rewrite.marker import split, split_whole
 from patcher.rewrite.merging import three_way
 from patcher.rewrite.source import Source, parse
 from patcher.rewrite.syntax import IMPORTS, SCOPES, walk

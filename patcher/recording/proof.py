@@ -11,9 +11,10 @@ from patcher.recording.declared import header_edits
 from patcher.recording.hunks import Change, Hunk, changes, joined, line_hunks, whole_functions
 from patcher.recording.inferring import edits_for
 from patcher.recording.keyed_values import edits_for_lines
-from patcher.recording.texts import same, split, split_whole
-from patcher.rewrite import rewrite
-from patcher.rewrite.edits import Edit, Mark, ReplaceLines
+from patcher.recording.texts import same
+from patcher.rewrite import create_file, rewrite
+from patcher.rewrite.edits import CreateFile, Edit, Mark, ReplaceLines
+from patcher.rewrite.marker import split, split_whole
 from patcher.rewrite.outcome import AlreadyDone, Rewritten, Unparseable
 from patcher.rewrite.source import parse
 from patcher.rewrite.syntax import SCOPES
@@ -72,6 +73,11 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
         else:
             made.append(lines)
     return _together(file, base, fork, made, refused, found)
+
+
+def made_file(file: str, text: str) -> Made:
+    """The edit that makes a file of the fork's own; `text` is without markers."""
+    return Made(Hunk((0, 0), (0, len(split(text)))), None, (CreateFile(file=file, content=text),))
 
 
 def changes_of(file: str, base: str, fork: str) -> list[Hunk | Change]:
@@ -166,9 +172,14 @@ def _header_and_body(file: str, base: str, fork: str, change: Change) -> Iterato
         yield (*header, *(edit for one in rest.made for edit in one.edits))
 
 
-def applied(text: str, edits: Sequence[Edit]) -> str | None:
-    """The text with the edits made; None unless each finds its place."""
+def applied(text: str | None, edits: Sequence[Edit]) -> str | None:
+    """The text with the edits made; None unless each finds its place. A `text` of None: there is no file."""
     for edit in edits:
+        if text is None:
+            if not isinstance(edit, CreateFile):
+                return None
+            text = create_file(edit, UNMARKED).source
+            continue
         try:
             outcome = rewrite(text, edit, UNMARKED, may_touch=frozenset({UNMARKED.record}))
         except ValueError:  # Code with a `$NAME` of its own, which a pattern would bind.

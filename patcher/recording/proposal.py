@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from patcher.i18n import Phrase
 from patcher.recording.base import Base
 from patcher.recording.grouping import Piece
-from patcher.recording.texts import shown_line
 from patcher.records.model import Record
+from patcher.rewrite.marker import shown_line
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding
@@ -46,8 +46,9 @@ class Files:
     """The texts of the files that differ, without markers, and as the fork has them."""
 
     base: Mapping[str, str]
+    """Without the files that the fork has added."""
     before: Mapping[str, str]
-    """The base with what records say already."""
+    """The base with what records say already; "" of a file that the fork has added."""
     after: Mapping[str, str]
     shown: Mapping[str, str]
 
@@ -78,4 +79,4 @@ class Proposal:
 
 def line_of(piece: Piece, files: Files, word: str) -> int:
     """Where a change begins in the fork's file, from 1."""
-    return shown_line(files.shown[piece.file], word, piece.made.hunk.new[0])
+    return max(1, shown_line(files.shown[piece.file], word, piece.made.hunk.new[0]))

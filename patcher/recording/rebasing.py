@@ -28,11 +28,12 @@ from patcher.plan.planning import plan_apply
 from patcher.plan.replay import Workspace, predecessors
 from patcher.recording.known import texts_with
 from patcher.recording.proof import edits_of_file
-from patcher.recording.texts import split_whole, without_markers
 from patcher.recording.verls import Verl, find_verl, upstream_verl
 from patcher.records.load import in_order
 from patcher.records.model import Record
 from patcher.records.writing import written
+from patcher.rewrite.edits import CreateFile, Edit
+from patcher.rewrite.marker import split_whole, without_markers
 from patcher.rewrite.merging import three_way
 from patcher.worktree import verl_tree
 
@@ -111,10 +112,13 @@ def _moved(record: Record, before: Mapping[str, str], texts: Mapping[str, str], 
 
     What was inferred anew is proven: see `patcher.recording.proof`."""
     made = texts_with(record, before, verl)
-    if not made or any(file not in texts for file in made):
+    new = {edit.file: edit for edit in record.edits if isinstance(edit, CreateFile) and edit.file in made}
+    if not made or any((file in texts) == (file in new) for file in made):
         return None
-    edits = []
+    edits: list[Edit] = [*new.values()]
     for file, text in made.items():
+        if file in new:
+            continue
         current = without_markers(texts[file], "\0")
         lines = three_way(split_whole(before[file]), split_whole(current), split_whole(text))
         merged = "".join(lines) if lines is not None else current
@@ -161,7 +165,8 @@ def rebase(session: Session, named: str, base_named: str, branch_name: str, *, d
     require_new(place, name)
     files = sorted({file for record in records for file in record.files})
     done = rebase_records(session, records, base.texts(files), target.texts(files), target.version)
-    own = _own_files(place, base)
+    made = {edit.file for record in records for edit in record.edits if isinstance(edit, CreateFile)}
+    own = {path: content for path, content in _own_files(place, base).items() if path not in made}
     found = Rebase(base, target, name, tuple(done), tuple(own))
     if dry_run:
         return found

@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING
 from patcher.i18n import Phrase, phrase
 from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, module_files
+from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, module_files, own_imports
 from patcher.plan.replay import Replayed, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
 from patcher.recording.grouping import Piece, groups, pieces
 from patcher.recording.known import known_records, relatives, with_all
-from patcher.recording.proof import FileEdits, edits_of_file, with_hunks
+from patcher.recording.proof import FileEdits, edits_of_file, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
-from patcher.recording.texts import remarks, same, shown_line, split, without_ids, without_markers
+from patcher.recording.reading import OWN, read_texts
+from patcher.recording.texts import remarks, same, without_ids
 from patcher.records.load import in_order
 from patcher.records.model import Example, Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
+from patcher.rewrite.edits import CreateFile
+from patcher.rewrite.marker import shown_line, split, without_markers
 from patcher.rewrite.outcome import Overlap, Rewritten
-from patcher.tree.source import Source, Undecodable, decode
+from patcher.worktree.files import SETTINGS_BYTES
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding
     from patcher.session.session import Session
 
-_OWN = phrase("a file of the fork's own")
 OnProgress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""
 
@@ -41,22 +43,36 @@ def propose(
     *,
     only: Collection[str] = (),
     against: Collection[str] = (),
+    new: bool = False,
     tell: OnProgress | None = None,
 ) -> Proposal:
     """Records for all that differs from the base, or for some files and folders: proven alone, and all together.
 
     `against`: releases, as `check` takes them; what an edit repairs for them becomes part of its record. The changes of
-    a fix of verl's are one record, but for those with which `check` finds more.
+    a fix of verl's are one record, but for those with which `check` finds more. `new`: the files that the fork has
+    added become records too; without it they are left.
     """
     word = session.config.marker
-    texts, left = _read(base, only, word)
-    before, after = ({path: found[index] for path, found in texts.items()} for index in (0, 1))
-    known = known_records(session, before, after, base.verl) if before else []
-    files = Files(before, with_all(known, before, base.verl), after, {path: found[2] for path, found in texts.items()})
+    texts, left = read_texts(base, only, word, new=new)
+    before = {path: found.before for path, found in texts.items() if found.before is not None}
+    after = {path: found.after for path, found in texts.items()}
+    known = known_records(session, before, after, base.verl) if after else []
+    recorded = with_all(known, before, base.verl)
+    files = Files(
+        before,
+        {path: recorded.get(path, "") for path in after},
+        after,
+        {path: found.shown for path, found in texts.items()},
+    )
     made: dict[str, FileEdits] = {}
-    for number, path in enumerate(before):
+    for path in sorted(after.keys() - recorded.keys()):
+        if (other := _maker(path, session.records)) is not None:
+            left.append(Left(path, 0, phrase("the record {id} makes another file of this name", id=other.id)))
+        else:
+            made[path] = FileEdits(path, (made_file(path, after[path]),))
+    for number, path in enumerate(recorded):
         if tell is not None:
-            tell(number, len(before))
+            tell(number, len(recorded))
         if not same(files.before[path], after[path], is_python=False):
             made[path] = edits_of_file(path, files.before[path], after[path])
             for hunk, why in made[path].refused:
@@ -79,6 +95,12 @@ def propose(
         grouped = [part for group in grouped for part in split_by_release(group, repaired)]
     proposal = Proposal(base, files, (), tuple(left), changes, tuple(known), repaired)
     return with_records(session, proposal, [Group(tuple(group)) for group in grouped])
+
+
+def _maker(path: str, records: Iterable[Record]) -> Record | None:
+    """The record that makes a file, if there is one."""
+    found = ((record, edit) for record in records for edit in record.edits)
+    return next((record for record, edit in found if isinstance(edit, CreateFile) and edit.file == path), None)
 
 
 def _without_breaks(
@@ -109,28 +131,12 @@ def _without_breaks(
     return kept, left
 
 
-def _read(base: Base, only: Collection[str], word: str) -> tuple[dict[str, tuple[str, str, str]], list[Left]]:
-    """The files that differ, as `_texts` gives them, and those that cannot be compared."""
-    texts: dict[str, tuple[str, str, str]] = {}
-
-    def asked(path: str) -> bool:
-        return not only or any(path == one or path.startswith(f"{one.rstrip('/')}/") for one in only)
-
-    left = [Left(path, 0, why) for path, why in base.unreadable.items() if asked(path)]
-    for path in filter(asked, base.after):
-        found = _texts(path, base, word)
-        if isinstance(found, Left):
-            left.append(found)
-        elif found[0] != found[1]:
-            texts[path] = found
-    return texts, left
-
-
 def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) -> Proposal:
     """The proposal with a record for each group."""
     base, files, word = proposal.base, proposal.files, session.config.marker
     taken = {record.id for record in session.records}
     records: list[Recorded] = []
+    refused: list[Left] = []
     for group in wanted:
         name = group.name or describing.identifier(group.pieces, base.subject, taken)
         taken.add(name)
@@ -140,50 +146,38 @@ def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) 
             from patcher.recording.causes import with_causes
 
             record = with_causes(record, group.pieces, proposal.repaired, told=bool(told))
+        if len(written(record).encode()) > SETTINGS_BYTES:
+            why = phrase("its record would be larger than one that can be read, {size} KiB", size=SETTINGS_BYTES >> 10)
+            refused += [Left(piece.file, 0, why) for piece in group.pieces]
+            continue
         records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
-    records, unproven = _proven(records, proposal, word)
+    records, unproven = _proven(records, proposal, word, session.tree.root)
     finished = tuple(_with_examples(one, files.before, base, word) for one in records)
-    left = _with_users(proposal.left, records, base, files)
-    return replace(proposal, records=finished, left=(*left, *unproven))
+    left = _with_users(proposal.left, records, files)
+    return replace(proposal, records=finished, left=(*left, *refused, *unproven))
 
 
-def _with_users(left: Iterable[Left], records: Iterable[Recorded], base: Base, files: Files) -> tuple[Left, ...]:
+def _with_users(left: Iterable[Left], records: Iterable[Recorded], files: Files) -> tuple[Left, ...]:
     """What is left; of a file of the fork's own with the records that import from it and need it wherever they go."""
     users: dict[str, dict[str, None]] = {}
     for one in records:
         for piece in one.pieces:
-
-            def note(name: str, user: str = one.record.id) -> None:
-                for file in (*module_files(name), *module_files(f"{name}.")):
-                    users.setdefault(file, {})[user] = None
-
             begin, end = piece.made.hunk.new
-            if piece.file.endswith(".py"):
-                absent_import(files.after[piece.file], range(begin + 1, end + 1), note)
+            lines = range(begin + 1, end + 1)
+            for name in own_imports(files.after[piece.file], lines) if piece.file.endswith(".py") else ():
+                for file in (*module_files(name), *module_files(f"{name}.")):
+                    users.setdefault(file, {})[one.record.id] = None
 
     def told(one: Left) -> Left:
-        if base.before.get(one.file, b"") is not None:
+        if one.why is not OWN or one.file not in users:
             return one
-        if one.file not in users:
-            return replace(one, why=_OWN)
-        text = "a file of the fork's own; copy it along with these records, which import from it: {records}"
+        text = (
+            "a file of the fork's own, from which these records import: {records}; "
+            "a record of it is made by: uky-patch record --new"
+        )
         return replace(one, why=phrase(text, records=", ".join(users[one.file])))
 
     return tuple(map(told, left))
-
-
-def _texts(path: str, base: Base, word: str) -> Left | tuple[str, str, str]:
-    """A file's text before and after, without markers, and as it is."""
-    old, new = base.before[path], base.after[path]
-    if old is None or new is None:
-        why = _OWN if old is None else phrase("the fork has taken this file away")
-        return Left(path, 0, why)
-    read = [decode(Source(path, content, "", 0)) for content in (old, new)]
-    for one in read:
-        if isinstance(one, Undecodable):
-            return Left(path, one.line, phrase("it cannot be read: {why}", why=one.message))
-    texts = [one[0].replace("\r\n", "\n") for one in read if not isinstance(one, Undecodable)]
-    return without_markers(texts[0], word), without_markers(texts[1], word), texts[1]
 
 
 def _record(name: str, group: Sequence[Piece], base: Base, told: Sequence[str]) -> Record:
@@ -221,13 +215,13 @@ def _remarks(group: Sequence[Piece], shown: Mapping[str, str], word: str) -> lis
     return found
 
 
-def _proven(records: list[Recorded], proposal: Proposal, word: str) -> tuple[list[Recorded], list[Left]]:
+def _proven(records: list[Recorded], proposal: Proposal, word: str, root: Path) -> tuple[list[Recorded], list[Left]]:
     """The records that apply on the base one after the other, as `apply` orders them, and together give the fork.
 
     One that edits lines of another, or needs what another has made, comes after it."""
     files, left = proposal.files, list[Left]()
     for _ in range(4 * len(records) + 1):
-        failed, done, texts = _first_failure(records, proposal, word)
+        failed, done, texts = _first_failure(records, proposal, word, root)
         if failed is None:
             break
         mine = set(failed.record.files)
@@ -253,13 +247,13 @@ def _proven(records: list[Recorded], proposal: Proposal, word: str) -> tuple[lis
 
 
 def _first_failure(
-    records: Sequence[Recorded], proposal: Proposal, word: str
+    records: Sequence[Recorded], proposal: Proposal, word: str, root: Path
 ) -> tuple[Recorded | None, Replayed | None, Mapping[str, str]]:
     """Make the records, with those that the fork has already, in the order in which `apply` makes them.
 
     Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
     by_id = {one.record.id: one for one in records}
-    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=_of_base(proposal.files))
+    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=_of_base(proposal.files, root))
     ordered = in_order([*(one.record for one in records), *proposal.known])
     earlier = predecessors(ordered)
     decide = belongs(proposal.base.verl)
@@ -276,12 +270,22 @@ def _expected(file: str, files: Files, kept: Sequence[Recorded]) -> str:
     return with_hunks(files.before[file], files.after[file], hunks)
 
 
-def _of_base(files: Files) -> TreeLookup:
-    """What the base's modules have, of those that differ; of all others nothing is known here."""
+def _of_base(files: Files, root: Path) -> TreeLookup:
+    """What the base's modules have, of those that differ; of all others nothing is known here.
+
+    The modules that the fork has added are in `root` and not in the base.
+    """
+    added = files.after.keys() - files.base.keys()
 
     def has(name: str) -> bool | None:
+        inner = module_files(f"{name}.")
+        if not added.isdisjoint((*module_files(name), *inner)):
+            return False
         text = next((files.base[file] for file in module_files(name) if file in files.base), None)
-        return binds(text, name.rpartition(".")[2]) if text is not None else None
+        if text is None:
+            return None
+        # `from verl.utils import device`: a module of the package, which its __init__.py does not name.
+        return binds(text, name.rpartition(".")[2]) or any((root / file).is_file() for file in inner)
 
     return has
 
@@ -311,6 +315,8 @@ def _why_left(done: Replayed | None) -> Phrase:
 def _brings(one: Recorded, name: str, files: Files) -> bool:
     """Whether a record gives the tree a name of its own, `verl.utils.device.is_npu`."""
     modules, last = module_files(name), name.rpartition(".")[2]
+    if any(piece.file in module_files(f"{name}.") and piece.file not in files.base for piece in one.pieces):
+        return True
     pieces = (piece for piece in one.pieces if piece.file in modules)
     return any(
         binds(with_hunks(files.before[piece.file], files.after[piece.file], [piece.made.hunk]), last)
@@ -332,7 +338,8 @@ def _with_examples(one: Recorded, before: Mapping[str, str], base: Base, word: s
 def _examples(record: Record, before: Mapping[str, str], base: Base, word: str) -> tuple[Example, ...]:
     found: list[Example] = []
     several = len(record.files) > 1
-    for file in record.files:
+    new = {edit.file for edit in record.edits if isinstance(edit, CreateFile)}
+    for file in (file for file in record.files if file not in new):
         alone = replace(record, edits=tuple(edit for edit in record.edits if edit.file == file))
         made = examples(alone, before, base.verl or str(base.name), word, others=False) or ()
         found += [replace(example, file=file) if several else example for example in made]

@@ -1,4 +1,4 @@
-"""Texts as recording compares them: without the markers of a hand, and what counts as the same."""
+"""Texts as recording compares them: what a hand wrote behind its markers, and what counts as the same."""
 
 from __future__ import annotations
 
@@ -9,51 +9,8 @@ import tokenize
 from difflib import SequenceMatcher
 
 from patcher.rewrite import markers
-from patcher.rewrite.marker import marker_pattern
-from patcher.rewrite.outcome import EOL
+from patcher.rewrite.marker import marker_pattern, split
 from patcher.worktree import python
-
-
-def split(text: str) -> list[str]:
-    """The lines of a text as Python counts them, without their ends."""
-    lines = EOL.split(text)
-    return lines[:-1] if lines[-1] == "" else lines
-
-
-def split_whole(text: str) -> list[str]:
-    """The same lines with their ends."""
-    return [line + end for line, end in zip(split(text), [*EOL.findall(text), ""], strict=False)]
-
-
-def without_markers(text: str, word: str) -> str:
-    """The text without the comments that carry the fork's marker; a line that is such a comment goes whole.
-
-    limit = 5  # Uky: was 3          limit = 5
-    # limit = 3  # Uky
-    """
-    found = markers(text, word)
-    if not found:
-        return text
-    pattern = marker_pattern(word)
-    alone = {one.line for one in found if one.alone}
-    behind = {one.line for one in found if not one.alone}
-    lines = []
-    for number, line in enumerate(split_whole(text), start=1):
-        if number in alone:
-            continue
-        if number in behind:
-            body = line.rstrip("\r\n")
-            last = [*pattern.finditer(body)][-1]
-            line = body[: last.start()].rstrip() + line[len(body) :]
-        lines.append(line)
-    return "".join(lines)
-
-
-def shown_line(text: str, word: str, index: int) -> int:
-    """The line, from 1, of a text with its markers that a line of `without_markers` is; `index` counts from 0."""
-    alone = {one.line for one in markers(text, word) if one.alone}
-    lines = [number for number in range(1, len(split(text)) + 1) if number not in alone]
-    return lines[index] if index < len(lines) else len(lines) + len(alone)
 
 
 def without_ids(text: str, word: str) -> str:

@@ -10,7 +10,7 @@ from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.recording.proposal import line_of
 from patcher.report.commands import command_line
 from patcher.report.records import text_of
-from patcher.rewrite.edits import ReplaceLines
+from patcher.rewrite.edits import CreateFile, ReplaceLines
 from patcher.rewrite.in_words import in_words
 from patcher.session.config import NAME
 from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
@@ -94,6 +94,8 @@ def _row(one: Recorded, found: Proposal, word: str, tongue: Language) -> Row:
     more = len(one.pieces) - 1
     place = f"{Path(first.file).name}:{line_of(first, found.files, word)}" + (f" (+{more})" if more else "")
     kind = phrase("syntax") if one.specific else phrase("lines")
+    if all(isinstance(edit, CreateFile) for edit in one.record.edits):
+        kind = phrase("new file")
     return (Cell(one.record.id), Cell(show(kind, tongue)), Cell(text_of(one.record, tongue).title), Cell(place))
 
 
@@ -152,6 +154,7 @@ def _record_json(one: Recorded, found: Proposal, word: str, paths: dict[str, str
         "specific": one.specific,
         "edits": len(one.record.edits),
         "lines": sum(isinstance(edit, ReplaceLines) for edit in one.record.edits),
+        "created": [edit.file for edit in one.record.edits if isinstance(edit, CreateFile)],
         "why": str(whys[0]) if whys else "",
         "places": [{"file": piece.file, "line": line_of(piece, found.files, word)} for piece in one.pieces],
         "after": list(one.record.after),

@@ -143,13 +143,38 @@ def test_a_new_helper_and_its_use_carry_over_together(fork: Path, upstream: Upst
     assert {one["file"] for one in report["left"]} == {"verl/helper.py", FILE}
 
 
-def test_new_files_and_tests_are_named_and_not_carried(fork: Path, upstream: Upstream, call: Call) -> None:  # noqa: F811
+def test_a_new_file_is_carried_and_tests_are_named(fork: Path, upstream: Upstream, call: Call) -> None:  # noqa: F811
     (upstream.root / "tests").mkdir()
     (upstream.root / "tests/test_it.py").write_text("def test_it():\n    pass\n")
     made = upstream.fix("fix", ("", "new = 1\n"), file="verl/new.py")
     report = call("backport", made, "--upstream", str(upstream.root), "--dry-run").json
     assert report["skipped"] == ["tests/test_it.py"]
-    assert [(one["file"], made[:9] in one["why"]) for one in report["left"]] == [("verl/new.py", True)]
+    assert report["left"] == []
+    assert [one["created"] for one in report["records"]] == [["verl/new.py"]]
+    assert [(one["upstream"], one["fate"]) for one in report["ported"]] == [("verl/new.py", "carried")]
+
+
+def test_a_new_file_comes_with_what_uses_it(fork: Path, upstream: Upstream, call: Call) -> None:  # noqa: F811
+    (upstream.root / "verl/flags").mkdir()
+    (upstream.root / "verl/flags/__init__.py").write_text("")
+    (upstream.root / "verl/flags/log.py").write_text("def flagged(args):\n    return args\n")
+    use = "\n\nclass Server:", "\nfrom verl.flags.log import flagged\n\n\nclass Server:"
+    made = upstream.fix("fix", use)
+    answer = call("backport", made, "--upstream", str(upstream.root), "--yes")
+    (record,) = answer.json["records"]
+    assert record["created"] == ["verl/flags/__init__.py", "verl/flags/log.py"]
+    assert set(call("apply", record["id"], "--allow-dirty").json["written"]) == {*record["created"], FILE}
+    assert "def flagged" in (fork / "verl/flags/log.py").read_text()
+    assert "from verl.flags.log import flagged" in (fork / FILE).read_text()
+
+
+def test_a_new_file_that_needs_what_is_not_here_is_left(fork: Path, upstream: Upstream, call: Call) -> None:  # noqa: F811
+    (upstream.root / "verl/other.py").write_text("def helper():\n    return 1\n")
+    commit(upstream.root, "Earlier")
+    made = upstream.fix("fix", ("", "from verl.other import helper\n\nhelper()\n"), file="verl/new.py")
+    report = call("backport", made, "--upstream", str(upstream.root), "--dry-run").json
+    assert report["records"] == []
+    assert [(one["file"], "helper" in one["why"]) for one in report["left"]] == [("verl/new.py", True)]
 
 
 def test_a_commit_or_a_clone_that_is_not_there(fork: Path, upstream: Upstream, call: Call, tmp_path: Path) -> None:  # noqa: F811

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from patcher.recording.proof import FileEdits, applied, edits_of_file
-from patcher.recording.texts import same, without_markers
+from patcher.recording.texts import same
 from patcher.rewrite.edits import (
     AddArgument,
     Insert,
@@ -25,6 +25,7 @@ from patcher.rewrite.edits import (
     SetRequirement,
     SetValue,
 )
+from patcher.rewrite.marker import without_markers
 
 BASE = '''\
 """A server."""

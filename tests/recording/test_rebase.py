@@ -61,6 +61,27 @@ def test_the_branch_has_the_other_verl_and_a_commit_a_record(recorded: Path, cal
     assert "settings=args.config" in git(recorded, "show", f"newer:{FILE}")
 
 
+def test_a_file_of_a_record_comes_with_its_record_and_not_with_the_others(recorded: Path, call: Call) -> None:  # noqa: F811
+    assert call("record", "--new", "--from", "v99.1", "--yes").code == 0
+    commit(recorded, "More records")
+    answer = call("rebase", "99.2", "--from", "99.1", "--branch", "newer")
+    (made,) = [one for one in answer.json["records"] if one["files"] == ["verl/own.py"]]
+    assert made["fate"] == "applies"
+    assert git(recorded, "show", "newer:verl/own.py") == f"# Uky[{made['id']}]\nown = 1\n"
+    first = git(recorded, "log", "--format=%H", "v99.2..newer").split()[-1]
+    assert "verl/own.py" not in git(recorded, "ls-tree", "-r", "--name-only", first).split()
+
+
+def test_a_file_of_a_record_that_the_other_verl_has_in_another_form_is_drifted(recorded: Path, call: Call) -> None:  # noqa: F811
+    (recorded / "verl/more.py").write_text("mine = 1\n")
+    commit(recorded, "More")
+    assert call("record", "--new", "--from", "v99.1", "--yes").code == 0
+    commit(recorded, "More records")
+    records = call("rebase", "99.2", "--from", "99.1", "--dry-run").json["records"]
+    (found,) = [one for one in records if "verl/more.py" in one["detail"]]
+    assert found["fate"] == "drifted"
+
+
 def test_what_upstream_has_taken_over_is_resolved(recorded: Path, call: Call) -> None:  # noqa: F811
     git(recorded, "checkout", "-q", "v99.2")
     edit(recorded, "verl/settings.yaml", "epochs: 30  # many", "epochs: 3")

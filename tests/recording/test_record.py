@@ -21,6 +21,7 @@ from patcher.cli.app import run
 from tests.cli.conftest import SERVER, Answer, write_tree
 
 FILE = "verl/server.py"
+OWN = "a file of the fork's own; a record of it is made by: uky-patch record --new"
 SETTINGS = "trainer:\n  nodes: 1\n  epochs: 30  # many\n  seed: 7\n"
 
 
@@ -197,14 +198,14 @@ def test_a_record_that_imports_from_a_new_file_is_named_with_it(fork: Path, call
     (record,) = report["records"]
     left = {one["file"]: one["why"] for one in report["left"]}
     assert record["id"] in left["verl/own.py"]
-    assert left["verl/alone.py"] == "a file of the fork's own"
+    assert left["verl/alone.py"] == OWN
 
 
 def test_new_and_removed_files_are_named_and_not_lost(edited: Path, call: Call) -> None:
     (edited / "verl/own.py").write_text("x = 1\n")
     (edited / "verl/__init__.py").unlink()
     left = {one["file"]: one["why"] for one in call("record", "--dry-run").json["left"]}
-    assert left == {"verl/own.py": "a file of the fork's own", "verl/__init__.py": "the fork has taken this file away"}
+    assert left == {"verl/own.py": OWN, "verl/__init__.py": "the fork has taken this file away"}
 
 
 def test_what_does_the_like_of_a_record_that_is_off_is_told_why(fork: Path, call: Call) -> None:

@@ -1,0 +1,76 @@
+"""The files that differ from the base, as text: what can become a record, and why the rest cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from patcher.i18n import Phrase, phrase
+from patcher.recording.base import Base
+from patcher.recording.proposal import Left
+from patcher.rewrite.marker import without_markers
+from patcher.tree.source import Source, Undecodable, decode
+
+OWN = phrase("a file of the fork's own; a record of it is made by: uky-patch record --new")
+"""Why a file that the fork has added is left where new files are not asked for."""
+_LARGEST = 1_000_000
+"""Bytes of a new file that becomes a record. Set by hand: source files of verl have up to 100 kB, and a record, which
+may hold more than one file, is read up to 1 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A file without markers before and after, and as it is. `before`: None of one that the fork has added."""
+
+    before: str | None
+    after: str
+    shown: str
+
+
+def read_texts(base: Base, only: Collection[str], word: str, *, new: bool) -> tuple[dict[str, Texts], list[Left]]:
+    """The files that differ, and those that cannot be compared."""
+    texts: dict[str, Texts] = {}
+
+    def asked(path: str) -> bool:
+        return not only or any(path == one or path.startswith(f"{one.rstrip('/')}/") for one in only)
+
+    left = [Left(path, 0, why) for path, why in base.unreadable.items() if asked(path)]
+    for path in filter(asked, base.after):
+        found = _texts(path, base, word, new=new)
+        if isinstance(found, Left):
+            left.append(found)
+        elif found.before != found.after:
+            texts[path] = found
+    return texts, left
+
+
+def _texts(path: str, base: Base, word: str, *, new: bool) -> Left | Texts:
+    old, content = base.before[path], base.after[path]
+    if content is None:
+        return Left(path, 0, phrase("the fork has taken this file away"))
+    if old is None:
+        why = _why_not_made(path, content) if new else OWN
+        if why is not None:
+            return Left(path, 0, why)
+    read = [decode(Source(path, one, "", 0)) for one in (old or b"", content)]
+    for one in read:
+        if isinstance(one, Undecodable):
+            return Left(path, one.line, phrase("it cannot be read: {why}", why=one.message))
+    texts = [one[0].replace("\r\n", "\n") for one in read if not isinstance(one, Undecodable)]
+    before = without_markers(texts[0], word) if old is not None else None
+    return Texts(before, without_markers(texts[1], word), texts[1])
+
+
+def _why_not_made(path: str, content: bytes) -> Phrase | None:
+    """Why no record can make this file; None where one can."""
+    if len(content) > _LARGEST:
+        size, most = (f"{count / 1_000_000:.1f}" for count in (len(content), _LARGEST))
+        return phrase(
+            "a file of the fork's own of {size} MB: a record holds no file above {most} MB", size=size, most=most
+        )
+    if b"\0" in content:
+        return phrase("a file of the fork's own that is no text: copy it along with the records")
+    read = decode(Source(path, content, "", 0))
+    if isinstance(read, Undecodable) or read[1].encoding != "utf-8":
+        return phrase("a file of the fork's own that is not in UTF-8: copy it along with the records")
+    return None
