@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,58 @@ def test_the_hooks_run_as_pre_commit_installs_them(tmp_path: Path) -> None:
     done = subprocess.run(run, cwd=fork, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "records hold" in done.stdout
+
+
+WEEKLY = [
+    text
+    for name in ("ci.md", "ci.zh-CN.md")
+    for text in re.findall(
+        r"^```yaml\n(.*?)^```$", (ROOT / "docs" / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    if "schedule:" in text
+]
+GH = """#!/bin/sh
+echo "$*" >>"$CALLS"
+[ "$2" = list ] && cat "$OPEN"
+exit 0
+"""
+
+
+def test_the_weekly_workflow_is_valid_and_the_same_in_both_languages(tmp_path: Path) -> None:
+    assert len(WEEKLY) == 2
+    assert WEEKLY[0] == WEEKLY[1]
+    (tmp_path / "newest.yml").write_text(WEEKLY[0])
+    schema = ["--builtin-schema", "vendor.github-workflows"]
+    subprocess.run([sys.executable, "-m", "check_jsonschema", *schema, str(tmp_path / "newest.yml")], check=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "open_", "said"),
+    [(0, "", ["list"]), (1, "", ["list", "create"]), (1, "7\n", ["list", "edit 7"]), (5, "", [])],
+    ids=["nothing breaks", "first", "again", "no index"],
+)
+def test_the_weekly_workflow_keeps_one_issue(tmp_path: Path, code: int, open_: str, said: list[str]) -> None:
+    programs = {
+        "gh": GH,
+        "python": "#!/bin/sh\n",
+        "uky-patch": f"#!/bin/sh\n[ {code} -gt 1 ] || echo report >newest.md\nexit {code}\n",
+    }
+    for name, text in programs.items():
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "open").write_text(open_)
+    calls, summary = tmp_path / "calls", tmp_path / "summary"
+    calls.touch()
+    step = next(one for one in yaml.safe_load(WEEKLY[0])["jobs"]["newest"]["steps"] if one.get("name") == "Compare")
+    env = {
+        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+        "CALLS": str(calls),
+        "OPEN": str(tmp_path / "open"),
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, env=env, check=False)
+    assert (done.returncode == 0) is (code <= 1)
+    made = [line.split(" ", 1)[1] for line in calls.read_text().splitlines()]
+    assert [one.startswith(words) for one, words in zip(made, said, strict=True)] == [True] * len(said)
+    assert summary.is_file() is (code <= 1)

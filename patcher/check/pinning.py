@@ -45,6 +45,8 @@ class Pins:
     """Packages of the file that nothing here is about."""
     untold: tuple[str, ...] = ()
     """Those of the others whose version the file does not tell."""
+    newest_verl: Check | None = None
+    """The newest verl as it is published, on the proposed versions; None where the newest were not asked for."""
 
     @property
     def unchanged(self) -> tuple[str, ...]:
@@ -63,33 +65,61 @@ class Pins:
         return self.check.after.of("break") if self.check is not None else ()
 
     @property
+    def undrafted(self) -> tuple[Finding, ...]:
+        """The breaks that are left once the records and the drafts are applied."""
+        drafts = self.check.drafted.drafts if self.check is not None and self.check.drafted is not None else ()
+        repaired = {(one.file, one.line, one.symbol) for draft in drafts for one in draft.repairs}
+        return tuple(one for one in self.breaks if (one.file, one.line, one.symbol) not in repaired)
+
+    @property
     def clean(self) -> bool:
         return not self.breaks and not self.drifted and not (self.check is not None and self.check.unreadable)
 
 
-def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bool) -> Pins:
+@dataclass(frozen=True, slots=True)
+class PinsRequest:
+    """What is proposed, and what to do about it."""
+
+    file: Path | None = None
+    to: tuple[str, ...] = ()
+    """`NAME==VERSION` each; they count before the file."""
+    newest: bool = False
+    """Propose the newest releases on the index for `FOLLOWED`, where the file and `to` say nothing of them."""
+    since: bool = False
+    drafts: Path | None = None
+    """The folder for drafts of records; None: none are made."""
+
+
+FOLLOWED = ("vllm", "transformers")
+"""The packages whose releases break verl most often: docs/matrix.md, and what the records are about."""
+
+
+def compare(session: Session, request: PinsRequest) -> Pins:
     """Plan the records for both, and check what changes.
 
     Raises UsageError for a file or a version that cannot be read, ReleaseError for a release that cannot be had.
     """
+    file = request.file
     listed = _by_known_name(read_pins(file)) if file is not None else {}
-    proposed = {**(_of_file(file, listed) if file is not None else {}), **_of_options(to)}
+    newest = {name: newest_release(name) for name in FOLLOWED} if request.newest else {}
+    proposed = {**newest, **(_of_file(file, listed) if file is not None else {}), **_of_options(request.to)}
     left_out = tuple(name for name in listed if name not in _NAMES and name not in proposed)
     untold = tuple(name for name in _NAMES if listed.get(name) == UNTOLD and name not in proposed)
     if not proposed:
         raise UsageError(
             phrase("no proposed version of any of {names}", names=", ".join(_NAMES)),
-            advice=phrase("Name a file with pins, or versions: uky-patch pins --to vllm==0.20.2"),
+            advice=phrase("Name a file with pins, or versions: uky-patch pins --to vllm==0.20.2, or --newest"),
         )
     now = current(session, proposed)
     changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
     before = _plan(session, now)
+    verl = _newest_verl(session, proposed) if request.newest else None
     # The same versions: nothing to compare, but records that cannot be applied are reported all the same.
     if not changed:
-        return Pins(now, proposed, (), (), before.failed, None, left_out, untold)
+        return Pins(now, proposed, (), (), before.failed, None, left_out, untold, verl)
     # Packages that are not in question keep the fork's versions in both plans.
     later = replace(session, assume={**session.assume, **now, **proposed})
-    done = check(later, CheckRequest(tuple(_against(name, version) for name, version in changed.items()), since=since))
+    done = check(later, check_request(changed, request))
     after = done.repaired.plan
     return Pins(
         now,
@@ -100,7 +130,30 @@ def compare(session: Session, file: Path | None, to: Iterable[str], *, since: bo
         done,
         left_out,
         untold,
+        verl,
     )
+
+
+def check_request(versions: Mapping[str, str], request: PinsRequest) -> CheckRequest:
+    """The check of the versions that change."""
+    against = tuple(_against(name, version) for name, version in versions.items())
+    return CheckRequest(against, since=request.since, drafts=request.drafts)
+
+
+def newest_release(name: str) -> str:
+    """The newest release on the index, a pre-release only where there is nothing else. Raises ReleaseError."""
+    from packaging.specifiers import SpecifierSet
+
+    from patcher.packages.releases import versions
+
+    return next(iter(SpecifierSet().filter(versions(name))))
+
+
+def _newest_verl(session: Session, versions: Mapping[str, str]) -> Check:
+    """What the newest verl itself would do there: whether a rebase of the fork would help."""
+    at = replace(session, assume={**session.assume, **{n: v for n, v in versions.items() if n in NAMES}})
+    against = tuple(_against(name, version) for name, version in versions.items())
+    return check(at, CheckRequest(against, newest_release("verl"), since=False))
 
 
 def _by_known_name(listed: Mapping[str, str]) -> dict[str, str]:

@@ -79,7 +79,10 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "pins": (
         ("uky-patch pins --to vllm==0.20.2", "What a change to vLLM 0.20.2 alone would mean."),
-        ("uky-patch pins requirements.txt", "What the versions of a file would mean."),
+        (
+            "uky-patch pins --newest --draft drafts --markdown newest.md",
+            "What the newest releases would mean, with drafts of what no record repairs.",
+        ),
     ),
     "migrate": (
         ("uky-patch migrate trainer --dry-run", "What would be sent to the host and done there; nothing is written."),

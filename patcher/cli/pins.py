@@ -15,17 +15,41 @@ from patcher.session.session import Session
 @click.command("pins", cls=Command)
 @click.argument("file", required=False, type=GivenPath(), metavar="[FILE]")
 @click.option("--to", multiple=True, metavar="NAME==VER", help="A proposed version; counts before what FILE says.")
+@click.option("--newest", is_flag=True, help="Propose the newest vLLM and transformers, and look at the newest verl.")
 @click.option("--since", is_flag=True, help="Find the first release that shows each finding.")
+@click.option("--draft", type=GivenPath(), metavar="DIR", help="Draft records for the rest in DIR.")
+@click.option("--html", type=GivenPath(dir_okay=False), metavar="FILE", help="Write a page of the check too.")
+@click.option("--markdown", type=GivenPath(dir_okay=False), metavar="FILE", help="Write the result as Markdown too.")
 @with_session
-def command(session: Session, file: Path | None, to: tuple[str, ...], since: bool) -> int:
+def command(
+    session: Session,
+    file: Path | None,
+    to: tuple[str, ...],
+    newest: bool,
+    since: bool,
+    draft: Path | None,
+    html: Path | None,
+    markdown: Path | None,
+) -> int:
     """Compare the fork's versions with those in FILE: requirements, a freeze list, pyproject.toml, uv.lock, [pins].
 
     Exit code 0 only if nothing breaks once the records are applied, and no record drifts.
     """
-    from patcher.check.pinning import compare
-    from patcher.report.pins import pins_report
-    from patcher.terminal.document import print_report
+    from datetime import date
 
-    done = compare(session, file, to, since=since)
-    print_report(pins_report(done, session))
+    from patcher.check.pinning import PinsRequest, compare
+    from patcher.report.pins import pins_markdown, pins_page, pins_report
+    from patcher.terminal.document import print_report
+    from patcher.terminal.report_file import markdown_file, page_file, write_whole
+
+    page = page_file(html) if html is not None else None
+    text = markdown_file(markdown) if markdown is not None else None
+    request = PinsRequest(file, to, newest, since, draft)
+    done = compare(session, request)
+    today = date.today().isoformat()
+    if page is not None and done.check is not None:
+        write_whole(page, pins_page(done, session, request, page, date=today))
+    if text is not None:
+        write_whole(text, pins_markdown(done, date=today))
+    print_report(pins_report(done, session, page=page if done.check is not None else None, markdown=text))
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS

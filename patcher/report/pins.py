@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from patcher import __version__
+from patcher.check.pinning import check_request
 from patcher.i18n import Language, language, phrase, show
-from patcher.report.check import check_json, finding_json
+from patcher.report.check import check_json, finding_json, page_json, page_lines
+from patcher.report.check_page import check_page
 from patcher.report.outcomes import as_json
 from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.report_file import MARKDOWN
 from patcher.terminal.table import Cell
+from patcher.visible import visible
 
 if TYPE_CHECKING:
-    from patcher.check.pinning import Pins
+    from patcher.check.pinning import Pins, PinsRequest
     from patcher.plan.outcome import RecordOutcome
     from patcher.session.session import Session
 
@@ -20,10 +26,12 @@ _NAMED = 4
 """Names in one line; the others are an ellipsis. Set by hand."""
 
 
-def pins_report(done: Pins, session: Session) -> Iterator[Part]:
-    """Print JSON, or one screen."""
+def pins_report(
+    done: Pins, session: Session, *, page: Path | None = None, markdown: Path | None = None
+) -> Iterator[Part]:
+    """Print JSON, or one screen. `page` and `markdown`: the files that were written."""
     if session.output == "json":
-        yield Json(pins_json(done, session))
+        yield Json({**pins_json(done, session), **page_json(page), **({"markdown": str(markdown)} if markdown else {})})
         return
     tongue = language()
     yield Table([_version_row(name, done, tongue) for name in done.proposed])
@@ -35,7 +43,54 @@ def pins_report(done: Pins, session: Session) -> Iterator[Part]:
     ]
     yield Lines("", *_about_packages(done, tongue), "")
     yield Table(rows)
-    yield Lines(*[""] * bool(rows), _sentence(done, tongue))
+    yield Lines(*[""] * bool(rows), *_drafted_lines(done, tongue), *_newest_verl(done, tongue), _sentence(done, tongue))
+    files = [phrase("The report is written: {path}", path=markdown).render(tongue)] if markdown is not None else []
+    if page is not None or markdown is not None:
+        yield Lines(*page_lines(page, tongue), *files)
+
+
+def pins_page(done: Pins, session: Session, request: PinsRequest, place: Path, *, date: str) -> str:
+    """The page of the check behind the comparison."""
+    assert done.check is not None
+    changed = {name: version for name, version in done.proposed.items() if name not in done.unchanged}
+    return check_page(done.check, session, check_request(changed, request), place, date=date)
+
+
+def pins_markdown(done: Pins, *, date: str) -> str:
+    """The comparison for an issue or a job's summary: versions, records, breaks, and the drafts to review."""
+    from patcher.secrets.redacting import here
+
+    tongue = language()
+    head = ("", show("now", tongue), show("proposed", tongue))
+    versions = [(name, done.before.get(name, show("unknown", tongue)), done.proposed[name]) for name in done.proposed]
+    parts = [
+        MARKDOWN,
+        f"# {show('What other versions mean for this fork', tongue)}",
+        *_markdown_table([head, *versions]),
+    ]
+    parts += ["", *_newest_verl(done, tongue), "", f"**{_sentence(done, tongue)}**", ""]
+    groups = {"now needed": done.needed, "no longer needed": done.unneeded, "drifted": done.drifted}
+    for label, outcomes in groups.items():
+        about = [_about_record(label, one, tongue) for one in outcomes]
+        parts += [f"- {show(label, tongue)}: `{one.id}` – {text}" for one, text in zip(outcomes, about, strict=True)]
+    if done.breaks:
+        names = tuple(show(word, tongue) for word in ("place", "what", "why"))
+        rows = [(f"`{one.file}:{one.line}`", f"`{one.symbol}`", show(one.detail, tongue)) for one in done.breaks]
+        parts += ["", f"## {show('Breaks left after apply', tongue)}", "", *_markdown_table([names, *rows])]
+    drafts = done.check.drafted.drafts if done.check is not None and done.check.drafted is not None else ()
+    if drafts:
+        parts += ["", f"## {show('Drafts to review', tongue)}", "", *_drafted_lines(done, tongue)]
+    for draft in drafts:
+        parts += ["", f"### `{draft.id}`", "", "```toml", draft.text.rstrip("\n"), "```"]
+    parts += ["", f"uky-patch {__version__} · {date}", ""]
+    return here().text(visible("\n".join(parts)))
+
+
+def _markdown_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for at, row in enumerate(rows):
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+        if at == 0:
+            yield "| " + " | ".join("---" for _ in row) + " |"
 
 
 def pins_json(done: Pins, session: Session) -> dict[str, Any]:
@@ -51,6 +106,8 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
         "judged": {"whole": list(done.judged[0]), "names": list(done.judged[1])},
         "unchanged": list(done.unchanged),
         "untold": list(done.untold),
+        "undrafted": [finding_json(one) for one in done.undrafted],
+        "newest_verl": check_json(done.newest_verl) if done.newest_verl is not None else None,
         "left_out": list(done.left_out),
     }
 
@@ -82,15 +139,54 @@ def _record_rows(
     label: str, style: str, outcomes: Iterable[RecordOutcome], tongue: Language
 ) -> Iterator[tuple[Cell, ...]]:
     for one in outcomes:
-        title = one.title_zh if tongue == "zh" and one.title_zh else one.title
-        detail = Cell("", reason=one.detail) if label == "drifted" else Cell(title)
-        yield Cell(show(label, tongue), style), Cell(one.id), detail
+        text = _about_record(label, one, tongue)
+        yield (
+            Cell(show(label, tongue), style),
+            Cell(one.id),
+            Cell("", reason=text) if label == "drifted" else Cell(text),
+        )
+
+
+def _about_record(label: str, one: RecordOutcome, tongue: Language) -> str:
+    """Why a record cannot be applied, or else its title."""
+    if label == "drifted":
+        return show(one.detail, tongue)
+    return one.title_zh if tongue == "zh" and one.title_zh else one.title
 
 
 def _break_rows(done: Pins, tongue: Language) -> Iterator[tuple[Cell, ...]]:
     for one in done.breaks:
         place = f"{one.file.rpartition('/')[2]}:{one.line}"
         yield Cell(show("breaks", tongue), "red"), Cell(place), Cell("", reason=one.detail)
+
+
+def _drafted_lines(done: Pins, tongue: Language) -> list[str]:
+    if done.check is None or done.check.drafted is None:
+        return []
+    drafts = done.check.drafted.drafts
+    places = sum(len(draft.repairs) for draft in drafts)
+    breaks = len(done.breaks) - len(done.undrafted)
+    text = phrase(
+        "{count} {count:record|records} drafted: they repair {breaks} of the {left} breaks left, "
+        "and {others} places within features",
+        count=len(drafts),
+        breaks=breaks,
+        left=len(done.breaks),
+        others=places - breaks,
+    )
+    return [text.render(tongue)]
+
+
+def _newest_verl(done: Pins, tongue: Language) -> list[str]:
+    if done.newest_verl is None:
+        return []
+    text = phrase(
+        "verl {verl}, the newest, on these versions: {found} breaks, {left} with the records applied",
+        verl=done.newest_verl.report.verl,
+        found=len(done.newest_verl.report.of("break")),
+        left=len(done.newest_verl.after.of("break")),
+    )
+    return [text.render(tongue)]
 
 
 def _sentence(done: Pins, tongue: Language) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from patcher.errors import TreeError, UsageError, message_of
@@ -17,22 +18,35 @@ def write_whole(file: Path, text: str) -> None:
         raise TreeError(phrase("{path}: cannot be written", path=file), cause=message_of(error)) from error
 
 
+MARKDOWN = "<!-- uky-patch: pins -->"
+"""The first line of a report in Markdown, by which a later run knows its own file."""
+
+
 def page_file(file: Path) -> Path:
     """Where a page that was asked for goes, absolute. Nothing is replaced there but an earlier page.
 
     Raises:
         UsageError: its folder is not there, or there is something else under that name.
     """
+    return _own_file(file, "--html", lambda text: text[:15].lower() == b"<!doctype html>" and b"uky-patch" in text)
+
+
+def markdown_file(file: Path) -> Path:
+    """Where a report in Markdown goes, likewise. Raises UsageError."""
+    return _own_file(file, "--markdown", lambda text: text.startswith(MARKDOWN.encode()))
+
+
+def _own_file(file: Path, option: str, is_own: Callable[[bytes], bool]) -> Path:
     folder = file.parent.resolve()
     if not folder.is_dir():
         raise UsageError(
-            phrase("--html {file}: there is no folder {folder}", file=file, folder=folder),
+            phrase("{option} {file}: there is no folder {folder}", option=option, file=file, folder=folder),
             advice=phrase("Make the folder first, or name a file in one that is there."),
         )
     place = folder / file.name
     if place.is_symlink():
         raise UsageError(
-            phrase("--html {file} is a symlink, and nothing is written through one", file=file),
+            phrase("{option} {file} is a symlink, and nothing is written through one", option=option, file=file),
             advice=phrase("Name the file itself, or another one."),
         )
     try:
@@ -41,13 +55,13 @@ def page_file(file: Path) -> Path:
         return place
     except OSError as error:
         raise UsageError(
-            phrase("--html {file} cannot be replaced", file=file),
+            phrase("{option} {file} cannot be replaced", option=option, file=file),
             cause=message_of(error),
             advice=phrase("Name another file."),
         ) from error
-    if text and not (text[:15].lower() == b"<!doctype html>" and b"uky-patch" in text):
+    if text and not is_own(text):
         raise UsageError(
-            phrase("--html {file} is there already, and is no page of uky-patch", file=file),
+            phrase("{option} {file} is there already, and was not written by uky-patch", option=option, file=file),
             advice=phrase("Name another file, or move that one away."),
         )
     return place

@@ -142,6 +142,52 @@ def test_a_real_fork(tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: P
     assert report["drifted"] == []
 
 
+def test_the_newest_are_proposed_with_drafts_and_a_report_for_review(
+    pins: Pins, now: Callable[[str], None], tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now("1.0")
+    offered = {"vllm": ["4.0rc1", "3.0", "2.1", "1.0"], "transformers": ["2.1"], "verl": ["0.7.0"]}
+    monkeypatch.setattr(releases, "versions", lambda name, **_options: offered[name])
+    monkeypatch.setattr(releases, "wheel", lambda *_arguments, **_options: tree)
+    for version in ("2.1",):
+        (tmp_path / f"transformers-{version}/transformers").mkdir(parents=True)
+        (tmp_path / f"transformers-{version}/transformers/__init__.py").touch()
+    report, page, drafts = tmp_path / "newest.md", tmp_path / "newest.html", tmp_path / "drafts"
+    answer = pins("--newest", "--draft", str(drafts), "--markdown", str(report), "--html", str(page))
+    assert answer.code == 1
+    assert answer.json["to"] == {"vllm": "3.0", "transformers": "2.1"}
+    assert [one["symbol"] for one in answer.json["undrafted"]] == ["vllm.utils.get_uri"]
+    assert answer.json["newest_verl"]["after"]
+    assert (answer.json["markdown"], answer.json["html"]) == (str(report), str(page))
+    text = report.read_text()
+    assert "| vllm | 1.0 | 3.0 |" in text
+    assert "`vllm.utils.get_uri`" in text
+    assert "vllm.utils.get_uri" in page.read_text()
+    again = pins("--newest", "--markdown", str(report), json=False)
+    assert "the newest, on these versions" in again.out
+    assert report.read_text().startswith("<!-- uky-patch: pins -->\n")
+
+
+def test_a_named_version_counts_before_the_newest(
+    pins: Pins, now: Callable[[str], None], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now("1.0")
+    monkeypatch.setattr(releases, "wheel", lambda *_arguments, **_options: tree)
+    assert pins("--newest", "--to", "vllm==2.1", "--to", "transformers==none").json["to"] == {
+        "transformers": "none",
+        "vllm": "2.1",
+    }
+
+
+def test_a_report_replaces_no_file_of_somebody_else(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
+    now("1.0")
+    mine = tmp_path / "README.md"
+    mine.write_text("# Mine\n")
+    answer = pins("--to", "vllm==2.1", "--markdown", str(mine))
+    assert (answer.code, mine.read_text()) == (2, "# Mine\n")
+    assert "was not written by uky-patch" in str(answer.json["error"])
+
+
 FREEZE = """\
 # This file was made by pip freeze
 --extra-index-url https://download.pytorch.org/whl/cu129

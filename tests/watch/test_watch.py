@@ -119,7 +119,7 @@ def test_a_run_that_ends_well_and_one_that_fails(tmp_path: Path) -> None:
 def test_a_program_that_is_no_training_and_ends_without_a_word(tmp_path: Path) -> None:
     log = tmp_path / "plain.log"
     with log.open("wb") as stream:
-        job = subprocess.Popen(["bash", "-c", "echo some words; sleep 4"], stdout=stream)
+        job = subprocess.Popen(["bash", "-c", "echo some words; sleep 12"], stdout=stream)
     code, out, _ = watch(log)
     job.wait()
     assert (code, out.split()[0]) == (0, "ok")
