@@ -42,10 +42,10 @@ def complete(group: click.Group, variable: str) -> int:
 
     from click.shell_completion import shell_complete
 
-    from patcher.errors import UsageError
+    from patcher.errors import ExitCode, UsageError
     from patcher.i18n import phrase
 
     asked = os.environ[variable]
     if shell_complete(group, {}, "uky-patch", variable, asked) != 0:
         raise UsageError(phrase("{variable}={value} cannot be answered", variable=variable, value=asked))
-    return 0
+    return ExitCode.CLEAN

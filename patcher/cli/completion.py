@@ -7,6 +7,7 @@ from click.shell_completion import get_completion_class
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
+from patcher.errors import ExitCode
 from patcher.session.session import Session
 from patcher.terminal.answers import show_json
 
@@ -25,4 +26,4 @@ def command(session: Session, shell: str) -> int:
         show_json({"shell": shell, "script": script})
     else:
         click.echo(script)
-    return 0
+    return ExitCode.CLEAN

@@ -12,7 +12,7 @@ from patcher.cli.completing import host_names
 from patcher.cli.help import Command
 from patcher.cli.hosts import near_options
 from patcher.cli.options import GivenPath, with_session
-from patcher.errors import UsageError
+from patcher.errors import ExitCode, UsageError
 from patcher.i18n import phrase
 from patcher.session.session import Session
 
@@ -55,14 +55,14 @@ def command(
         found = diagnose(session, target, against)
         _write_page(place, found, target)
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
-        return 0 if found.clean else 1
+        return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
     with explain_unknown_host(session, subject, "uky-patch diagnose"):
         of_job = diagnose_job(session, subject.host, job, against)
     found = of_job.diagnosis
     _write_page(place, found, target)
     job_fields = {"host": subject.host.name, **job_json(of_job.job)}
     print_report(diagnosis_report(found, session.output, target, job_fields, columns=terminal_columns()))
-    return 0 if found.clean else 1
+    return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
 
 
 def _write_page(place: Path | None, found: Diagnosis, target: str) -> None:

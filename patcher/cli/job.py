@@ -42,7 +42,7 @@ def status(session: Session, /, host: str, job: str | None, **given: Any) -> int
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         print_report(job_status_report(machine, status_of(link.open()[0], job), session.output))
-    return 0
+    return ExitCode.CLEAN
 
 
 @command.command("logs")
@@ -72,7 +72,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
             print_report(followed_report(machine, verdict))
         if last is not None:
             print_report(log_report(machine, found, last.text, verdict))
-    return 0
+    return ExitCode.CLEAN
 
 
 @command.command("attach")

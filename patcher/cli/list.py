@@ -6,6 +6,7 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
+from patcher.errors import ExitCode
 from patcher.session.session import Session
 from patcher.terminal.answers import show_json
 
@@ -23,4 +24,4 @@ def command(session: Session) -> int:
         show_json({"records": [record_json(record) for record in records]})
     else:
         print_report([Table(record_rows(records, language()), indent=0)])
-    return 0
+    return ExitCode.CLEAN

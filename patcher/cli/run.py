@@ -9,6 +9,7 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.hosts import ordered_host, reach_options
 from patcher.cli.options import with_session
+from patcher.errors import ExitCode
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def command(
         print_report(started_report(host, job))
         if detach:
             print_report(job_report(host, job, session.output))
-            return 0
+            return ExitCode.CLEAN
         live = Live()
         verdict = follow_and_keep(link, job, live.milestone, live.time, live.problem)
         live.end()

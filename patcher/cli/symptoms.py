@@ -7,6 +7,7 @@ import click
 from patcher.cli.completing import symptom_ids
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
+from patcher.errors import ExitCode
 from patcher.session.session import Session
 from patcher.terminal.answers import show_json
 
@@ -29,4 +30,4 @@ def command(session: Session, /, symptom_id: str | None, card: bool) -> int:
         print_report(symptom_report(symptoms[0], language()))
     else:
         print_report((card_report if card else tree_report)(symptoms, language()))
-    return 0
+    return ExitCode.CLEAN
