@@ -118,7 +118,7 @@ class Diagnosis:
     """The most telling lines, where the failure is unknown or there is none."""
     step: int | None = None
     steps: int | None = None
-    said_steps: tuple[str, ...] = ()
+    step_lines: tuple[str, ...] = ()
     """The last steps with their metrics, as printed."""
     spans: Mapping[Phase, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -107,7 +107,7 @@ class Evidence:
     """The line at which each phase began."""
     step: int | None = None
     steps: int | None = None
-    said_steps: tuple[str, ...] = ()
+    step_lines: tuple[str, ...] = ()
     """The last steps with their metrics, as printed: `step:3 - actor/loss:0.1 - …`."""
     progress: int = 0
     """The offset of the last sign that training went on: a step, a bar that moved."""
@@ -174,7 +174,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         found.wait = some.wait or found.wait
         found.finished, found.complete = some.finished or found.finished, found.complete or some.complete
         found.step, found.steps = _larger(found.step, some.step), _larger(found.steps, some.steps)
-        found.said_steps = some.said_steps or found.said_steps
+        found.step_lines = some.step_lines or found.step_lines
         found.phase = max((phase for phase in (found.phase, some.phase) if phase), key=PHASES.index, default=None)
         found.spans = {
             phase: max(found.spans.get(phase, 0.0), some.spans.get(phase, 0.0))

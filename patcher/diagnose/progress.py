@@ -96,7 +96,7 @@ class RunProgress:
         self._bars = MovingBars()
         self._courses = courses
         self._zero: float | None = None
-        self._said: deque[bytes] = deque(maxlen=_STEPS_KEPT)
+        self._step_lines: deque[bytes] = deque(maxlen=_STEPS_KEPT)
 
     @property
     def step(self) -> int | None:
@@ -121,7 +121,7 @@ class RunProgress:
         found.begun, found.trends = self._begun, self._courses.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
-        found.said_steps = tuple([said[:_METRICS].decode("utf-8", "replace").strip() for said in self._said])
+        found.step_lines = tuple([line[:_METRICS].decode("utf-8", "replace").strip() for line in self._step_lines])
 
     def take(self, line: MatchedLine) -> None:
         """A line that may be the sign of a phase, a step or a bar."""
@@ -164,7 +164,7 @@ class RunProgress:
 
     def _take_metrics(self, line: MatchedLine, metrics: re.Match[bytes], step: int) -> None:
         said = line.raw[metrics.start() :]
-        self._said.append(said)
+        self._step_lines.append(said)
         if self._courses:
             self._courses.feed(said, lambda: line.place, step)
 

@@ -292,7 +292,7 @@ def judge(
         root.about if root is not None and root.about else _telling_lines(evidence),
         step=evidence.step,
         steps=evidence.steps,
-        said_steps=evidence.said_steps,
+        step_lines=evidence.step_lines,
         spans=evidence.spans,
         versions=context.versions,
         lines=evidence.lines,

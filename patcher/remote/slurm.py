@@ -98,7 +98,7 @@ class Queue:
     def sentence(self) -> Phrase:
         """That the job waits, and why; that it does so no more."""
         if self.away:
-            return phrase("Slurm does not answer about job {id}: {said}", id=self.id, said=self.away)
+            return phrase("Slurm does not answer about job {id}: {why}", id=self.id, why=self.away)
         if not self.waits:
             where = self.nodes or self.state
             return phrase("Slurm has started job {id}: {where}", id=self.id, where=where)
@@ -113,8 +113,8 @@ class Queue:
         """On one line, for people who know Slurm: `job 7, RUNNING, n[1-2], limit 01:00:00`."""
         restarts = f"restarts {self.restarts}" if self.restarts else ""
         limit = f"limit {self.limit}" if self.limit else ""
-        said = (self.state, self.reason, self.nodes, limit, restarts, self.away)
-        return ", ".join((f"job {self.id}", *filter(None, said)))
+        parts = (self.state, self.reason, self.nodes, limit, restarts, self.away)
+        return ", ".join((f"job {self.id}", *filter(None, parts)))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -127,7 +127,7 @@ class Queue:
         }
 
 
-def queue_of(said: Mapping[str, Any]) -> Queue:
+def queue_of(fields: Mapping[str, Any]) -> Queue:
     """The agent's answer, typed."""
-    words = {name: str(said.get(name, "")) for name in ("id", "state", "reason", "nodes", "limit", "away")}
-    return Queue(**words, restarts=int(said.get("restarts", 0)))
+    words = {name: str(fields.get(name, "")) for name in ("id", "state", "reason", "nodes", "limit", "away")}
+    return Queue(**words, restarts=int(fields.get("restarts", 0)))

@@ -176,8 +176,8 @@ def _threads(threads: Sequence[KnownIssue], tongue: Language) -> Iterator[str]:
     for at, one in enumerate(threads):
         head = _label(phrase("threads"), tongue) if not at else " " * (_COLUMN + 2)
         fixed = show(phrase("fixed in {release}", release=one.fixed_in), tongue) if one.fixed_in else ""
-        said = "; ".join(part for part in (fixed, one.about if tongue == "en" else "") if part)
-        yield f"{head}{one.url}  {said}".rstrip()
+        facts = "; ".join(part for part in (fixed, one.about if tongue == "en" else "") if part)
+        yield f"{head}{one.url}  {facts}".rstrip()
 
 
 def _of_releases(one: Direction) -> Phrase | Phrases | str:

@@ -21,7 +21,7 @@ _WIDE = 200
 
 def run_page(found: Diagnosis, *, log: str, command: str, date: str, stacks: Sequence[Mapping[str, Any]] = ()) -> str:
     """`stacks`: where the processes of a live run stand, as `watch` has them in its JSON."""
-    steps, metrics = _metrics(found.said_steps)
+    steps, metrics = _metrics(found.step_lines)
     return render_page(
         "run",
         heading=both(phrase("One run: {verdict}", verdict=found.verdict)),
@@ -80,9 +80,9 @@ def _stack(one: Mapping[str, Any]) -> dict[str, Any]:
     return {"count": one["count"], "role": one["role"], "ranks": ranks, "frames": one["frames"], "odd": one["odd"]}
 
 
-def _metrics(said: Sequence[str]) -> tuple[list[str], list[dict[str, Any]]]:
+def _metrics(lines: Sequence[str]) -> tuple[list[str], list[dict[str, Any]]]:
     """The numbers of the steps, and of each metric its value in each; a metric is shown as the last step orders it."""
-    read = [{one["name"]: one["value"] for one in _METRIC.finditer(line)} for line in said]
+    read = [{one["name"]: one["value"] for one in _METRIC.finditer(line)} for line in lines]
     names = list(read[-1]) if read else []
     rows = [{"name": name, "values": [step.get(name, "") for step in read]} for name in names if name != "step"]
     return [step.get("step", "") for step in read], rows

@@ -41,12 +41,12 @@ def relay(request: Request) -> dict[str, Any]:
     args = request.args
     name = f"uky-patch-check-{uuid.uuid4().hex[:8]}"
     command = ["srun", "--nodes=1", "--ntasks=1", f"--job-name={name}", *args["options"], *args["command"]]
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         try:
-            node = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+            node = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:
             raise Refusal("slurm", phrase("{program} cannot be started there", program="srun"), why(error)) from error
-        relayed = _Relay(request, node, said)
+        relayed = _Relay(request, node, errors)
         try:
             return relayed.answer()
         finally:
@@ -56,8 +56,8 @@ def relay(request: Request) -> dict[str, Any]:
 class _Relay:
     """One agent on a compute node, while it answers."""
 
-    def __init__(self, request: Request, node: subprocess.Popen[bytes], said: IO[bytes]) -> None:
-        self._request, self._node, self._said = request, node, said
+    def __init__(self, request: Request, node: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+        self._request, self._node, self._errors = request, node, errors
         self._splitter = frames.Splitter()
         self._told = ""
         self._beat = self._asked = time.monotonic()
@@ -147,7 +147,7 @@ class _Relay:
         return text[-_LONGEST:] or f"srun: exit code {self._node.returncode}"
 
     def _read_said(self) -> bytes:
-        return os.pread(self._said.fileno(), 1 << 20, 0)
+        return os.pread(self._errors.fileno(), 1 << 20, 0)
 
     def _send(self, content: bytes) -> None:
         assert self._node.stdin is not None

@@ -53,13 +53,13 @@ def call(command: list[str], environment: dict[str, str] | None = None, seconds:
             check=False,
         )
     except subprocess.TimeoutExpired as late:
-        said = (late.stderr or b"").decode("utf-8", "replace").strip()
-        raise AwayError(f"{command[0]}: no answer within {seconds:.0f} s {said}".strip()) from None
+        message = (late.stderr or b"").decode("utf-8", "replace").strip()
+        raise AwayError(f"{command[0]}: no answer within {seconds:.0f} s {message}".strip()) from None
     except OSError as error:
         raise AwayError(f"{command[0]}: {os.strerror(error.errno or 0)}") from None
-    said = done.stderr.decode("utf-8", "replace").strip()
+    message = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode:
-        raise AwayError(said or f"{command[0]}: exit code {done.returncode}")
+        raise AwayError(message or f"{command[0]}: exit code {done.returncode}")
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -106,17 +106,17 @@ def parse_job(number: str, text: str) -> Queue:
     return _queue(number, {name: match[1] for name, match in found.items() if match is not None})
 
 
-def _queue(number: str, said: dict[str, str]) -> Queue:
-    code, _, signal = said.get("exit", "").partition(":")
+def _queue(number: str, fields: dict[str, str]) -> Queue:
+    code, _, signal = fields.get("exit", "").partition(":")
     ended_by = int(signal) if signal.isdigit() else 0
     return {
         "id": number,
-        "name": said.get("name", ""),
-        "state": said.get("state", "").rstrip("+"),
-        "reason": "" if said.get("reason") in _NOTHING else said.get("reason", ""),
-        "nodes": "" if said.get("nodes") in _NOTHING else said.get("nodes", ""),
-        "limit": said.get("limit", ""),
-        "restarts": int(said["restarts"]) if said.get("restarts", "").isdigit() else 0,
+        "name": fields.get("name", ""),
+        "state": fields.get("state", "").rstrip("+"),
+        "reason": "" if fields.get("reason") in _NOTHING else fields.get("reason", ""),
+        "nodes": "" if fields.get("nodes") in _NOTHING else fields.get("nodes", ""),
+        "limit": fields.get("limit", ""),
+        "restarts": int(fields["restarts"]) if fields.get("restarts", "").isdigit() else 0,
         "code": -ended_by if ended_by else int(code) if code.isdigit() else None,
     }
 
