@@ -22,6 +22,7 @@ from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
 from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
 from patcher.check.matrix import wanted_releases
+from patcher.check.pair import check_pair
 from patcher.check.repairs import check_with_records
 from patcher.packages.releases import sources, versions, wheel
 from patcher.plan.inputs import belongs
@@ -69,14 +70,26 @@ def symbols(version: str) -> Symbols:
     return Symbols(sources("vllm", version) / "vllm")
 
 
+def breaks_of(verl: str, vllm: str) -> frozenset[tuple[str, str, str, str]]:
+    """What breaks as the releases are."""
+    target = Target({"vllm": vllm}, {"vllm": symbols(vllm)}, {"vllm": vllm})
+    return frozenset(one.key for one in check_pair(Project(wheel("verl", verl)), target, verl=verl).of("break"))
+
+
 def day(verl: str, vllm: str, records: Sequence[Record], releases: Sequence[str]) -> Day | None:
-    """None where nothing breaks that no earlier record repairs."""
+    """None where nothing breaks anew that no earlier record repairs.
+
+    What the release before breaks too is no news of that day: a verl that needs a newer vLLM breaks on all older ones.
+    """
     known = [one for one in records if (first := first_release(one)) is None or first < Version(vllm)]
     hidden = tuple(one.id for one in records if one not in known)
     project = Project(wheel("verl", verl))
     target = Target({"vllm": vllm}, {"vllm": symbols(vllm)}, {"vllm": vllm})
     report, _ = check_with_records(project, target, known, verl)
     breaks = [one for one in report.of("break") if one.repaired_by is None]
+    before = [one for one in releases if Version(one) < Version(vllm)][-1]
+    old = breaks_of(verl, before) if breaks else ()
+    breaks = [one for one in breaks if one.key not in old]
     if not breaks:
         return None
     later, _ = check_with_records(project, target, records, verl)
