@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrase, phrase
-from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
 from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, module_files
-from patcher.plan.replay import Replayed, Workspace, predecessors
+from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
+from patcher.recording.by_file import Differing, OnProgress, Shown, Workers, worked_out, workers
 from patcher.recording.grouping import Piece, groups, pieces
 from patcher.recording.known import known_records, relatives, with_all
-from patcher.recording.proof import FileEdits, edits_of_file, with_hunks
+from patcher.recording.proof import with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
 from patcher.recording.texts import remarks, same, shown_line, split, without_ids, without_markers
 from patcher.records.load import in_order
-from patcher.records.model import Example, Record, Text, When
+from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
 from patcher.rewrite.outcome import Overlap, Rewritten
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _OWN = phrase("a file of the fork's own")
-OnProgress = Callable[[int, int], None]
-"""Called with how many files are done, and of how many."""
 
 
 def propose(
@@ -41,26 +39,47 @@ def propose(
     *,
     only: Collection[str] = (),
     against: Collection[str] = (),
-    tell: OnProgress | None = None,
+    tell: OnProgress = lambda _under_way: None,
+    processes: int | None = None,
 ) -> Proposal:
     """Records for all that differs from the base, or for some files and folders: proven alone, and all together.
 
     `against`: releases, as `check` takes them; what an edit repairs for them becomes part of its record. The changes of
-    a fix of verl's are one record, but for those with which `check` finds more.
+    a fix of verl's are one record, but for those with which `check` finds more. `processes`: as `workers` takes it.
     """
     word = session.config.marker
     texts, left = _read(base, only, word)
     before, after = ({path: found[index] for path, found in texts.items()} for index in (0, 1))
     known = known_records(session, before, after, base.verl) if before else []
     files = Files(before, with_all(known, before, base.verl), after, {path: found[2] for path, found in texts.items()})
-    made: dict[str, FileEdits] = {}
-    for number, path in enumerate(before):
-        if tell is not None:
-            tell(number, len(before))
-        if not same(files.before[path], after[path], is_python=False):
-            made[path] = edits_of_file(path, files.before[path], after[path])
-            for hunk, why in made[path].refused:
-                left.append(Left(path, shown_line(files.shown[path], word, hunk.new[0]), why))
+    with workers(len(before), processes) as working:
+        return _proposed(session, base, files, tuple(known), left, against, working, tell)
+
+
+def _proposed(
+    session: Session,
+    base: Base,
+    files: Files,
+    known: tuple[Record, ...],
+    left: list[Left],
+    against: Collection[str],
+    working: Workers,
+    tell: OnProgress,
+) -> Proposal:
+    word, before, after = session.config.marker, files.base, files.after
+
+    def compared(done: int, total: int) -> None:
+        tell(phrase("comparing: {done} of {total} {total:file|files}", done=done, total=total))
+
+    differing = [
+        Differing(path, files.before[path], after[path])
+        for path in before
+        if not same(files.before[path], after[path], is_python=False)
+    ]
+    made = {found.file: found for found in working.results(differing, compared)}
+    for path, found_edits in made.items():
+        for hunk, why in found_edits.refused:
+            left.append(Left(path, shown_line(files.shown[path], word, hunk.new[0]), why))
     found_pieces = pieces({path: edits.made for path, edits in made.items()}, files.before, after)
     changes = len(found_pieces) + sum(len(edits.refused) for edits in made.values())
     repaired: tuple[Finding, ...] = ()
@@ -77,8 +96,8 @@ def propose(
         from patcher.recording.causes import split_by_release
 
         grouped = [part for group in grouped for part in split_by_release(group, repaired)]
-    proposal = Proposal(base, files, (), tuple(left), changes, tuple(known), repaired)
-    return with_records(session, proposal, [Group(tuple(group)) for group in grouped])
+    proposal = Proposal(base, files, (), tuple(left), changes, known, repaired)
+    return _with_records(session, proposal, [Group(tuple(group)) for group in grouped], working, tell)
 
 
 def _without_breaks(
@@ -126,8 +145,17 @@ def _read(base: Base, only: Collection[str], word: str) -> tuple[dict[str, tuple
     return texts, left
 
 
-def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) -> Proposal:
+def with_records(
+    session: Session, proposal: Proposal, wanted: Sequence[Group], tell: OnProgress = lambda _under_way: None
+) -> Proposal:
     """The proposal with a record for each group."""
+    with workers(len({piece.file for group in wanted for piece in group.pieces})) as working:
+        return _with_records(session, proposal, wanted, working, tell)
+
+
+def _with_records(
+    session: Session, proposal: Proposal, wanted: Iterable[Group], working: Workers, tell: OnProgress
+) -> Proposal:
     base, files, word = proposal.base, proposal.files, session.config.marker
     taken = {record.id for record in session.records}
     records: list[Recorded] = []
@@ -141,8 +169,9 @@ def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) 
 
             record = with_causes(record, group.pieces, proposal.repaired, told=bool(told))
         records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
-    records, unproven = _proven(records, proposal, word)
-    finished = tuple(_with_examples(one, files.before, base, word) for one in records)
+    rewriting, shown = worked_out([one.record for one in records], proposal, word, working, tell)
+    records, unproven = _proven(records, proposal, word, rewriting)
+    finished = tuple(_with_examples(one, shown) for one in records)
     left = _with_users(proposal.left, records, base, files)
     return replace(proposal, records=finished, left=(*left, *unproven))
 
@@ -221,13 +250,15 @@ def _remarks(group: Sequence[Piece], shown: Mapping[str, str], word: str) -> lis
     return found
 
 
-def _proven(records: list[Recorded], proposal: Proposal, word: str) -> tuple[list[Recorded], list[Left]]:
+def _proven(
+    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting
+) -> tuple[list[Recorded], list[Left]]:
     """The records that apply on the base one after the other, as `apply` orders them, and together give the fork.
 
     One that edits lines of another, or needs what another has made, comes after it."""
     files, left = proposal.files, list[Left]()
     for _ in range(4 * len(records) + 1):
-        failed, done, texts = _first_failure(records, proposal, word)
+        failed, done, texts = _first_failure(records, proposal, word, rewriting)
         if failed is None:
             break
         mine = set(failed.record.files)
@@ -253,13 +284,14 @@ def _proven(records: list[Recorded], proposal: Proposal, word: str) -> tuple[lis
 
 
 def _first_failure(
-    records: Sequence[Recorded], proposal: Proposal, word: str
+    records: Sequence[Recorded], proposal: Proposal, word: str, rewriting: Rewriting
 ) -> tuple[Recorded | None, Replayed | None, Mapping[str, str]]:
     """Make the records, with those that the fork has already, in the order in which `apply` makes them.
 
     Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
     by_id = {one.record.id: one for one in records}
-    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=_of_base(proposal.files))
+    tree_has = _of_base(proposal.files)
+    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=tree_has, rewriting=rewriting)
     ordered = in_order([*(one.record for one in records), *proposal.known])
     earlier = predecessors(ordered)
     decide = belongs(proposal.base.verl)
@@ -318,22 +350,17 @@ def _brings(one: Recorded, name: str, files: Files) -> bool:
     )
 
 
-def _with_examples(one: Recorded, before: Mapping[str, str], base: Base, word: str) -> Recorded:
+def _with_examples(one: Recorded, shown: Shown) -> Recorded:
     """The record with the smallest pieces of its files that it works on, and its text, read back."""
-    shown = _examples(one.record, before, base, word)
-    for record in (replace(one.record, examples=shown), one.record):
+    files = one.record.files
+    found = tuple(
+        replace(example, file=file) if len(files) > 1 else example
+        for file in files
+        for example in shown[one.record.id, file]
+    )
+    for record in (replace(one.record, examples=found), one.record):
         text = written(record)
         read = parse(text, Path(f"{record.id}.toml"))
         if isinstance(read, Record) and read.edits == record.edits:
             return replace(one, record=read, text=text)
     raise AssertionError(f"a record that was made does not parse: {read}")
-
-
-def _examples(record: Record, before: Mapping[str, str], base: Base, word: str) -> tuple[Example, ...]:
-    found: list[Example] = []
-    several = len(record.files) > 1
-    for file in record.files:
-        alone = replace(record, edits=tuple(edit for edit in record.edits if edit.file == file))
-        made = examples(alone, before, base.verl or str(base.name), word, others=False) or ()
-        found += [replace(example, file=file) if several else example for example in made]
-    return tuple(found)
