@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import multiprocessing
-import os
 import shlex
-import signal
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +30,7 @@ from patcher.check.repairs import check_with_records
 from patcher.errors import EnvironmentProbeError, ReleaseError
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import MODULES
+from patcher.processes import begun, ended_with, pool, starting
 from patcher.records.model import Record
 from patcher.rewrite import forget
 from patcher.worktree import files
@@ -111,52 +105,17 @@ def _parts(shares: Sequence[MatrixInputs], there: Mapping[str, Path], processes:
         share_ = _Share(shares[0])
         yield from (share_.column(release, path) for release, path in there.items())
         return
-    # Forked processes would share the memory of this one, and with it whatever locks other threads hold.
-    context = multiprocessing.get_context("spawn")
-    each = max(processes // len(shares), 1)
-    pools = [ProcessPoolExecutor(each, context, _start, (share,)) for share in shares]
-    try:
-        with _at_root(), _without_interrupts():
-            asked = [pool.submit(_column, release, path) for release, path in there.items() for pool in pools]
+    killed = EnvironmentProbeError(
+        phrase("a process that checked releases was ended from outside"),
+        cause=phrase("most often the machine has no memory left"),
+        advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
+    )
+    pools = [pool(max(processes // len(shares), 1), _start, share) for share in shares]
+    with ended_with(pools, killed):
+        with starting():
+            asked = [one.submit(_column, release, path) for release, path in there.items() for one in pools]
         for done in as_completed(asked):
             yield done.result()
-    except BrokenProcessPool as error:
-        raise EnvironmentProbeError(
-            phrase("a process that checked releases was ended from outside"),
-            cause=phrase("most often the machine has no memory left"),
-            advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
-        ) from error
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()  # What is under way can take seconds, and nobody wants it any more.
-        raise
-    finally:
-        for pool in pools:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _at_root() -> Iterator[None]:
-    """Work in `/` while processes are started: a Python process imports from the folder that it is started in, and the
-    tree may have a `random.py`."""
-    before = os.open(os.curdir, os.O_PATH)
-    os.chdir("/")
-    try:
-        yield
-    finally:
-        os.fchdir(before)
-        os.close(before)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Start processes that never get a Ctrl-C, not even while Python starts in them. The waiting process gets it."""
-    resource_tracker.ensure_running()  # Beginning it takes the block away.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Share:
@@ -200,10 +159,7 @@ _SHARE: list[_Share] = []
 
 
 def _start(inputs: MatrixInputs) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A process makes millions of nodes and drops them a release at a time; the collector would walk them again and
-    # again.
-    gc.disable()
+    begun()
     _SHARE.append(_Share(inputs))
 
 

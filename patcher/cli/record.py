@@ -77,10 +77,7 @@ def command(
     folder = folder_for(session, into)
     only = tuple(_below_root(session, file) for file in files)
 
-    def tell(done: int, total: int) -> None:
-        progress(phrase("comparing: {done} of {total} {total:file|files}", done=done, total=total))
-
-    found = propose(session, find_base(session, base, new=new), only=only, against=against, new=new, tell=tell)
+    found = propose(session, find_base(session, base, new=new), only=only, against=against, new=new, tell=progress)
     progress("")
     if not dry_run and not yes and is_asked(session):
         found = asked(session, found)

@@ -67,6 +67,14 @@ Unused = Callable[[str, Edit, Iterable[str]], bool]
 """Whether a text, and every file but some, provably has nothing of what an edit is about."""
 EditFilter = Callable[[Edit], bool | None]
 """Whether an edit belongs to the tree's release: yes, no, or None for not decidable."""
+Rewriting = Callable[[str, Edit, Mark, frozenset[str]], Outcome]
+"""What comes of an edit on a text: `rewritten`, or what another process has worked out already."""
+
+
+@lru_cache(maxsize=1024)
+def rewritten(source: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """The same edit on the same text is asked for again when one tree is held against many releases."""
+    return rewrite(source, edit, mark, may_touch=may_touch)
 
 
 @dataclass
@@ -81,6 +89,7 @@ class Workspace:
     style: MarkStyle
     unused: Unused = lambda _text, _edit, _but: False
     tree_has: TreeLookup = lambda _name: None
+    rewriting: Rewriting = rewritten
     order: dict[str, list[str]] = field(default_factory=dict)
     steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     """Each record that was made, with its files' texts right after it."""
@@ -96,10 +105,12 @@ class Workspace:
         shown: Mapping[str, str] | None = None,
         unused: Unused | None = None,
         tree_has: TreeLookup | None = None,
+        rewriting: Rewriting = rewritten,
     ) -> Workspace:
         workspace = cls(texts if shown is None else shown, dict(texts), problems, word, style)
         workspace.unused = unused or workspace.unused
         workspace.tree_has = tree_has or workspace.tree_has
+        workspace.rewriting = rewriting
         return workspace
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
@@ -162,12 +173,12 @@ class Workspace:
             return made
         if source is None:
             return self.problems.get(edit.file, Missing())
-        outcome = _rewrite(source, edit, mark, may_touch | {mark.record})
+        outcome = self.rewriting(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
         shown = self.shown.get(edit.file)
         if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
-            again = _rewrite(shown, edit, mark, may_touch | {mark.record})
+            again = self.rewriting(shown, edit, mark, may_touch | {mark.record})
             if isinstance(again, AlreadyDone):
                 return replace(again, marked=outcome.marked)
         return self._as_shown(outcome, edit.file, source)
@@ -200,12 +211,6 @@ def _new_lines(edit: Edit, outcome: Rewritten) -> Iterable[int]:
 
 
 _matches = lru_cache(maxsize=1024)(matches)
-
-
-@lru_cache(maxsize=1024)
-def _rewrite(source: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
-    """The same edit on the same text is asked for again when one tree is held against many releases."""
-    return rewrite(source, edit, mark, may_touch=may_touch)
 
 
 def predecessors(records: Iterable[Record]) -> dict[str, frozenset[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from patcher.i18n import Phrase, phrase
 from patcher.recording.declared import header_edits
@@ -176,18 +177,23 @@ def applied(text: str | None, edits: Sequence[Edit]) -> str | None:
     """The text with the edits made; None unless each finds its place. A `text` of None: there is no file."""
     for edit in edits:
         if text is None:
-            if not isinstance(edit, CreateFile):
-                return None
-            text = create_file(edit, UNMARKED).source
-            continue
-        try:
-            outcome = rewrite(text, edit, UNMARKED, may_touch=frozenset({UNMARKED.record}))
-        except ValueError:  # Code with a `$NAME` of its own, which a pattern would bind.
+            made = create_file(edit, UNMARKED).source if isinstance(edit, CreateFile) else None
+        else:
+            made = _applied(text, edit)
+        if made is None:
             return None
-        if not isinstance(outcome, Rewritten):
-            return None
-        text = outcome.source
+        text = made
     return text
+
+
+@lru_cache(maxsize=64)
+def _applied(text: str, edit: Edit) -> str | None:
+    """What an edit makes of a text: asked for when the edit is chosen, and again when all of a file are made."""
+    try:
+        outcome = rewrite(text, edit, UNMARKED, may_touch=frozenset({UNMARKED.record}))
+    except ValueError:  # Code with a `$NAME` of its own, which a pattern would bind.
+        return None
+    return outcome.source if isinstance(outcome, Rewritten) else None
 
 
 def _is_done(text: str, edit: Edit) -> bool:

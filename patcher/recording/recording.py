@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrase, phrase
-from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
 from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, module_files, own_imports
-from patcher.plan.replay import Replayed, Workspace, predecessors
+from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
+from patcher.recording.by_file import Differing, OnProgress, Shown, Workers, worked_out, workers
 from patcher.recording.grouping import Piece, groups, pieces
 from patcher.recording.known import known_records, relatives, with_all
-from patcher.recording.proof import FileEdits, edits_of_file, made_file, with_hunks
+from patcher.recording.proof import FileEdits, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
 from patcher.recording.reading import OWN, read_texts
 from patcher.recording.texts import remarks, same, without_ids
 from patcher.records.load import in_order
-from patcher.records.model import Example, Record, Text, When
+from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
 from patcher.rewrite.edits import CreateFile
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from patcher.analysis.findings import Finding
     from patcher.session.session import Session
 
-OnProgress = Callable[[int, int], None]
-"""Called with how many files are done, and of how many."""
-
 
 def propose(
     session: Session,
@@ -44,13 +41,14 @@ def propose(
     only: Collection[str] = (),
     against: Collection[str] = (),
     new: bool = False,
-    tell: OnProgress | None = None,
+    tell: OnProgress = lambda _under_way: None,
+    processes: int | None = None,
 ) -> Proposal:
     """Records for all that differs from the base, or for some files and folders: proven alone, and all together.
 
     `against`: releases, as `check` takes them; what an edit repairs for them becomes part of its record. The changes of
     a fix of verl's are one record, but for those with which `check` finds more. `new`: the files that the fork has
-    added become records too; without it they are left.
+    added become records too; without it they are left. `processes`: as `workers` takes it.
     """
     word = session.config.marker
     texts, left = read_texts(base, only, word, new=new)
@@ -70,13 +68,36 @@ def propose(
             left.append(Left(path, 0, phrase("the record {id} makes another file of this name", id=other.id)))
         else:
             made[path] = FileEdits(path, (made_file(path, after[path]),))
-    for number, path in enumerate(recorded):
-        if tell is not None:
-            tell(number, len(recorded))
-        if not same(files.before[path], after[path], is_python=False):
-            made[path] = edits_of_file(path, files.before[path], after[path])
-            for hunk, why in made[path].refused:
-                left.append(Left(path, shown_line(files.shown[path], word, hunk.new[0]), why))
+    differing = [
+        Differing(path, files.before[path], after[path])
+        for path in recorded
+        if not same(files.before[path], after[path], is_python=False)
+    ]
+    with workers(len(differing), processes) as working:
+        return _proposed(session, base, files, tuple(known), left, made, differing, against, working, tell)
+
+
+def _proposed(
+    session: Session,
+    base: Base,
+    files: Files,
+    known: tuple[Record, ...],
+    left: list[Left],
+    made: dict[str, FileEdits],
+    differing: Sequence[Differing],
+    against: Collection[str],
+    working: Workers,
+    tell: OnProgress,
+) -> Proposal:
+    word, after = session.config.marker, files.after
+
+    def compared(done: int, total: int) -> None:
+        tell(phrase("comparing: {done} of {total} {total:file|files}", done=done, total=total))
+
+    for found_edits in working.results(differing, compared):
+        made[found_edits.file] = found_edits
+        for hunk, why in found_edits.refused:
+            left.append(Left(found_edits.file, shown_line(files.shown[found_edits.file], word, hunk.new[0]), why))
     found_pieces = pieces({path: edits.made for path, edits in made.items()}, files.before, after)
     changes = len(found_pieces) + sum(len(edits.refused) for edits in made.values())
     repaired: tuple[Finding, ...] = ()
@@ -93,8 +114,8 @@ def propose(
         from patcher.recording.causes import split_by_release
 
         grouped = [part for group in grouped for part in split_by_release(group, repaired)]
-    proposal = Proposal(base, files, (), tuple(left), changes, tuple(known), repaired)
-    return with_records(session, proposal, [Group(tuple(group)) for group in grouped])
+    proposal = Proposal(base, files, (), tuple(left), changes, known, repaired)
+    return _with_records(session, proposal, [Group(tuple(group)) for group in grouped], working, tell)
 
 
 def _maker(path: str, records: Iterable[Record]) -> Record | None:
@@ -131,8 +152,17 @@ def _without_breaks(
     return kept, left
 
 
-def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) -> Proposal:
+def with_records(
+    session: Session, proposal: Proposal, wanted: Sequence[Group], tell: OnProgress = lambda _under_way: None
+) -> Proposal:
     """The proposal with a record for each group."""
+    with workers(len({piece.file for group in wanted for piece in group.pieces})) as working:
+        return _with_records(session, proposal, wanted, working, tell)
+
+
+def _with_records(
+    session: Session, proposal: Proposal, wanted: Iterable[Group], working: Workers, tell: OnProgress
+) -> Proposal:
     base, files, word = proposal.base, proposal.files, session.config.marker
     taken = {record.id for record in session.records}
     records: list[Recorded] = []
@@ -151,8 +181,9 @@ def with_records(session: Session, proposal: Proposal, wanted: Iterable[Group]) 
             refused += [Left(piece.file, 0, why) for piece in group.pieces]
             continue
         records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
-    records, unproven = _proven(records, proposal, word, session.tree.root)
-    finished = tuple(_with_examples(one, files.before, base, word) for one in records)
+    rewriting, shown = worked_out([one.record for one in records], proposal, word, working, tell)
+    records, unproven = _proven(records, proposal, word, rewriting, session.tree.root)
+    finished = tuple(_with_examples(one, shown) for one in records)
     left = _with_users(proposal.left, records, files)
     return replace(proposal, records=finished, left=(*left, *refused, *unproven))
 
@@ -215,13 +246,15 @@ def _remarks(group: Sequence[Piece], shown: Mapping[str, str], word: str) -> lis
     return found
 
 
-def _proven(records: list[Recorded], proposal: Proposal, word: str, root: Path) -> tuple[list[Recorded], list[Left]]:
+def _proven(
+    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, root: Path
+) -> tuple[list[Recorded], list[Left]]:
     """The records that apply on the base one after the other, as `apply` orders them, and together give the fork.
 
     One that edits lines of another, or needs what another has made, comes after it."""
     files, left = proposal.files, list[Left]()
     for _ in range(4 * len(records) + 1):
-        failed, done, texts = _first_failure(records, proposal, word, root)
+        failed, done, texts = _first_failure(records, proposal, word, rewriting, root)
         if failed is None:
             break
         mine = set(failed.record.files)
@@ -247,13 +280,14 @@ def _proven(records: list[Recorded], proposal: Proposal, word: str, root: Path) 
 
 
 def _first_failure(
-    records: Sequence[Recorded], proposal: Proposal, word: str, root: Path
+    records: Sequence[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, root: Path
 ) -> tuple[Recorded | None, Replayed | None, Mapping[str, str]]:
     """Make the records, with those that the fork has already, in the order in which `apply` makes them.
 
     Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
     by_id = {one.record.id: one for one in records}
-    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=_of_base(proposal.files, root))
+    tree_has = _of_base(proposal.files, root)
+    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=tree_has, rewriting=rewriting)
     ordered = in_order([*(one.record for one in records), *proposal.known])
     earlier = predecessors(ordered)
     decide = belongs(proposal.base.verl)
@@ -324,23 +358,17 @@ def _brings(one: Recorded, name: str, files: Files) -> bool:
     )
 
 
-def _with_examples(one: Recorded, before: Mapping[str, str], base: Base, word: str) -> Recorded:
+def _with_examples(one: Recorded, shown: Shown) -> Recorded:
     """The record with the smallest pieces of its files that it works on, and its text, read back."""
-    shown = _examples(one.record, before, base, word)
-    for record in (replace(one.record, examples=shown), one.record):
+    files = one.record.files
+    found = tuple(
+        replace(example, file=file) if len(files) > 1 else example
+        for file in files
+        for example in shown.get((one.record.id, file), ())  # A new file has none: its example would be the file again.
+    )
+    for record in (replace(one.record, examples=found), one.record):
         text = written(record)
         read = parse(text, Path(f"{record.id}.toml"))
         if isinstance(read, Record) and read.edits == record.edits:
             return replace(one, record=read, text=text)
     raise AssertionError(f"a record that was made does not parse: {read}")
-
-
-def _examples(record: Record, before: Mapping[str, str], base: Base, word: str) -> tuple[Example, ...]:
-    found: list[Example] = []
-    several = len(record.files) > 1
-    new = {edit.file for edit in record.edits if isinstance(edit, CreateFile)}
-    for file in (file for file in record.files if file not in new):
-        alone = replace(record, edits=tuple(edit for edit in record.edits if edit.file == file))
-        made = examples(alone, before, base.verl or str(base.name), word, others=False) or ()
-        found += [replace(example, file=file) if several else example for example in made]
-    return tuple(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from itertools import accumulate
 
@@ -32,6 +33,7 @@ from patcher.worktree import python
 _KEPT = 48
 """The most texts whose trees are kept: the files that all records for one pair of releases edit are 20."""
 _TOO_DEEP = "it nests too deeply to be rewritten; split the longest statement into several"
+_NOTHING = nullcontext()
 _known: dict[str, Source | Unparseable] = {}
 
 
@@ -66,6 +68,10 @@ class Trace(CodegenState):
             self._brackets -= 1
         elif kind is cst.FormattedString:
             self._strings -= 1
+
+    def record_syntactic_position(self, node: CSTNode, **_ends: CSTNode | None) -> AbstractContextManager[None]:  # type: ignore[override]  # noqa: ARG002
+        """What libcst's own provider of positions keeps here. Its generator for nothing takes a tenth of a trace."""
+        return _NOTHING
 
     def run(self, nodes: Sequence[CSTNode]) -> Trace:
         """Generate the code of some nodes that follow one another."""
