@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, listed, names
-from patcher.git.series import REMOVED
+from patcher.git.series import REMOVED, index_line
 from patcher.i18n import Phrase, phrase
 from patcher.tree.errors import tree_error
 from patcher.worktree import files
@@ -63,7 +63,7 @@ class Publication:
         """Write the index and move the branch. Raises TreeError where git refuses."""
         if self._branch is None:
             return
-        self._stage([f"{mode} {blob}\t{path}" for path, (mode, blob) in self._series.blobs.items()])
+        self._stage([index_line(path, entry, self._series.start) for path, entry in self._series.blobs.items()])
         with contextlib.suppress(TreeError):  # It spares the next `git status` a look into the files.
             there = [path for path, entry in self._series.blobs.items() if entry != REMOVED]
             self._checkout.git.run("add", "--refresh", "--", *there)

@@ -22,8 +22,8 @@ from patcher.i18n import phrase
 from patcher.tree import Tree
 from patcher.worktree import files
 
-REMOVED = ("0", "0" * 40)
-"""Mode and blob by which git's index takes a file out."""
+REMOVED = ("0", "")
+"""Stands for the mode and blob of a file that a step removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,12 @@ def store(checkout: Checkout, steps: Sequence[Step]) -> tuple[Stored, ...]:
     return tuple(stored)
 
 
+def index_line(path: str, entry: tuple[str, str], like: str) -> str:
+    """A file's line for `git update-index --index-info`; `like` is any name of an object of the repository."""
+    mode, blob = entry
+    return f"{mode} {blob or '0' * len(like)}\t{path}"
+
+
 def series(checkout: Checkout, steps: Sequence[Stored]) -> Series:
     """Make the commits on top of HEAD. A step that changes nothing makes none.
 
@@ -93,7 +99,7 @@ def series(checkout: Checkout, steps: Sequence[Stored]) -> Series:
         parent, before = start, _word(git.run("rev-parse", "--verify", "HEAD^{tree}"))
         git.run("read-tree", start, env=env)
         for step in steps:
-            lines = [f"{mode} {blob}\t{path}" for path, (mode, blob) in step.blobs.items()]
+            lines = [index_line(path, entry, start) for path, entry in step.blobs.items()]
             git.run("update-index", "--add", "-z", "--index-info", given=listed(lines), env=env)
             tree = _word(git.run("write-tree", "--missing-ok", env=env))
             blobs.update(step.blobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from patcher.i18n import Phrase, phrase
@@ -27,8 +27,10 @@ class Texts:
     shown: str
 
 
-def read_texts(base: Base, only: Collection[str], word: str, *, new: bool) -> tuple[dict[str, Texts], list[Left]]:
-    """The files that differ, and those that cannot be compared."""
+def read_texts(
+    base: Base, only: Collection[str], word: str, new: Callable[[str], bool]
+) -> tuple[dict[str, Texts], list[Left]]:
+    """The files that differ, and those that cannot be compared. `new`: whether one that the fork has added counts."""
     texts: dict[str, Texts] = {}
 
     def asked(path: str) -> bool:
@@ -36,7 +38,7 @@ def read_texts(base: Base, only: Collection[str], word: str, *, new: bool) -> tu
 
     left = [Left(path, 0, why) for path, why in base.unreadable.items() if asked(path)]
     for path in filter(asked, base.after):
-        found = _texts(path, base, word, new=new)
+        found = _texts(path, base, word, new)
         if isinstance(found, Left):
             left.append(found)
         elif found.before != found.after:
@@ -44,12 +46,12 @@ def read_texts(base: Base, only: Collection[str], word: str, *, new: bool) -> tu
     return texts, left
 
 
-def _texts(path: str, base: Base, word: str, *, new: bool) -> Left | Texts:
+def _texts(path: str, base: Base, word: str, new: Callable[[str], bool]) -> Left | Texts:
     old, content = base.before[path], base.after[path]
     if content is None:
         return Left(path, 0, phrase("the fork has taken this file away"))
     if old is None:
-        why = _why_not_made(path, content) if new else OWN
+        why = _why_not_made(path, content) if new(path) else OWN
         if why is not None:
             return Left(path, 0, why)
     read = [decode(Source(path, one, "", 0)) for one in (old or b"", content)]

@@ -51,7 +51,8 @@ def propose(
     added become records too; without it they are left. `processes`: as `workers` takes it.
     """
     word = session.config.marker
-    texts, left = read_texts(base, only, word, new=new)
+    makers = {edit.file: one.id for one in session.records for edit in one.edits if isinstance(edit, CreateFile)}
+    texts, left = read_texts(base, only, word, lambda path: new or path in makers)
     before = {path: found.before for path, found in texts.items() if found.before is not None}
     after = {path: found.after for path, found in texts.items()}
     known = known_records(session, before, after, base.verl) if after else []
@@ -64,8 +65,8 @@ def propose(
     )
     made: dict[str, FileEdits] = {}
     for path in sorted(after.keys() - recorded.keys()):
-        if (other := _maker(path, session.records)) is not None:
-            left.append(Left(path, 0, phrase("the record {id} makes another file of this name", id=other.id)))
+        if path in makers:
+            left.append(Left(path, 0, phrase("the record {id} makes another file of this name", id=makers[path])))
         else:
             made[path] = FileEdits(path, (made_file(path, after[path]),))
     differing = [
@@ -116,12 +117,6 @@ def _proposed(
         grouped = [part for group in grouped for part in split_by_release(group, repaired)]
     proposal = Proposal(base, files, (), tuple(left), changes, known, repaired)
     return _with_records(session, proposal, [Group(tuple(group)) for group in grouped], working, tell)
-
-
-def _maker(path: str, records: Iterable[Record]) -> Record | None:
-    """The record that makes a file, if there is one."""
-    found = ((record, edit) for record in records for edit in record.edits)
-    return next((record for record, edit in found if isinstance(edit, CreateFile) and edit.file == path), None)
 
 
 def _without_breaks(

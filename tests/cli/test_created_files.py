@@ -158,6 +158,8 @@ def test_the_fork_has_them_by_hand_and_adopts_them(fork: Path, clean: Path, call
     assert outcomes(call(fork, "status")) == {"adopted"}
     again = call(fork, "record", "--new", "--dry-run")
     assert (again.code, again.json["records"], again.json["left"]) == (0, [], [])
+    plain = call(fork, "record", "--dry-run")
+    assert (plain.code, plain.json["records"], plain.json["left"]) == (0, [], [])
     assert call(fork, "adopt", "--all").code in WRITTEN
     assert outcomes(call(fork, "status")) == {"applied"}
     assert call(fork, "verify").code in (0, 1)
