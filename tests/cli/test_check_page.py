@@ -146,7 +146,7 @@ def test_drafts_are_on_the_page_with_what_they_repair(
         ("nowhere/page.html", "there is no folder"),
         ("folder", "directory"),
         ("link.html", "is a symlink"),
-        ("notes.txt", "is no page of uky-patch"),
+        ("notes.txt", "was not written by uky-patch"),
         ("pipe", "cannot be replaced"),
     ],
 )
