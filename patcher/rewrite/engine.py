@@ -56,6 +56,8 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
         return _outcome(code, scopes, edit, sites, mark, may_touch, source.startswith(_BOM))
     except cst.ParserSyntaxError as error:
         return Unparseable(1, error.message.splitlines()[-1])
+    except cst.CSTValidationError as error:  # `def f(a, b)` with a default for `a` alone: libcst makes no such node.
+        return Unparseable(code.lines(sites.anchors[0].node)[0], str(error))
 
 
 def _outcome(

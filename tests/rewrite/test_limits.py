@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.rewrite import rewrite
-from patcher.rewrite.edits import AddArgument, Edit, Mark, RenameArgument
+from patcher.rewrite.edits import AddArgument, Edit, Mark, RenameArgument, SetDefault, SetParameter
 from patcher.rewrite.outcome import Rewritten, Unparseable
 from tests.rewrite.cases import FILE
 
@@ -126,3 +126,19 @@ def test_syntax_newer_than_the_running_python_is_rewritten(name: str) -> None:
     outcome = rewrite(NEWER[name], edit, Mark("rec", style="clean"))
     assert isinstance(outcome, Rewritten), outcome
     assert outcome.source.replace("  # Uky[rec]", "") == NEWER[name].replace("old=", "new=")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        SetDefault(file=FILE, within="serve", parameter="host", new='"0.0.0.0"'),
+        SetDefault(file=FILE, within="serve", parameter="last", old="1"),
+        SetParameter(file=FILE, within="serve", old="last=1", new="last"),
+    ],
+)
+def test_a_parameter_without_a_default_may_not_follow_one_with_it(edit: Edit) -> None:
+    source = "import os\n\n\ndef serve(host, port, first=0, last=1):\n    pass\n"
+    made = rewrite(source, edit, Mark("Uky", "a-record"))
+    assert isinstance(made, Unparseable)
+    assert made.line == 4
+    assert "default" in made.message
