@@ -298,4 +298,5 @@ def with_hunks(base: str, fork: str, hunks: Iterable[Hunk]) -> str:
     lines, others = split_whole(base), split_whole(fork)
     for hunk in sorted(hunks, key=lambda one: one.old, reverse=True):  # So that the lines before stay where they are.
         lines[slice(*hunk.old)] = others[slice(*hunk.new)]
-    return "".join(lines)
+    # A last line that ends without a newline may now have another below it.
+    return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n" for line in lines[:-1]) + "".join(lines[-1:])

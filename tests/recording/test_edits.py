@@ -229,6 +229,7 @@ def test_an_entry_of_a_dictionary_in_another_is_said_by_itself() -> None:
         ("run.sh", "python t.py \\\n  a=1 \\\n  b=2\n", "python t.py \\\n  a=1 \\\n  b=2 \\\n  +c.d=$N\n", SetValue),
         ("run.sh", "export A=1\npython t.py\n", 'export A="x y"\npython t.py\n', SetValue),
         ("requirements.txt", "ray\nvllm==0.11.0\n", "ray\nvllm==0.20.2\nflash-attn\n", SetRequirement),
+        ("requirements.txt", "torch<3\nray", "torch\nray\nujson\nninja", SetRequirement),  # No newline at the end.
         (
             "setup.py",
             'REQ = [\n    "ray",\n    "torch",\n]\n',
@@ -245,6 +246,7 @@ def test_values_and_requirements_of_other_files(file: str, before: str, after: s
     ("file", "before", "after"),
     [
         ("notes.md", "one\ntwo\nthree\n", "one\n2\nthree\n"),
+        ("notes.md", "one\ntwo", "one\ntwo\nthree\n"),
         ("run.sh", "set -e\nmkdir a\npython t.py\n", "set -e\nmkdir b\npython t.py\n"),
         ("verl/broken.py", "def f(:\n    a = 1\n    b = 2\n", "def f(:\n    a = 1\n    b = 3\n"),
     ],
