@@ -241,6 +241,8 @@ def _fields(fill: Filler, old: CSTNode, new: CSTNode, given: CSTNode) -> CSTNode
     for name in parts(type(old)):
         one, two, mine = getattr(old, name), getattr(new, name), getattr(given, name)
         several = one.__class__ in (list, tuple)
+        if any((part.__class__ in (list, tuple)) != several for part in (two, mine)):
+            return None  # `f"{a:.2f}"` has a format, `f"{a}"` has none.
         if not several and not isinstance(one, CSTNode):
             if one != two:
                 return None

@@ -36,6 +36,8 @@ STATE = replace("init($E, $C, $A, $R)", "init($E, $A, $R)")
         ("if $C: $$$B", "if not $C: $$$B", "if a: b()", "if not a: b()"),
         ("lambda: $X", "$X", "f(lambda: 1 + 2)", "f(1 + 2)"),
         ("'old'", "'new'", 'f("old")', "f('new')"),
+        ("f(x, f'{a:.2f} s')", "f(x, f'{a} s')", "f(x, f'{a:.2f} s')", "f(x, f'{a} s')"),
+        ("f(x, f'{a} s')", "f(x, f'{a:.2f} s')", "f(x, f'{a} s')", "f(x, f'{a:.2f} s')"),
     ],
 )
 def test_an_expression_is_replaced(pattern: str, replacement: str, before: str, after: str) -> None:
