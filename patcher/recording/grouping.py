@@ -16,6 +16,9 @@ from patcher.rewrite.marker import split
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _MOST = 8
 """Changes that may share a new name. A guess: one that stands in more of them is a style and no purpose."""
+_MOST_LINES = 2000
+"""Lines of the fork that new names may bring together. A guess: in a fork of many changed files
+names link each with each other in the end, and nobody can read a record of all of them, or turn it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,8 @@ def _run_by(name: str) -> set[str]:
 def groups(found: Sequence[Piece]) -> list[list[Piece]]:
     """The changes of one purpose together, in the order of the first of each.
 
-    Of one purpose are changes that bring in and use the same new name, the same edit in several places, changes in one
-    function, and all changes of comments in one file.
+    Of one purpose are changes that bring in and use the same new name, as far as they stay readable, the same edit in
+    several places, changes in one function, and all changes of comments in one file.
     """
     above = list(range(len(found)))
 
@@ -90,9 +93,14 @@ def groups(found: Sequence[Piece]) -> list[list[Piece]]:
     for key in (_functions, _kinds, _comments):
         for same in _alike(found, key):
             join(same)
-    for same in _alike(found, lambda piece: piece.names):
-        if len(same) <= _MOST:
+    sizes: dict[int, int] = defaultdict(int)
+    for index, piece in enumerate(found):
+        sizes[root(index)] += piece.made.hunk.new[1] - piece.made.hunk.new[0]
+    for same in sorted(_alike(found, lambda piece: piece.names), key=len):  # The rarest names tell most.
+        roots = {root(index) for index in same}
+        if len(same) <= _MOST and (size := sum(sizes[one] for one in roots)) <= _MOST_LINES:
             join(same)
+            sizes[root(same[0])] = size
     made: dict[int, list[Piece]] = defaultdict(list)
     for index, piece in enumerate(found):
         made[root(index)].append(piece)
