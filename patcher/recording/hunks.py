@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 import libcst as cst
@@ -66,6 +66,8 @@ class Change:
     new: Run
     within: str | None
     """The class or function that both are in, as a record names it."""
+    sources: tuple[Source, Source] = field(repr=False, compare=False)
+    """The texts that the statements are of: read again, they would be others."""
 
     @property
     def comments_alone(self) -> bool:
@@ -105,7 +107,7 @@ def whole_functions(base: Source, fork: Source, found: Sequence[Hunk | Change]) 
             above = name.rpartition(".")[0] or None
             at = made.index(inside[0])
             made = [one for one in made if one not in inside]
-            made.insert(at, Change(whole, runs[0], runs[1], above))
+            made.insert(at, Change(whole, runs[0], runs[1], above, (base, fork)))
     return made
 
 
@@ -206,7 +208,8 @@ class _Comparison:
         if path != self._path(self.fork, new.block):
             return None
         scope = next((node for node in (old.block, *self.base.ancestors(old.block)) if isinstance(node, SCOPES)), None)
-        return Change(hunk, old, new, self.base.qualified_name(scope) if scope is not None else None)
+        within = self.base.qualified_name(scope) if scope is not None else None
+        return Change(hunk, old, new, within, (self.base, self.fork))
 
     def _trimmed(self, old: Run, new: Run) -> tuple[Run, Run]:
         """Both without the statements at their ends that are the same."""

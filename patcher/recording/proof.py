@@ -145,11 +145,8 @@ def proven_edits(file: str, base: str, fork: str, change: Hunk | Change) -> Iter
 def _possible(file: str, base: str, fork: str, one: Hunk | Change) -> Iterator[tuple[Edit, ...]]:
     yield from edits_for_lines(file, base, fork, one.hunk if isinstance(one, Change) else one)
     if isinstance(one, Change):
-        code, other = parse(base), parse(fork)
-        assert not isinstance(code, Unparseable)
-        assert not isinstance(other, Unparseable)
         yield from _header_and_body(file, base, fork, one)
-        yield from edits_for(file, code, other, one)
+        yield from edits_for(file, *one.sources, one)
 
 
 def _header_and_body(file: str, base: str, fork: str, change: Change) -> Iterator[tuple[Edit, ...]]:
@@ -158,13 +155,10 @@ def _header_and_body(file: str, base: str, fork: str, change: Change) -> Iterato
     def run(self, limit):           def run(self, limit, timeout=600):      set-parameter
         wait(limit)                     wait(limit, timeout)                replace
     """
-    code, other = parse(base), parse(fork)
-    assert not isinstance(code, Unparseable)
-    assert not isinstance(other, Unparseable)
     old, new = change.old.items, change.new.items
     if len(old) != 1 or len(new) != 1 or type(old[0]) is not type(new[0]) or not isinstance(old[0], SCOPES):
         return
-    header = header_edits(file, code, other, old[0], new[0])
+    header = header_edits(file, *change.sources, old[0], new[0])
     between = applied(base, header) if header else None
     if between is None:
         return

@@ -238,8 +238,7 @@ def parse(text: str) -> Source | Unparseable:
 def remember(text: str, source: Source | Unparseable) -> None:
     """Keep what a text was read as, so that the next edit of the same file need not read it.
 
-    The text that was asked for least lately goes for it. A file's first text is asked for with each of its changes, and
-    the nodes that are found in its tree must be those of one and the same tree throughout.
+    The text that was asked for least lately goes for it.
     """
     _known.pop(text, None)
     if len(_known) >= _KEPT:
