@@ -17,8 +17,8 @@ _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _MOST = 8
 """Changes that may share a new name. A guess: one that stands in more of them is a style and no purpose."""
 _MOST_LINES = 2000
-"""Lines of the fork that new names may bring together. A guess: in a fork of many changed files
-names link each with each other in the end, and nobody can read a record of all of them, or turn it off."""
+"""Lines of the fork that new names may bring together. A guess: in a large fork some name links each change with each
+other in the end, and a record of all of them cannot be read or turned off."""
 
 
 @dataclass(frozen=True, slots=True)

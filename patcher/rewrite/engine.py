@@ -56,8 +56,6 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
         return _outcome(code, scopes, edit, sites, mark, may_touch, source.startswith(_BOM))
     except cst.ParserSyntaxError as error:
         return Unparseable(1, error.message.splitlines()[-1])
-    except cst.CSTValidationError as error:  # `def f(a, b)` with a default for `a` alone: libcst makes no such node.
-        return Unparseable(code.lines(sites.anchors[0].node)[0], str(error))
 
 
 def _outcome(
@@ -87,7 +85,10 @@ def _outcome(
     if found == 0 or (found < edit.count and found + effects != edit.count):
         return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
     by_hand = sites.effects if found < edit.count else ()
-    outcome = make(code, sites.anchors, by_hand, mark, may_touch)
+    try:
+        outcome = make(code, sites.anchors, by_hand, mark, may_touch)
+    except cst.CSTValidationError as error:  # `def f(a, b)` with a default for `a` alone: libcst makes no such node.
+        return Unparseable(code.lines(sites.anchors[0].node)[0], str(error))
     if isinstance(outcome, Rewritten) and bom:
         return Rewritten(_BOM + outcome.source, outcome.lines, outcome.by_hand)
     return outcome

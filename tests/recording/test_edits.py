@@ -6,8 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from patcher.recording.proof import FileEdits, applied, edits_of_file
+from patcher.recording.proof import FileEdits, applied, changes_of, edits_of_file, proven_edits
 from patcher.recording.texts import same
+from patcher.rewrite import forget
 from patcher.rewrite.edits import (
     AddArgument,
     Insert,
@@ -209,6 +210,13 @@ def test_entries_fields_and_whole_functions(old: str, new: str, kinds_found: set
     found = recorded(TABLES, TABLES.replace(old, new))
     assert set(kinds(found)) <= {kind.__name__ for kind in (*kinds_found, Replace)}
     assert {kind.__name__ for kind in kinds_found} & set(kinds(found))
+
+
+def test_the_statements_of_a_change_are_those_of_one_reading() -> None:
+    fork = TABLES.replace('"WARN"', '"INFO"')
+    (change,) = changes_of("verl/server.py", TABLES, fork)
+    forget()  # As the memory of trees does by itself where a file has many changes.
+    assert next(proven_edits("verl/server.py", TABLES, fork, change))
 
 
 def test_an_entry_of_a_dictionary_in_another_is_said_by_itself() -> None:
