@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
 import resource
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 
 from patcher import jobs
 from patcher.jobs import follow_log
+from patcher.jobs.agent import runner
 from patcher.jobs.link import HostLink
 from patcher.remote.host import Host
 from tests.jobs.conftest import Site
@@ -184,6 +187,24 @@ def test_attaching_late_gives_phases_the_times_that_they_had(there: Site) -> Non
     for verdict in (there.follow(job), there.follow(job, on_text=texts.append)):
         assert verdict.spans["config"] == pytest.approx(1.2, abs=0.5)
         assert verdict.spans["dataset"] == pytest.approx(0.6, abs=0.5)
+
+
+def test_the_disk_is_full_before_the_start_is_written_down(tmp_path: Path) -> None:
+    """The job fills the disk between its start and the note of it: what it needs was set aside before."""
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], check=True)
+    try:
+        path = str(small / "job.json")
+        runner.set_aside(path, 4096)
+        with contextlib.suppress(OSError):
+            (small / "log").write_bytes(b"x" * 100_000)
+        with pytest.raises(OSError, match="No space"):
+            runner.write_whole(path, {"started": 1.0})
+        runner.write_reserved(path, {"started": 1.0})
+        assert json.loads((small / "job.json").read_bytes()) == {"started": 1.0}
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 def test_the_disk_is_full_while_the_job_logs(here: Site, tmp_path: Path) -> None:

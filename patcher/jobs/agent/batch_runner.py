@@ -53,17 +53,17 @@ def main(folder: str) -> int:
 
     if again:
         note(f"Slurm has started this job again (restart {again}) on {platform.node()}")
-    for name in ("end.json", "end.json.reserved"):
-        if os.path.lexists(os.path.join(folder, name)):
-            os.unlink(os.path.join(folder, name))
-    with open(os.path.join(folder, "end.json.reserved"), "wb") as reserved:
-        reserved.write(b" " * runner.RESERVE)
+    end = os.path.join(folder, "end.json")
+    if os.path.lexists(end):
+        os.unlink(end)
+    runner.set_aside(end, runner.RESERVE)
+    runner.set_aside(os.path.join(folder, "job.json"), len(json.dumps(facts)) + runner.RESERVE)
     facts.update(started=first, clock=clock, machine={"host": platform.node()})
     facts["runner"] = {"pid": os.getpid(), "start": runner.start_of(os.getpid())}
     why = None if order["force"] else why_no_gpu(folder, order["script"])
     if why is not None:
         note(f"not started: no GPU is visible where the job would start ({', '.join(why)})")
-        runner.write_whole(os.path.join(folder, "job.json"), facts)
+        runner.write_reserved(os.path.join(folder, "job.json"), facts)
         runner.write_end(folder, {"code": REFUSED, "ended": begun, "seconds": begun - first, "no_gpu": why})
         return REFUSED
     with open(os.devnull, "rb") as nothing:
@@ -81,7 +81,7 @@ def main(folder: str) -> int:
 
     signal.signal(signal.SIGTERM, tell)
     facts["process"] = {"pid": job.pid, "start": runner.start_of(job.pid)}
-    runner.write_whole(os.path.join(folder, "job.json"), facts)
+    runner.write_reserved(os.path.join(folder, "job.json"), facts)
     code: int = runner.watch(folder, job.pid, clock, lambda _: None)
     seconds = time.monotonic() - clock
     runner.write_end(folder, {"code": code, "ended": first + seconds, "seconds": seconds, "told": bool(told)})

@@ -24,7 +24,7 @@ SPARSE_STEP = 5.0
 PULSE = 10.0
 """Seconds between signs of life: the time of change of `times`. `folder.SILENT` allows for twelve of them."""
 RESERVE = 4096
-"""Bytes that are set aside for the ending, a block of the disk: it has some hundred."""
+"""Bytes that are set aside, a block of the disk: for the ending, which has some hundred; for what the start adds."""
 PATIENCE = 3600.0
 """Seconds for which the ending is tried to be written where the disk is full: somebody may make room."""
 
@@ -53,6 +53,25 @@ def write_whole(path: str, values: object) -> None:
     os.replace(beside, path)
 
 
+def set_aside(path: str, size: int) -> None:
+    """Take the space for a file before the job can fill the disk with its log; what an earlier start set aside goes."""
+    if os.path.lexists(f"{path}.reserved"):
+        os.unlink(f"{path}.reserved")
+    with os.fdopen(os.open(f"{path}.reserved", _NEW, 0o600), "wb") as stream:
+        stream.write(b" " * size)
+
+
+def write_reserved(path: str, values: object) -> None:
+    """Put a file in its place whole, in the space that was set aside for it, or leave it as it was."""
+    beside = f"{path}.reserved"
+    with os.fdopen(os.open(beside, _AT_END & ~os.O_APPEND, 0o600), "wb") as stream:
+        stream.write(json.dumps(values).encode("ascii"))
+        stream.truncate()
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(beside, path)
+
+
 def main(folder: str) -> None:
     order = json.load(sys.stdin)
     if os.fork():
@@ -69,9 +88,11 @@ def main(folder: str) -> None:
     os.dup2(nothing, 1)
     # Before the job: what is there by now is none of its, and it may make its first socket within milliseconds.
     trace = tracer(folder, order["env"], bytes.fromhex(order.get("key", "")))
+    facts = order["job"]
+    job = None
     try:
-        with os.fdopen(os.open(os.path.join(folder, "end.json.reserved"), _NEW, 0o600), "wb") as stream:
-            stream.write(b" " * RESERVE)
+        set_aside(os.path.join(folder, "end.json"), RESERVE)
+        set_aside(os.path.join(folder, "job.json"), len(json.dumps(facts)) + RESERVE)
         job = subprocess.Popen(
             order["argv"],
             cwd=order["cwd"],
@@ -82,12 +103,13 @@ def main(folder: str) -> None:
             start_new_session=True,
         )
         begun, clock = time.time(), time.monotonic()
-        facts = order["job"]
         facts["runner"] = {"pid": os.getpid(), "start": start_of(os.getpid())}
         facts["process"] = {"pid": job.pid, "start": start_of(job.pid)}
         facts["started"], facts["clock"] = begun, clock
-        write_whole(os.path.join(folder, "job.json"), facts)
+        write_reserved(os.path.join(folder, "job.json"), facts)
     except OSError as error:
+        if job is not None:
+            os.killpg(job.pid, signal.SIGKILL)  # It would run on, and nobody would know of it.
         answer.write(json.dumps({"error": error.strerror or str(error), "file": error.filename}))
         answer.close()
         os._exit(1)
@@ -158,16 +180,10 @@ def watch(folder: str, job: int, clock: float, trace: Callable[[float], None]) -
 
 def write_end(folder: str, end: dict[str, object]) -> None:
     """Write the ending into space that was set aside at the start; where that fails, try on for a while."""
-    beside, path = os.path.join(folder, "end.json.reserved"), os.path.join(folder, "end.json")
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with os.fdopen(os.open(beside, _AT_END & ~os.O_APPEND, 0o600), "wb") as stream:
-                stream.write(json.dumps(end).encode("ascii"))
-                stream.truncate()
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(beside, path)
+            write_reserved(os.path.join(folder, "end.json"), end)
             return
         except OSError:
             if time.monotonic() > deadline or not os.path.isdir(folder):
