@@ -44,7 +44,11 @@ def test_a_fresh_host_gets_the_tree_as_git_has_it(whole: Site) -> None:
     assert told.json["host"] == "site"
     assert set(told.steps) == MOVED
     assert {"name", "status", "seconds", "detail"} <= set(told.json["steps"][0])
-    assert "3.3 MB" in told.steps["transfer"]["detail"]
+    listed = [whole.mover.tree / name for name in forks.listed(whole.mover.tree)]
+    size = sum(path.lstat().st_size for path in listed if os.path.lexists(path)) / 1e6
+    sent = re.search(r"([0-9.]+) MB sent", told.steps["transfer"]["detail"])
+    assert sent is not None, told.steps["transfer"]["detail"]
+    assert size - 0.1 <= float(sent[1]) <= 1.1 * size
     moving.arrived(whole.mover.tree, whole.there)
     assert (whole.there / "verl/utils/dataset/rl_dataset.py").exists()
     assert (whole.there / "verl/utils/dataset/new_loader.py").exists()
