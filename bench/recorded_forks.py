@@ -1,7 +1,8 @@
 """What `record` makes of public forks, each against the commit at which it left upstream: a table of docs/recording.md.
 
 `again`: of the files that records are for, the fork's own new ones among them, those that `apply` of all records makes
-the fork's again in a clone of the base. Where a change of the file was refused, it cannot.
+the fork's again in a clone of the base. Where a change of the file was refused, it cannot. `rebase`: what becomes of
+the records on the first release of the next verl minor: apply, moved, resolved or not needed, drifted.
 
     python -m bench.recorded_forks UPSTREAM FORK…
 
@@ -16,14 +17,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from bench.trees import UKY_PATCH
+from patcher.packages.releases import versions
 from patcher.recording.texts import same, without_ids
 from patcher.rewrite.marker import without_markers
 
+_HEAD = (
+    *("fork", "base", "date", "files", "records", "specific", "lines", "of comments", "refused", "new files"),
+    *("again", "rebase", "s"),
+)
 _INTO = "uky-records"
+_SETTINGS = f'patches = ["{_INTO}"]\nstyle = "clean"\n'
 _ASSUMED = ("--assume", "vllm==0.12.0")
 
 
@@ -55,7 +65,7 @@ def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
         _git(clone, "clone", "--quiet", str(clone), str(tree))
         _git(tree, "checkout", "--quiet", base)
         shutil.copytree(clone / _INTO, tree / _INTO)
-        (tree / "uky-patch.toml").write_text(f'patches = ["{_INTO}"]\nstyle = "clean"\n')
+        (tree / "uky-patch.toml").write_text(_SETTINGS)
         names = [one["id"] for one in answer["records"]]
         command = [UKY_PATCH, "--root", str(tree), *_ASSUMED, "apply", "--allow-dirty", *names]
         subprocess.run(command, check=False, capture_output=True)
@@ -66,6 +76,28 @@ def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
     return f"{equal} of {len(files)}"
 
 
+def next_minor(version: str) -> str:
+    """The first release of the minor that follows the one a tree of this version was of; "" where there is none."""
+    here = Version(version)
+    known = sorted(map(Version, versions("verl")))
+    begun = max((one.release[:2] for one in known if one <= here), default=())
+    return next((str(one) for one in known if one > here and one.release[:2] > begun), "")
+
+
+def rebased(clone: Path, base: str) -> str:
+    """The next release, and how many records apply there, moved, are resolved or not needed, and drifted."""
+    target = next_minor(_git(clone, "show", f"{base}:verl/version/version")[0].strip())
+    if not target:
+        return "–"
+    (clone / "uky-patch.toml").write_text(_SETTINGS)
+    command = [UKY_PATCH, "--root", str(clone), *_ASSUMED, "--format", "json"]
+    command += ["rebase", target, "--from", base, "--dry-run"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    fates = Counter(one["fate"] for one in json.loads(done.stdout)["records"])
+    counts = (fates["applies"], fates["moved"], fates["resolved"] + fates["not-needed"], fates["drifted"])
+    return f"{target}: {', '.join(map(str, counts))}"
+
+
 def _text(place: Path) -> str:
     """A file's text; "" where a record has not made it."""
     return place.read_text(encoding="utf-8") if place.exists() else ""
@@ -73,8 +105,8 @@ def _text(place: Path) -> str:
 
 def main() -> None:
     upstream = frozenset(_git(Path(sys.argv[1]), "rev-list", "--all"))
-    print("| fork | base | date | files | records | specific | lines | of comments | refused | new files | again | s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"| {' | '.join(_HEAD)} |")
+    print("| --- " * len(_HEAD) + "|")
     for clone in map(Path, sys.argv[2:]):
         base = base_of(clone, upstream)
         if base is None or not _git(clone, "diff", "--name-only", base, "HEAD"):
@@ -87,7 +119,7 @@ def main() -> None:
         date = _git(clone, "log", "-1", "--format=%as", base)[0]
         answer = json.loads(done.stdout)
         line = row(clone.name.replace("+", "/"), base, date, answer)
-        print(f"{line} {again(clone, base, answer)} | {took:.0f} |", flush=True)
+        print(f"{line} {again(clone, base, answer)} | {rebased(clone, base)} | {took:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from patcher.rewrite.marker import split
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _MOST = 8
 """Changes that may share a new name. A guess: one that stands in more of them is a style and no purpose."""
-_MOST_LINES = 2000
-"""Lines of the fork that new names may bring together. A guess: in a large fork some name links each change with each
-other in the end, and a record of all of them cannot be read or turned off."""
+_MOST_CHARACTERS = 100_000
+"""Text of the fork that new names may bring together, some 2,000 lines. A guess: in a large fork some name links each
+change with each other in the end, and a record of all of them cannot be read or turned off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Piece:
     file: str
     made: Made
     names: frozenset[str]
+    size: int
+    """Characters of the lines that the fork has there."""
 
 
 def pieces(made: Mapping[str, Sequence[Made]], before: Mapping[str, str], after: Mapping[str, str]) -> list[Piece]:
@@ -42,11 +44,12 @@ def pieces(made: Mapping[str, Sequence[Made]], before: Mapping[str, str], after:
     for file, changes in made.items():
         lines = split(after[file])
         for one in changes:
+            here = lines[slice(*one.hunk.new)]
             if _is_new(one):
-                found.append(Piece(file, one, frozenset(_WORD.findall(" ".join(imported.get(file, ())))) - old))
-                continue
-            code = "\n".join(line.partition("#")[0] for line in lines[slice(*one.hunk.new)])
-            found.append(Piece(file, one, frozenset(_WORD.findall(code)) - old))
+                code = " ".join(imported.get(file, ()))
+            else:
+                code = "\n".join(line.partition("#")[0] for line in here)
+            found.append(Piece(file, one, frozenset(_WORD.findall(code)) - old, sum(map(len, here))))
     return found
 
 
@@ -95,10 +98,10 @@ def groups(found: Sequence[Piece]) -> list[list[Piece]]:
             join(same)
     sizes: dict[int, int] = defaultdict(int)
     for index, piece in enumerate(found):
-        sizes[root(index)] += piece.made.hunk.new[1] - piece.made.hunk.new[0]
+        sizes[root(index)] += piece.size
     for same in sorted(_alike(found, lambda piece: piece.names), key=len):  # The rarest names tell most.
         roots = {root(index) for index in same}
-        if len(same) <= _MOST and (size := sum(sizes[one] for one in roots)) <= _MOST_LINES:
+        if len(same) <= _MOST and (size := sum(sizes[one] for one in roots)) <= _MOST_CHARACTERS:
             join(same)
             sizes[root(same[0])] = size
     made: dict[int, list[Piece]] = defaultdict(list)

@@ -9,8 +9,12 @@ from patcher.rewrite.edits import CreateFile
 
 
 def added(file: str, lines: int, *names: str) -> Piece:
-    edit = CreateFile(file=file, content="pass\n" * lines)
-    return Piece(file, Made(Hunk((0, 0), (0, lines)), None, (edit,)), frozenset(names))
+    return of_text(file, f"{'pass':50}\n" * lines, *names)
+
+
+def of_text(file: str, text: str, *names: str) -> Piece:
+    made = Made(Hunk((0, 0), (0, text.count("\n"))), None, (CreateFile(file=file, content=text),))
+    return Piece(file, made, frozenset(names), len(text))
 
 
 def files(found: list[Piece]) -> list[list[str]]:
@@ -27,3 +31,8 @@ def test_names_that_link_all_changes_of_a_large_fork_make_no_record_of_all_of_th
     made = files(found)
     assert sorted(file for group in made for file in group) == sorted(piece.file for piece in found)
     assert max(map(len, made)) == 2
+
+
+def test_data_in_one_long_line_makes_no_record_that_is_too_large() -> None:
+    found = [of_text(f"data/part{n}.json", "x" * 90_000 + "\n", "dataset") for n in range(3)]
+    assert max(map(len, files(found))) == 1
