@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from patcher.recording.proposal import Proposal
 
-PROCESSES = 2
-"""How many processes work at most: each has up to 150 MB."""
+PROCESSES = 4
+"""How many processes work at most, where there are as many cores: each has up to 150 MB."""
 _FEWEST = 8
 """Files from which on processes are started: starting them takes as long as five files do."""
 
