@@ -19,6 +19,7 @@ from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
 from patcher.plan.replay import Rewriting, Workspace, predecessors, rewritten
 from patcher.processes import begun, ended_with, pool, starting
+from patcher.recording.layout import Relaid, relaid
 from patcher.recording.proof import FileEdits, edits_of_file
 from patcher.records.load import in_order
 from patcher.records.model import Example, Record
@@ -52,8 +53,17 @@ class Differing:
     def size(self) -> int:
         return len(self.before) + len(self.after)
 
-    def work(self) -> FileEdits:
-        return edits_of_file(self.file, self.before, self.after)
+    def work(self) -> Compared:
+        found = relaid(self.before, self.after) if self.file.endswith(".py") else Relaid.unchanged(self.after)
+        return Compared(found, edits_of_file(self.file, self.before, found.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A file of the fork in the base's layout, and the edits that make it."""
+
+    relaid: Relaid
+    edits: FileEdits
 
 
 Asked = tuple[str, Edit, Mark, frozenset[str]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrase
@@ -50,7 +50,17 @@ class Files:
     before: Mapping[str, str]
     """The base with what records say already; "" of a file that the fork has added."""
     after: Mapping[str, str]
+    """Without markers, in the base's layout."""
     shown: Mapping[str, str]
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Of a file whose layout in `after` is not the fork's, the fork's line for each of its lines; both from 0."""
+    laid_out: tuple[str, ...] = ()
+    """Those of them that differ in more than blank lines."""
+
+    def shown_line(self, file: str, index: int, word: str) -> int:
+        """The line, from 1, of the fork's file that a line of `after` is; `index` counts from 0."""
+        places = self.places.get(file, ())
+        return max(1, shown_line(self.shown[file], word, places[index] if index < len(places) else index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +89,4 @@ class Proposal:
 
 def line_of(piece: Piece, files: Files, word: str) -> int:
     """Where a change begins in the fork's file, from 1."""
-    return max(1, shown_line(files.shown[piece.file], word, piece.made.hunk.new[0]))
+    return files.shown_line(piece.file, piece.made.hunk.new[0], word)

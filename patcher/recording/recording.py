@@ -25,7 +25,7 @@ from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
 from patcher.rewrite.edits import CreateFile
-from patcher.rewrite.marker import shown_line, split, without_markers
+from patcher.rewrite.marker import split
 from patcher.rewrite.outcome import Overlap, Rewritten
 from patcher.worktree.files import SETTINGS_BYTES
 
@@ -90,16 +90,23 @@ def _proposed(
     working: Workers,
     tell: OnProgress,
 ) -> Proposal:
-    word, after = session.config.marker, files.after
+    word = session.config.marker
 
     def compared(done: int, total: int) -> None:
         tell(phrase("comparing: {done} of {total} {total:file|files}", done=done, total=total))
 
-    for found_edits in working.results(differing, compared):
-        made[found_edits.file] = found_edits
-        for hunk, why in found_edits.refused:
-            left.append(Left(found_edits.file, shown_line(files.shown[found_edits.file], word, hunk.new[0]), why))
-    found_pieces = pieces({path: edits.made for path, edits in made.items()}, files.before, after)
+    done = {one.edits.file: one for one in working.results(differing, compared)}
+    texts = {path: one.relaid.text for path, one in done.items() if one.relaid.text != files.after[path]}
+    files = replace(
+        files,
+        after={**files.after, **texts},
+        places={path: done[path].relaid.places for path in texts},
+        laid_out=tuple(path for path, text in texts.items() if not same(text, files.after[path], is_python=False)),
+    )
+    for path, one in done.items():
+        made[path] = one.edits
+        left += [Left(path, files.shown_line(path, hunk.new[0], word), why) for hunk, why in one.edits.refused]
+    found_pieces = pieces({path: edits.made for path, edits in made.items()}, files.before, files.after)
     changes = len(found_pieces) + sum(len(edits.refused) for edits in made.values())
     repaired: tuple[Finding, ...] = ()
     if against and found_pieces:
@@ -165,7 +172,7 @@ def _with_records(
     for group in wanted:
         name = group.name or describing.identifier(group.pieces, base.subject, taken)
         taken.add(name)
-        told = _remarks(group.pieces, files.shown, word)
+        told = _remarks(group.pieces, files, word)
         record = _record(name, group.pieces, base, told)
         if proposal.repaired:
             from patcher.recording.causes import with_causes
@@ -223,17 +230,15 @@ def _record(name: str, group: Sequence[Piece], base: Base, told: Sequence[str]) 
     )
 
 
-def _remarks(group: Sequence[Piece], shown: Mapping[str, str], word: str) -> list[str]:
+def _remarks(group: Sequence[Piece], files: Files, word: str) -> list[str]:
     """What a hand wrote behind its markers near the changes."""
     found: list[str] = []
     for piece in group:
-        text = shown[piece.file]
+        text = files.shown[piece.file]
         told = remarks(text, word)
         if not told:
             continue
-        # The markers' own lines are not in the text that was compared, so that its lines stand higher up.
-        plain = without_markers(text, word)
-        lines = split(plain)[slice(*piece.made.hunk.new)]
+        lines = split(files.after[piece.file])[slice(*piece.made.hunk.new)]
         near = [
             index + 1 for index, line in enumerate(split(text)) if any(one.strip() and one in line for one in lines)
         ]

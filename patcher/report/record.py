@@ -46,6 +46,12 @@ def record_report(found: Proposal, session: Session, saved: Saved | None, *, dif
             names=names,
         )
         yield Lines(show(text, tongue))
+    if found.files.laid_out:
+        text = phrase(
+            "{count} {count:file has|files have} another layout than the base, which is in no record",
+            count=len(found.files.laid_out),
+        )
+        yield Lines(show(text, tongue))
     yield Lines("")
     yield from records_found(found, session, saved, diff=diff)
 
@@ -138,6 +144,7 @@ def record_json(found: Proposal, session: Session, saved: Saved | None) -> dict[
         "verl": found.base.verl,
         "changes": found.changes,
         "files": len(found.files.before),
+        "laid_out": sorted(found.files.laid_out),
         "records": [_record_json(one, found, session.config.marker, paths) for one in found.records],
         "known": [record.id for record in found.known],
         "left": [_left_json(one) for one in found.left],

@@ -315,3 +315,22 @@ def test_on_a_terminal_each_record_may_be_named_split_or_skipped(edited: Path, c
     assert len(names) == len(call("record", "--from", "HEAD", "--dry-run").json["known"])
     assert "our-flag" in names
     assert len(call("record", "--dry-run").json["records"]) == 1  # What was skipped.
+
+
+def test_a_formatter_that_went_over_the_fork_leaves_only_what_was_changed(fork: Path, call: Call) -> None:
+    text = (fork / FILE).read_text()
+    subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "30", str(fork / FILE)],
+        check=True,
+        capture_output=True,
+    )
+    assert (fork / FILE).read_text() != text
+    answer = call("record", "--dry-run")
+    assert (answer.code, answer.json["records"], answer.json["laid_out"]) == (0, [], [FILE])
+    assert "1 file has another layout than the base" in call("record", "--dry-run", as_json=False).out
+    edit(fork, FILE, '"h", 1', '"h", 2')
+    report = call("record", "--dry-run").json
+    assert [one["specific"] for one in report["records"]] == [True]
+    (place,) = report["records"][0]["places"]
+    line = next(number for number, line in enumerate((fork / FILE).read_text().splitlines(), 1) if '"h", 2' in line)
+    assert abs(place["line"] - line) <= 2
