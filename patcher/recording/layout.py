@@ -127,19 +127,16 @@ def _equal(
 
 
 def _paired(before: Sequence[ast.stmt], after: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    """Compound statements of the same header, in order: a function or class by its name, any other by all of it."""
-    at = 0
-    for one in before:
-        if not isinstance(getattr(one, "body", None), list):
-            continue
-        key = _key(one)
-        index = next((at + step for step, two in enumerate(after[at:]) if _key(two) == key), None)
-        if index is not None:
-            yield one, after[index]
-            at = index + 1
+    """Compound statements that may be one and the same: those of one header, and between these any, in their order."""
+    old, new = ([one for one in some if isinstance(getattr(one, "body", None), list)] for some in (before, after))
+    keys = list(map(_key, old)), list(map(_key, new))
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        if tag in ("equal", "replace"):
+            yield from zip(old[i1:i2], new[j1:j2], strict=False)
 
 
 def _key(statement: ast.stmt) -> str:
+    """What tells a compound statement from others: the name of a function or class, all of any other header."""
     name = getattr(statement, "name", None)
     return f"{type(statement).__name__} {name}" if isinstance(name, str) else _without_blocks(statement)
 
