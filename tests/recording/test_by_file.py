@@ -68,7 +68,7 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
     with workers(len(jobs), processes=2) as working:
         found = working.results(jobs, lambda done, total: heard.append((done, total)))
         again = working.results(jobs, silent)
-    assert [one.file for one in found] == [job.file for job in jobs]
+    assert [one.edits.file for one in found] == [job.file for job in jobs]
     assert found == again == Workers(None).results(jobs, silent)
     assert heard == [(done, len(jobs)) for done in range(len(jobs) + 1)]
 
@@ -76,7 +76,7 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
 def test_few_files_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_file, "pool", None)
     with workers(3) as working:
-        assert working.results([Differing("verl/a.py", "f(1)\n", "f(2)\n")], silent)[0].made
+        assert working.results([Differing("verl/a.py", "f(1)\n", "f(2)\n")], silent)[0].edits.made
 
 
 def silent(_done: int, _total: int) -> None:
