@@ -76,17 +76,20 @@ def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
     return f"{equal} of {len(files)}"
 
 
-def next_minor(version: str) -> str:
-    """The first release of the minor that follows the one a tree of this version was of; "" where there is none."""
-    here = Version(version)
-    known = sorted(map(Version, versions("verl")))
-    begun = max((one.release[:2] for one in known if one <= here), default=())
-    return next((str(one) for one in known if one > here and one.release[:2] > begun), "")
+def next_minor(upstream: Path, date: str, stated: str) -> str:
+    """The first release of the minor after the newest that was out at a commit's date, or that the commit's tree says
+    it is of; "" where there is none. Upstream's `main` says for long that it is of the minor before."""
+    known = [version for version in map(Version, versions("verl")) if not version.is_prerelease]
+    tags = {
+        Version(tag): _git(upstream, "log", "-1", "--format=%as", tag)[0] for tag in _git(upstream, "tag", "-l", "v*")
+    }
+    out = [version for version in known if tags.get(version, "9999") <= date or version <= Version(stated)]
+    newest = max((version.release[:2] for version in out), default=())
+    return str(min((version for version in known if version.release[:2] > newest), default=""))
 
 
-def rebased(clone: Path, base: str) -> str:
+def rebased(clone: Path, base: str, target: str) -> str:
     """The next release, and how many records apply there, moved, are resolved or not needed, and drifted."""
-    target = next_minor(_git(clone, "show", f"{base}:verl/version/version")[0].strip())
     if not target:
         return "–"
     (clone / "uky-patch.toml").write_text(_SETTINGS)
@@ -119,7 +122,9 @@ def main() -> None:
         date = _git(clone, "log", "-1", "--format=%as", base)[0]
         answer = json.loads(done.stdout)
         line = row(clone.name.replace("+", "/"), base, date, answer)
-        print(f"{line} {again(clone, base, answer)} | {rebased(clone, base)} | {took:.0f} |", flush=True)
+        stated = _git(clone, "show", f"{base}:verl/version/version")[0].strip()
+        moved = rebased(clone, base, next_minor(Path(sys.argv[1]), date, stated))
+        print(f"{line} {again(clone, base, answer)} | {moved} | {took:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from patcher.recording.texts import same
+from patcher.recording.texts import same, tree_of
 from patcher.rewrite.marker import split
 from patcher.worktree import python
 
@@ -66,7 +66,7 @@ def relaid(base: str, fork: str) -> Relaid:
 class _Text:
     def __init__(self, text: str) -> None:
         self.lines = split(text)
-        self.tree = python.parse(text)
+        self.tree = tree_of(text)
         self._comments: dict[int, str] = {}
         self.shared: set[int] = set()
         """Lines with more than one statement: `a; b`."""

@@ -32,16 +32,30 @@ def remarks(text: str, word: str) -> tuple[tuple[int, str], ...]:
 
 
 def same(one: str, two: str, *, is_python: bool) -> bool:
-    """Whether two texts are equal but for blank lines, and, of Python, but for its layout."""
+    """Whether two texts are equal but for blank lines, and, of Python, but for its layout, that of docstrings too."""
     if _dense(one) == _dense(two):
         return True
     if not is_python:
         return False
     try:
-        trees = [ast.dump(python.parse(text)) for text in (one, two)]
+        trees = [ast.dump(tree_of(text)) for text in (one, two)]
         return trees[0] == trees[1] and _comments(one) == _comments(two)
     except (python.UnreadableError, tokenize.TokenError, RecursionError, IndentationError):
         return False
+
+
+def tree_of(text: str) -> ast.Module:
+    """A text's syntax, its docstrings without white space that says nothing: a formatter indents them anew.
+
+    Raises python.UnreadableError."""
+    tree = python.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = ast.get_docstring(node, clean=True)
+            if found is not None:
+                words = node.body[0].value  # type: ignore[attr-defined]
+                words.value = "\n".join(line.rstrip() for line in found.splitlines()).strip("\n")
+    return tree
 
 
 def with_blank_lines_of(text: str, other: str) -> str:

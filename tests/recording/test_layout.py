@@ -15,7 +15,7 @@ from patcher.recording.proof import edits_of_file
 from patcher.recording.texts import same
 from patcher.rewrite.marker import split
 
-BASE = """\
+BASE = '''\
 import os
 
 os.environ['NCCL_DEBUG'] = 'WARN'  # quiet
@@ -24,6 +24,10 @@ os.environ['NCCL_DEBUG'] = 'WARN'  # quiet
 class Server:
 
     def start(self, port, nodes):
+        """Start it.\x20
+
+          port: where it listens
+        """
         if port: return None
         x = 1; y = 2
         # where it runs
@@ -34,8 +38,8 @@ class Server:
             stop('all')
         return {'port': port,
                 'nodes': nodes}
-"""
-FORK = """\
+'''
+FORK = '''\
 import os
 
 os.environ["NCCL_DEBUG"] = "WARN"  # quiet
@@ -43,6 +47,10 @@ os.environ["NCCL_DEBUG"] = "WARN"  # quiet
 
 class Server:
     def start(self, port, nodes):
+        """Start it.
+
+        port: where it listens
+        """
         if port:
             return None
         x = 1
@@ -58,7 +66,7 @@ class Server:
         else:
             stop("all")
         return {"port": port, "nodes": nodes}
-"""
+'''
 
 
 def formatted(text: str, *, line_length: int = 60) -> str:
