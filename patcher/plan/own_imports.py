@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from patcher.analysis.syntax import bound_names
 from patcher.worktree import python
@@ -32,9 +33,8 @@ def absent_import(text: str, lines: Iterable[int], has: TreeLookup, package: str
     shown = text.splitlines()
     if not any("import" in shown[line - 1] and package in shown[line - 1] for line in wanted if line <= len(shown)):
         return None
-    try:
-        tree = python.parse(text)
-    except python.UnreadableError:
+    tree = _tree(text)
+    if tree is None:
         return None
 
     def fails(name: str) -> bool:
@@ -69,9 +69,8 @@ def _absent(node: ast.AST, fails: Callable[[str], bool], lines: Container[int]) 
 def own_imports(text: str, lines: Iterable[int], package: str = "verl") -> list[str]:
     """The dotted names that the imports on some lines of `text`, from 1, take from the tree's own package."""
     wanted = set(lines)
-    try:
-        tree = python.parse(text)
-    except python.UnreadableError:
+    tree = _tree(text)
+    if tree is None:
         return []
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
     found = (name for node in imports if node.lineno in wanted for name in _imported(node))
@@ -89,14 +88,22 @@ def binds(text: str, name: str) -> bool:
 
     from .all import *        def __getattr__(name): ...        a, b = both()        (globals() is not looked at)
     """
-    try:
-        tree = python.parse(text)
-    except python.UnreadableError:
+    tree = _tree(text)
+    if tree is None:
         return True
     if not {name, "*", "__getattr__"}.isdisjoint(bound_names(tree.body)):
         return True
     names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return any(node.id == name and isinstance(node.ctx, ast.Store) for node in names)
+
+
+@lru_cache(maxsize=32)
+def _tree(text: str) -> ast.Module | None:
+    """The syntax of a text, which is asked about once for each of the edits that follow one another in it."""
+    try:
+        return python.parse(text)
+    except python.UnreadableError:
+        return None
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -225,6 +225,9 @@ def worked_out(
         shown |= {(one, job.file): made for one, made in worked.examples.items()}
 
     def rewriting(text: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
-        return outcomes.get((text, edit, mark, may_touch)) or rewritten(text, edit, mark, may_touch)
+        asked = (text, edit, mark, may_touch)
+        if asked not in outcomes:  # Another order of the records: it is asked for again with each that is tried later.
+            outcomes[asked] = rewritten(*asked)
+        return outcomes[asked]
 
     return rewriting, shown

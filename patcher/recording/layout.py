@@ -72,7 +72,7 @@ class _Text:
         """Lines with more than one statement: `a; b`."""
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
-                self._comments[token.start[0] - 1] = token.string
+                self._comments[token.start[0] - 1] = token.string.rstrip()
             elif token.string == ";":
                 self.shared.add(token.start[0] - 1)
 

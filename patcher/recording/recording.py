@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -253,8 +254,9 @@ def _proven(
 
     One that edits lines of another, or needs what another has made, comes after it."""
     files, left = proposal.files, list[Left]()
+    tree_has = _of_base(files, root)
     for _ in range(4 * len(records) + 1):
-        failed, done, texts = _first_failure(records, proposal, word, rewriting, root)
+        failed, done, texts = _first_failure(records, proposal, word, rewriting, tree_has)
         if failed is None:
             break
         mine = set(failed.record.files)
@@ -280,13 +282,12 @@ def _proven(
 
 
 def _first_failure(
-    records: Sequence[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, root: Path
+    records: Sequence[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, tree_has: TreeLookup
 ) -> tuple[Recorded | None, Replayed | None, Mapping[str, str]]:
     """Make the records, with those that the fork has already, in the order in which `apply` makes them.
 
     Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
     by_id = {one.record.id: one for one in records}
-    tree_has = _of_base(proposal.files, root)
     workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=tree_has, rewriting=rewriting)
     ordered = in_order([*(one.record for one in records), *proposal.known])
     earlier = predecessors(ordered)
@@ -311,6 +312,7 @@ def _of_base(files: Files, root: Path) -> TreeLookup:
     """
     added = files.after.keys() - files.base.keys()
 
+    @cache
     def has(name: str) -> bool | None:
         inner = module_files(f"{name}.")
         if not added.isdisjoint((*module_files(name), *inner)):

@@ -91,4 +91,4 @@ def _dense(text: str) -> list[str]:
 
 def _comments(text: str) -> list[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return [token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT]

@@ -93,6 +93,11 @@ def test_each_line_knows_its_line_in_the_fork() -> None:
     assert "900" in split(FORK)[found.places[changed]]
 
 
+def test_white_space_behind_a_comment_is_layout() -> None:
+    assert same("start(1)  # one \n", "start( 1 )  # one\n", is_python=True)
+    assert relaid("start(1)  # one\n", "start( 1 )  # one \n").text == "start(1)  # one\n"
+
+
 def test_a_changed_comment_stays_the_forks() -> None:
     found = relaid("start(1)  # one\nstop( 1 )\n", "start( 1 )  # two\nstop(1)\n")
     assert found.text == "start( 1 )  # two\nstop( 1 )\n"
