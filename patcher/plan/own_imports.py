@@ -18,6 +18,9 @@ TreeLookup = Callable[[str], bool | None]
 """Whether the tree's package has a dotted name, `verl.utils.model.load`; None where that is unknown."""
 
 
+_WITH_STATEMENTS = (ast.stmt, ast.excepthandler, *([ast.match_case] if hasattr(ast, "match_case") else []))
+
+
 @dataclass(frozen=True, slots=True)
 class AbsentImport:
     """An edit would write an import of something that the tree does not have."""
@@ -63,7 +66,8 @@ def _absent(node: ast.AST, fails: Callable[[str], bool], lines: Container[int]) 
     if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno in lines:
         yield from (AbsentImport(node.lineno, name) for name in _imported(node) if fails(name))
     for inner in ast.iter_child_nodes(node):
-        yield from _absent(inner, fails, lines)
+        if isinstance(inner, _WITH_STATEMENTS):
+            yield from _absent(inner, fails, lines)
 
 
 def own_imports(text: str, lines: Iterable[int], package: str = "verl") -> list[str]:

@@ -256,21 +256,27 @@ def _proven(
     files, left = proposal.files, list[Left]()
     tree_has = _of_base(files, root)
     for _ in range(4 * len(records) + 1):
-        failed, done, texts = _first_failure(records, proposal, word, rewriting, tree_has)
-        if failed is None:
+        failures, texts = _failures(records, proposal, word, rewriting, tree_has)
+        if not failures:
             break
-        mine = set(failed.record.files)
-        before = _needed_before(done, records, files) if done is not None else []
-        before = before or [one.id for one in proposal.known if mine & set(one.files)]
-        follows = {one.id: one.after for one in (*(one.record for one in records), *proposal.known)}
-        more = [name for name in before if name not in failed.record.after and not _leads(name, failed, follows)]
-        records = [one for one in records if one is not failed]
-        if more:
-            ordered = replace(failed.record, after=(*failed.record.after, *more))
-            records.append(replace(failed, record=ordered))
-        else:
-            why = _why_left(done)
-            left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
+        names = {failed.record.id for failed, _ in failures}
+        for index, (failed, done) in enumerate(failures):
+            before = _needed_before(done, records, files)
+            if index and (not before or not names.isdisjoint(before)):
+                continue  # It may have failed for one before it that failed.
+            mine = set(failed.record.files)
+            before = before or [one.id for one in proposal.known if mine & set(one.files)]
+            follows = {one.id: one.after for one in (*(one.record for one in records), *proposal.known)}
+            more = [name for name in before if name not in failed.record.after and not _leads(name, failed, follows)]
+            if index and not more:
+                continue
+            records = [one for one in records if one is not failed]
+            if more:
+                ordered = replace(failed.record, after=(*failed.record.after, *more))
+                records.append(replace(failed, record=ordered))
+            else:
+                why = _why_left(done)
+                left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
     wrong = {
         file
         for file, text in texts.items()
@@ -281,22 +287,23 @@ def _proven(
     return [one for one in records if not wrong & set(one.record.files)], left
 
 
-def _first_failure(
+def _failures(
     records: Sequence[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, tree_has: TreeLookup
-) -> tuple[Recorded | None, Replayed | None, Mapping[str, str]]:
+) -> tuple[list[tuple[Recorded, Replayed]], Mapping[str, str]]:
     """Make the records, with those that the fork has already, in the order in which `apply` makes them.
 
-    Returns the first that does not make all of its edits, what came of it, and the texts so far without markers."""
+    Returns those that do not make all of their edits, with what came of each, and the texts without markers."""
     by_id = {one.record.id: one for one in records}
     workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=tree_has, rewriting=rewriting)
     ordered = in_order([*(one.record for one in records), *proposal.known])
     earlier = predecessors(ordered)
     decide = belongs(proposal.base.verl)
+    failures: list[tuple[Recorded, Replayed]] = []
     for record in ordered:
         done = workspace.replay(replace(record, style=None), decide, earlier[record.id])
         if record.id in by_id and not (done.made and all(isinstance(one.outcome, Rewritten) for one in done.results)):
-            return by_id[record.id], done, workspace.texts
-    return None, None, {file: without_ids(text, word) for file, text in workspace.texts.items()}
+            failures.append((by_id[record.id], done))
+    return failures, {file: without_ids(text, word) for file, text in workspace.texts.items()}
 
 
 def _expected(file: str, files: Files, kept: Sequence[Recorded]) -> str:
@@ -341,8 +348,8 @@ def _needed_before(done: Replayed, records: Iterable[Recorded], files: Files) ->
     return []
 
 
-def _why_left(done: Replayed | None) -> Phrase:
-    for result in done.results if done is not None else ():
+def _why_left(done: Replayed) -> Phrase:
+    for result in done.results:
         if isinstance(result.outcome, AbsentImport):
             return phrase("it needs {names}, which come with a change that is left", names=result.outcome.name)
     return phrase("its edits do not find their places beside those of other records")
