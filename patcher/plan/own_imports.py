@@ -92,13 +92,22 @@ def binds(text: str, name: str) -> bool:
 
     from .all import *        def __getattr__(name): ...        a, b = both()        (globals() is not looked at)
     """
+    return may_be_in(bound(text), name)
+
+
+def may_be_in(names: frozenset[str] | None, name: str) -> bool:
+    """Whether `name` may be one of the names that `bound` found."""
+    return names is None or not {name, "*", "__getattr__"}.isdisjoint(names)
+
+
+@lru_cache(maxsize=32)
+def bound(text: str) -> frozenset[str] | None:
+    """The names that a module of this text binds, at whatever depth it may; None where it is no Python."""
     tree = _tree(text)
     if tree is None:
-        return True
-    if not {name, "*", "__getattr__"}.isdisjoint(bound_names(tree.body)):
-        return True
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return any(node.id == name and isinstance(node.ctx, ast.Store) for node in names)
+        return None
+    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return frozenset(bound_names(tree.body)).union(names)
 
 
 @lru_cache(maxsize=32)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, module_files, own_imports
+from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, bound, may_be_in, module_files, own_imports
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
 from patcher.recording.by_file import Differing, OnProgress, Shown, Workers, worked_out, workers
 from patcher.recording.grouping import Piece, groups, pieces
+from patcher.recording.hunks import Hunk
 from patcher.recording.known import known_records, relatives, with_all
 from patcher.recording.proof import FileEdits, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
@@ -362,9 +363,15 @@ def _brings(one: Recorded, name: str, files: Files) -> bool:
         return True
     pieces = (piece for piece in one.pieces if piece.file in modules)
     return any(
-        binds(with_hunks(files.before[piece.file], files.after[piece.file], [piece.made.hunk]), last)
+        may_be_in(_bound_with(files.before[piece.file], files.after[piece.file], piece.made.hunk), last)
         for piece in pieces
     )
+
+
+@lru_cache(maxsize=4096)
+def _bound_with(before: str, after: str, hunk: Hunk) -> frozenset[str] | None:
+    """The names of a module with one change. Kept: each record that fails asks of each change of a module."""
+    return bound(with_hunks(before, after, [hunk]))
 
 
 def _with_examples(one: Recorded, shown: Shown) -> Recorded:
