@@ -36,38 +36,67 @@ def absent_import(text: str, lines: Iterable[int], has: TreeLookup, package: str
     shown = text.splitlines()
     if not any("import" in shown[line - 1] and package in shown[line - 1] for line in wanted if line <= len(shown)):
         return None
-    tree = _tree(text)
-    if tree is None:
-        return None
 
     def fails(name: str) -> bool:
         return name.partition(".")[0] == package and has(name) is False
 
-    return next(_absent(tree, fails, wanted), None)
+    return next(_absent(_imports(text), fails, wanted), None)
 
 
-def _absent(node: ast.AST, fails: Callable[[str], bool], lines: Container[int]) -> Iterator[AbsentImport]:
-    """The imports below a node, on some lines, that fail.
+@dataclass(frozen=True, slots=True)
+class _Import:
+    line: int
+    names: tuple[str, ...]
 
-    Of a `try` with handlers the body may fail, and only then do the handlers run:
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A `try` with handlers. Its body may fail, and only then do the handlers run:
 
     try:
         from verl.new import f
     except ImportError:
         from verl.old import f
     """
-    if isinstance(node, ast.Try) and node.handlers:
-        body = range(node.body[0].lineno, node.handlers[0].lineno)
-        caught = any(next(_absent(one, fails, body), None) for one in node.body)
-        parts: list[ast.AST] = [*(node.handlers if caught else node.orelse), *node.finalbody]
-        for part in parts:
-            yield from _absent(part, fails, lines)
-        return
-    if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno in lines:
-        yield from (AbsentImport(node.lineno, name) for name in _imported(node) if fails(name))
-    for inner in ast.iter_child_nodes(node):
-        if isinstance(inner, _WITH_STATEMENTS):
-            yield from _absent(inner, fails, lines)
+
+    lines: range
+    body: tuple[_Import | _Try, ...]
+    handlers: tuple[_Import | _Try, ...]
+    orelse: tuple[_Import | _Try, ...]
+    finalbody: tuple[_Import | _Try, ...]
+
+
+def _absent(
+    found: Iterable[_Import | _Try], fails: Callable[[str], bool], lines: Container[int]
+) -> Iterator[AbsentImport]:
+    """Those of some imports, on some lines, that fail."""
+    for one in found:
+        if isinstance(one, _Import):
+            if one.line in lines:
+                yield from (AbsentImport(one.line, name) for name in one.names if fails(name))
+            continue
+        caught = any(_absent(one.body, fails, one.lines))
+        yield from _absent(one.handlers if caught else one.orelse, fails, lines)
+        yield from _absent(one.finalbody, fails, lines)
+
+
+@lru_cache(maxsize=1024)
+def _imports(text: str) -> tuple[_Import | _Try, ...]:
+    """What a text imports; nothing where it is no Python. Kept: each order of a fork's records asks again."""
+    tree = _tree(text)
+    return () if tree is None else tuple(_imports_below([tree]))
+
+
+def _imports_below(nodes: Iterable[ast.AST]) -> Iterator[_Import | _Try]:
+    for node in nodes:
+        if isinstance(node, ast.Try) and node.handlers:
+            parts = (node.body, node.handlers, node.orelse, node.finalbody)
+            lines = range(node.body[0].lineno, node.handlers[0].lineno)
+            yield _Try(lines, *(tuple(_imports_below(part)) for part in parts))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield _Import(node.lineno, tuple(_imported(node)))
+        else:
+            yield from _imports_below(one for one in ast.iter_child_nodes(node) if isinstance(one, _WITH_STATEMENTS))
 
 
 def own_imports(text: str, lines: Iterable[int], package: str = "verl") -> list[str]:
