@@ -116,6 +116,15 @@ def module_files(name: str) -> tuple[str, str]:
     return f"{folder}.py", f"{folder}/__init__.py"
 
 
+def in_package(file: str, name: str) -> bool:
+    """Whether a file lies in the package that a dotted name is taken from, whose `__init__.py` may pass on its names:
+
+    verl/utils/tokenizer.py     def hf_processor(): ...
+    verl/utils/__init__.py      from .tokenizer import *
+    """
+    return file.endswith(".py") and file.startswith(f"{name.rpartition('.')[0].replace('.', '/')}/")
+
+
 def binds(text: str, name: str) -> bool:
     """Whether a module of this text may have `name`. False only where no statement binds it, nor might:
 

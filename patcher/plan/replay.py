@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, module_files
+from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, bound, in_package, module_files
 from patcher.records.model import Record
 from patcher.rewrite import create_file, markers, matches, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, MarkStyle
@@ -195,7 +195,9 @@ class Workspace:
             texts = (self.texts[file] for file in module_files(name) if file in made)
             # `from verl.flags import log` may be about a module of that package.
             inner = any(file in made for file in module_files(f"{name}."))
-            return inner or any(binds(text, name.rpartition(".")[2]) for text in texts)
+            last = name.rpartition(".")[2]
+            passed_on = (file for file in made if in_package(file, name) and last in (bound(self.texts[file]) or ()))
+            return inner or any(binds(text, last) for text in texts) or any(passed_on)
 
         found = ((edit, absent_import(outcome.source, _new_lines(edit, outcome), has)) for edit, outcome in landed)
         return {edit: absent for edit, absent in found if absent is not None}

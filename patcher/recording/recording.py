@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import AbsentImport, TreeLookup, binds, bound, may_be_in, module_files, own_imports
+from patcher.plan.own_imports import (
+    AbsentImport,
+    TreeLookup,
+    binds,
+    bound,
+    in_package,
+    may_be_in,
+    module_files,
+    own_imports,
+)
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
@@ -327,7 +336,8 @@ def _of_base(files: Files, root: Path) -> TreeLookup:
             return False
         text = next((files.base[file] for file in module_files(name) if file in files.base), None)
         if text is None:
-            return None
+            passed_on = (file for file in files.after if in_package(file, name))
+            return False if any(_brought(file, name.rpartition(".")[2], files) for file in passed_on) else None
         # `from verl.utils import device`: a module of the package, which its __init__.py does not name.
         return binds(text, name.rpartition(".")[2]) or any((root / file).is_file() for file in inner)
 
@@ -361,11 +371,19 @@ def _brings(one: Recorded, name: str, files: Files) -> bool:
     modules, last = module_files(name), name.rpartition(".")[2]
     if any(piece.file in module_files(f"{name}.") and piece.file not in files.base for piece in one.pieces):
         return True
-    pieces = (piece for piece in one.pieces if piece.file in modules)
-    return any(
-        may_be_in(_bound_with(files.before[piece.file], files.after[piece.file], piece.made.hunk), last)
-        for piece in pieces
-    )
+    for piece in one.pieces:
+        passed_on = in_package(piece.file, name) and _brought(piece.file, last, files)
+        if piece.file not in modules and not passed_on:
+            continue
+        names = _bound_with(files.before[piece.file], files.after[piece.file], piece.made.hunk)
+        if last in (names or ()) or (not passed_on and may_be_in(names, last)):
+            return True
+    return False
+
+
+def _brought(file: str, name: str, files: Files) -> bool:
+    """Whether the fork's file binds a name that the base's does not."""
+    return name in (bound(files.after[file]) or ()) and name not in (bound(files.base.get(file, "")) or ())
 
 
 @lru_cache(maxsize=4096)

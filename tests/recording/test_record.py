@@ -334,3 +334,24 @@ def test_a_formatter_that_went_over_the_fork_leaves_only_what_was_changed(fork: 
     (place,) = report["records"][0]["places"]
     line = next(number for number, line in enumerate((fork / FILE).read_text().splitlines(), 1) if '"h", 2' in line)
     assert abs(place["line"] - line) <= 2
+
+
+def test_a_name_that_a_package_passes_on_comes_before_who_imports_it(fork: Path, call: Call) -> None:
+    """`verl/utils/__init__.py` passes on what tokenizer.py has: the record of tokenizer.py has to come first."""
+    (fork / "verl/utils").mkdir(exist_ok=True)
+    (fork / "verl/utils/__init__.py").write_text("from .tokenizer import *\n")
+    (fork / "verl/utils/tokenizer.py").write_text("def tokenizer():\n    return 1\n")
+    (fork / "verl/a_user.py").write_text("def use():\n    return 1\n")
+    commit(fork, "a package that passes on names")
+    (fork / "verl/utils/tokenizer.py").write_text(
+        "def tokenizer():\n    return 1\n\n\ndef processor():\n    return 2\n"
+    )
+    (fork / "verl/a_user.py").write_text(
+        "from verl.utils import processor\n\n\ndef use():\n    return processor() + 1\n"
+    )
+    report = call("record", "--yes").json
+    assert report["left"] == []
+    git(fork, "stash", "push", "-q", "--", "verl")
+    done = call("apply", "--allow-dirty", *(one["id"] for one in report["records"]))
+    assert [one["detail"] for one in done.json["records"] if one["outcome"] == "drifted"] == []
+    assert "processor() + 1" in (fork / "verl/a_user.py").read_text()
