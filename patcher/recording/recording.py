@@ -260,11 +260,32 @@ def _remarks(group: Sequence[Piece], files: Files, word: str) -> list[str]:
 def _proven(
     records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, root: Path
 ) -> tuple[list[Recorded], list[Left]]:
-    """The records that apply on the base one after the other, as `apply` orders them, and together give the fork.
+    """The records that apply on the base one after the other, as `apply` orders them, and together give the fork."""
+    files, left = proposal.files, list[Left]()
+    tree_has = _of_base(files, root)
+    while True:
+        records, more, texts = _ordered(records, proposal, word, rewriting, tree_has)
+        wrong = {
+            file
+            for file, text in texts.items()
+            if not same(text, _expected(file, files, records), is_python=file.endswith(".py"))
+        }
+        why = phrase("all records together do not give the fork's file")
+        left += [*more, *(Left(file, 0, why) for file in sorted(wrong))]
+        gone = {one.record.id for one in records if wrong & set(one.record.files)}
+        if not gone:
+            return records, left
+        records = _without(records, gone)  # What is left of them is proven anew: a record may have been needed.
+
+
+def _ordered(
+    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, tree_has: TreeLookup
+) -> tuple[list[Recorded], list[Left], Mapping[str, str]]:
+    """The records in an order in which each applies, what no order lets apply, and the texts that they give.
 
     One that edits lines of another, or needs what another has made, comes after it."""
     files, left = proposal.files, list[Left]()
-    tree_has = _of_base(files, root)
+    texts: Mapping[str, str] = {}
     for _ in range(4 * len(records) + 1):
         failures, texts = _failures(records, proposal, word, rewriting, tree_has)
         if not failures:
@@ -280,21 +301,23 @@ def _proven(
             more = [name for name in before if name not in failed.record.after and not _leads(name, failed, follows)]
             if index and not more:
                 continue
-            records = [one for one in records if one is not failed]
-            if more:
-                ordered = replace(failed.record, after=(*failed.record.after, *more))
-                records.append(replace(failed, record=ordered))
-            else:
+            if not more:
                 why = _why_left(done)
                 left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
-    wrong = {
-        file
-        for file, text in texts.items()
-        if not same(text, _expected(file, files, records), is_python=file.endswith(".py"))
-    }
-    why = phrase("all records together do not give the fork's file")
-    left += [Left(file, 0, why) for file in sorted(wrong)]
-    return [one for one in records if not wrong & set(one.record.files)], left
+                records = _without(records, {failed.record.id})
+                break
+            ordered = replace(failed.record, after=(*failed.record.after, *more))
+            records = [*(one for one in records if one is not failed), replace(failed, record=ordered)]
+    return records, left, texts
+
+
+def _without(records: Iterable[Recorded], gone: Collection[str]) -> list[Recorded]:
+    """The records without some, which none of the others comes after any more."""
+    kept = (one for one in records if one.record.id not in gone)
+    return [
+        replace(one, record=replace(one.record, after=tuple(name for name in one.record.after if name not in gone)))
+        for one in kept
+    ]
 
 
 def _failures(
